@@ -88,9 +88,10 @@ def what_if(
 ) -> WhatIfAnswer:
     """Run `snapshot` with and without `change` and compare the runs. Raises InputError.
 
-    The run without `change` comes first. When the cluster comes to rest in that run, the other run
-    makes `change` (exceptions: `run_pair`). `command_log` receives the commands of the run with the
-    change. `logging` wraps the reporter of that run in a reporter that logs decisions.
+    The run without `change` shows when the cluster comes to rest. The run with `change` makes the
+    change at this time; `run_pair` states the exceptions. `command_log` receives the commands of
+    the run with the change. `logging` wraps the reporter of that run in a reporter that logs
+    decisions.
     """
     _check_arguments(snapshot, change, conditions)
     stated = _stated_runtimes(conditions)

@@ -47,11 +47,12 @@ def unmet_requirements(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
 
 
 def _absent_labels(pod: Pod, nodes: Sequence[Labels]) -> Iterator[str]:
-    """Yield a sentence for each label requirement that none of the nodes with `nodes` meets.
+    """Yield a sentence for each label requirement of `pod` that no node meets.
 
-    If nodes meet each requirement of an alternative, but none of them all, a sentence says so. The
-    alternatives are the terms of the node affinity, each together with the nodeSelector. Nothing is
-    known about alternatives that name a node (matchFields). An empty term matches no node.
+    `nodes` contains the labels of each node. The terms of the node affinity are alternatives; the
+    nodeSelector belongs to each of them. If each requirement of an alternative is met by some node,
+    but no node meets all of them, a sentence says so. Yield nothing if a term names a node
+    (matchFields), because such terms are not checked here. An empty term matches no node.
     """
     selector = [
         NodeSelectorRequirement(key=key, operator="In", values=(value,))

@@ -82,9 +82,9 @@ _LIMITS: Final = (
 class UsedClass(Struct, frozen=True, kw_only=True):
     """A PriorityClass with its unfinished pods.
 
-    `name` is NO_CLASS for the pods without a class. `is_known` is False for a class that only pods
-    name. Its `value` is then the priority of its newest pod. `preempts` says whether the
-    preemptionPolicy `policy` lets new pods of the class preempt other pods.
+    `name` is NO_CLASS for the pods without a class. `is_known` is False for a class that pods name,
+    but that does not exist. Its `value` is then the priority of its newest pod. `preempts` says
+    whether the preemptionPolicy `policy` lets new pods of the class preempt other pods.
     """
 
     name: str

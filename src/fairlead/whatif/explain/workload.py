@@ -511,8 +511,8 @@ class _OneMore(Struct, frozen=True):
     """The result of a trial in which one more pod of a workload is scheduled.
 
     `message` says why the pod is not placed, or why it is placed only by preemption of `victims`.
-    `breached` are the keys of the budgets that allow fewer disruptions. `refusals` are the verdicts
-    of the nodes that do not admit the pod.
+    `breached` are the keys of the budgets that do not allow the disruption of all their `victims`.
+    `refusals` are the reasons of the nodes that do not admit the pod.
     """
 
     placement: Placement | None = None
@@ -625,7 +625,7 @@ def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, s
 
 
 def _preemption_words(model: ClusterModel, pod: PodInfo, reason: str) -> str:
-    """Return what to add to `reason`, why `pod` fits no node: the result of a preemption.
+    """Return a text about preemption, which follows `reason`, the reason why `pod` fits no node.
 
     This text says that `pod` would preempt other pods, or why preemption does not help. It begins
     with "; ", or is "" if preemption fails only because of `reason`.

@@ -5,7 +5,7 @@ pods of DaemonSets. Nodes that run pods of the same workloads are preferred, bec
 and taints admit these pods. Other nodes are suitable only if they have no taints. In addition, no
 waiting pod may have been rejected because of a rule, such as affinity. Of the preferred nodes, or
 else of the other nodes, the smallest suitable node is copied. Of nodes of the same size, the one
-with the most pods of workloads that wait for devices is copied. Other pods use fewer of its
+with the most pods of workloads that wait for devices is copied, because other pods use fewer of its
 devices.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.

@@ -128,9 +128,9 @@ def _created_later(pending: Iterable[PodEnd], context: StepContext) -> Iterator[
 def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
     """Return whether rules or volumes of `pods` may keep the pods off a zone.
 
-    The rules of a workload that is not in the snapshot are those of its pods there. The result is
-    also True if the snapshot does not have such pods either, or if the question may change the
-    workload.
+    The rules are those of the workloads. If the snapshot lacks a workload, they are those of its
+    pods in the snapshot. The result is also True if the snapshot lacks these pods, too, or if the
+    question may change the workload.
     """
     workloads = {pod.workload for pod in pods}
     found, change = context.workloads(workloads), context.answer.change
@@ -153,8 +153,8 @@ def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
 def _has_zonal_rule(spec: Json) -> bool:
     """Return whether a pod with `spec` has a rule or a volume that may keep it off a zone.
 
-    Rules about single nodes (their topologyKey is the host name) exclude no zone. An empty `spec`
-    is the spec of a kind with another form, so nothing is known about its pods.
+    Rules about single nodes (their topologyKey is the host name) exclude no zone. The result is
+    True if `spec` is empty, because nothing is then known about the pods of the workload.
     """
     if not spec or any(at(one, "persistentVolumeClaim") for one in items(spec, "volumes")):
         return True
@@ -185,9 +185,10 @@ def _room_for(
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for the `short` pods.
 
-    The what-if is first tried, with nodes of up to TRIES_MAX zones, in two cases. Either `is_tried`
-    is set, or a spread constraint keeps `short` pods off the present nodes. If other pods may take
-    the room first, it is tried with the nodes that seem best.
+    If `is_tried` is set, or if a spread constraint keeps `short` pods off the present nodes, new
+    nodes of up to TRIES_MAX zones are tried, and the best are suggested. Otherwise, if other pods
+    may take the room first, only the nodes that seem best are tried. In all other cases, these
+    nodes are suggested without a trial.
     """
     more = new_nodes_for(short, nodes, context.answer.without.nodes)
     is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
@@ -410,10 +411,11 @@ def _is_spread(tried: _TriedNodes) -> bool:
 
 
 def _other_zones(candidates: Sequence[NewNodes], context: StepContext) -> str:
-    """Return a sentence about new nodes in several zones, or "".
+    """Return a sentence that suggests new nodes in several zones, or "".
 
-    It is "" if the `candidates` are in several zones, because they were tried together. It is also
-    "" if nodes fail or are drained: `relax_spread` suggests what may help.
+    The result is "" if the `candidates` are in several zones, because nodes like all of them were
+    tried together. It is also "" if nodes fail or are drained: `relax_spread` suggests what may
+    help. A cluster with one zone gets no suggestion either.
     """
     change, nodes = context.answer.change, context.answer.without.nodes
     is_lasting = context.answer.changed.outage is None and not (change.drain or change.cordon)
@@ -443,7 +445,9 @@ def more_nodes(
 
 
 def _new_nodes(verb: str, found: NewNodes | None) -> Iterator[NextStep]:
-    """Yield a what-if with at least the new nodes `found`, which was not tried; none if it is None.
+    """Yield a what-if, which was not tried, with at least the new nodes `found`.
+
+    Yield nothing if `found` is None.
 
     More nodes may be necessary, because the scheduler does not pack pods tightly. With new nodes,
     it leaves more room on the present nodes, too. This room is often too small for the largest

@@ -716,13 +716,13 @@ def ending_namespaces(objects: Iterable[ApiObject]) -> frozenset[str]:
 
 
 def _as_namespaces_end(objects: tuple[ApiObject, ...], now: Instant) -> tuple[ApiObject, ...]:
-    """Return `objects`, with the pods deleted at `now` whose namespace is being deleted.
+    """Return `objects`, in which the pods of namespaces that are being deleted are deleted, too.
 
-    Such a pod gets a deletionTimestamp, if it has none.
+    Such a pod gets a deletionTimestamp, if it has none. Its grace period begins at `now`.
 
     Planners need no room for replacements of these pods, because admission refuses the
-    replacements. The namespace controller may delete the pods long after the namespace, so its
-    time of deletion says nothing about when the pods stop.
+    replacements. The namespace controller may delete the pods long after the deletion of the
+    namespace was requested, so the time of this request does not show when the pods stop.
     """
     ending = ending_namespaces(objects)
     if not ending:

@@ -5,7 +5,7 @@ pods of a StatefulSet get the next ordinals and their own claims. The pods of a 
 copies of one of its pods. If the cluster lacks a workload, but pods name it as their controller,
 the new pods are copies of one of these pods. Operators create a claim for each pod, such as
 `data-db-1` for the pod `db-1`. So if the name of a claim contains the name of the copied pod, each
-copy gets its own claim. Exception: the volume of the claim can be used on several nodes.
+copy gets its own claim, unless the volume of the claim can be used on several nodes.
 """
 
 from __future__ import annotations

@@ -177,9 +177,10 @@ def _time_of_excess(
 ) -> Instant | None:
     """Return when the rollout has made no progress for its deadline; None if this never happens.
 
-    The rollout may be complete with another number of replicas than at the end of the run. An
-    autoscaler or a user may have changed the number since. The controllers create all missing pods
-    at once. So at the end of an instant, only refused pods are missing.
+    A rollout is complete if at the end of an instant all pods are of the new revision and ready.
+    Their number can differ from the replicas at the end of the run, because an autoscaler or a user
+    may have changed the replicas since. No number needs to be compared: the controllers create all
+    missing pods at once. So at the end of an instant, only refused pods are missing.
     """
     spec, wanted = deployment.spec, deployment.spec.replicas
     has_all = not any(one.workload == ref and one.missing for one in run.errors)

@@ -9,8 +9,8 @@ same amount or the same share of the machine is reserved, whichever is more:
     type l, 8 cores        160m (2 %) are reserved, 7840m are allocatable
     type s, 2 cores        80m are reserved, 1920m are allocatable
 
-On a larger machine, a real kubelet reserves at least as much as on a smaller one. The share of the
-machine is at most the same. So this rule reserves at least as much as real kubelets. Services such
+On a larger machine, a real kubelet reserves at least the same amount as on a smaller one, but at
+most the same share. So this rule reserves at least as much as real kubelets. Services such
 as GKE publish a formula for the reserved memory. If the formula is right for the existing node, it
 is used for new nodes, instead of this rule.
 
@@ -258,8 +258,8 @@ def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
     """Yield a text for cpu and for memory if the size that `one` states contradicts `node`.
 
     `one` is the instance type of `node`. A kubelet reserves memory. So if the capacity of `node` is
-    absent or equals its allocatable amounts, its machine may be larger. Nodes that a scenario
-    generates are an example.
+    absent or equals its allocatable amounts, its machine may be larger than the node states, and a
+    larger size is no contradiction. Nodes that a scenario generates are an example.
     """
     may_be_larger = node.status.capacity in ({}, node.status.allocatable)
     for name in ("cpu", "memory"):

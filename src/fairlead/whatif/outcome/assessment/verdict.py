@@ -611,7 +611,7 @@ def _repacked(effect: Effect) -> str | None:
     """Return a sentence that compares the placements of both runs; None without --reschedule.
 
     If both runs have the same placement, the sentence also compares it with the dump. It then
-    states the nodes in use and the room, for the runs and for the dump.
+    states the nodes in use and the room for more pods, for the runs and for the dump.
     """
     rows = {one.measure: one for one in effect.packing}
     if not rows:
@@ -891,10 +891,10 @@ def _needs_no_replacement(pods: int) -> str:
 def _interrupted(effect: Effect) -> str | None:
     """Return sentences about pods that are down with their nodes, and pods that wait for a node.
 
-    Without such pods, the result is a sentence about pods that are down with their nodes and need
-    no replacement. An example is a pod of a DaemonSet on a removed node. Waiting pods that are
-    displaced, moved or new are not counted. Return None if the change leaves no pods on failed
-    nodes.
+    The pods that are down with their nodes are those that run again on these nodes later. If there
+    are neither such pods nor waiting pods, the result is a sentence about the pods that need no
+    replacement, such as a pod of a DaemonSet on a removed node. Waiting pods that are displaced,
+    moved or new are not counted. Return None if the change leaves no pods on failed nodes.
     """
     outage = effect.changed.outage
     if outage is None or not effect.difference.pods_on_failed_nodes:

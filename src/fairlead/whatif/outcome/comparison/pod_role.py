@@ -205,8 +205,8 @@ def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset
 
     The keys are those of the run `without`. Pods of DaemonSets and static pods are left out. Pods
     that were created after the change, or deleted before their node, are left out, too. In the run
-    `without`, a pod may terminate to the end, because its kubelet does not answer. Such a pod is
-    left out if `changed` has no pod with its key.
+    `without`, a pod may still be terminating at the end, because its kubelet does not answer. Such
+    a pod is left out if `changed` has no pod with its key.
     """
     nodes, lost = changed.node_names, changed.on_deleted_nodes
     return frozenset(

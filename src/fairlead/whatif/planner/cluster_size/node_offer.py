@@ -90,8 +90,8 @@ class NodeOffer(Struct, frozen=True):
     labels whose value is the name of the node. `today` are the names of the existing nodes of this
     kind. `type_labels` are the labels that follow from a type in a file; None means that the new
     node has the type of `sample`, with its labels. `size` is the size of the machine, such as
-    `8/32Gi`, if other offers of the same type have another size. Otherwise, it is "". In clusters
-    of k3s, nodes of one type have different sizes.
+    `8/32Gi`, if other offers of the same type have another size, as in clusters of k3s. Otherwise,
+    it is "".
     """
 
     pool: str
@@ -257,8 +257,9 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
     """Return the nodes of each pool by name of the pool.
 
     The name is the cloud provider's label for node pools, as `key=value`. If other pools have the
-    same value, the labels that distinguish the pool from these are added. Without such a label, the
-    name consists of the labels that distinguish the pool from all others, or of its taints.
+    same value, the labels that distinguish the pool from these are added. Without a provider's
+    label, the name consists of the labels that distinguish the pool from all others, or of its
+    taints.
     """
     by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:

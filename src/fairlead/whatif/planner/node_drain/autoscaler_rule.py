@@ -214,10 +214,11 @@ def _not_safe(node: str, pod: Pod) -> Blocker:
 
 
 def _not_replicated(node: str, pod: Pod, owner: str, *, is_of_karpenter: bool) -> Blocker:
-    """Return the blocker for a `pod` without a controller that Cluster Autoscaler accepts.
+    """Return the blocker for a `pod` that Cluster Autoscaler treats as a pod without a controller.
 
-    Cluster Autoscaler does not accept a custom resource. It does not accept a Pod or Deployment
-    whose program creates the pods, as with Spark, either.
+    Either the pod has no controller, or its controller is of a kind that Cluster Autoscaler does
+    not accept. It does not accept custom resources. It does not accept a Pod or a Deployment
+    either; programs that create pods, such as Spark, set these as controllers.
     """
     controller = controller_of(pod.metadata)
     if controller is None:

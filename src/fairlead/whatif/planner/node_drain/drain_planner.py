@@ -668,8 +668,8 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
     If the budget never allows an eviction, the edit adds a replica or changes the budget's rule. If
     too few pods would be ready even after this edit, a second blocker follows.
 
-    The new rule is maxUnavailable 1 if `limit.has_scales` is True and `limit.lacks_scale` is False.
-    In all other cases, it is a minAvailable that leaves room for `spare` evictions.
+    The new rule is maxUnavailable 1. If the pods have no controller with a known scale, this rule
+    would allow nothing. The new rule is then a minAvailable that leaves room for `spare` evictions.
     """
     if limit.problem:
         why = f"its status cannot be computed: {limit.problem}"

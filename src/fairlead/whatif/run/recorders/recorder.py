@@ -348,8 +348,8 @@ class Recorder(Struct):
     def observe_event(self, event: RecordEvent) -> None:
         """Record `event` if it reports the failure of a controller.
 
-        Only the last failure of an object is kept. A refused ResourceClaim is the reason why its
-        pod is pending.
+        Only the last failure of an object is kept. If the creation of a pod's ResourceClaim is
+        refused, this is recorded as the reason why the pod is pending.
         """
         if event.reason in _CREATE_FAILURE_REASONS:
             self.errors[f"{event.regarding.kind} {event.regarding.key}"] = event.note

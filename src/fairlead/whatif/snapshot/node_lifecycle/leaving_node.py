@@ -52,7 +52,9 @@ def leaving_nodes(manifests: Iterable[Manifest], at: Instant) -> list[str]:
 def nodes_to_be_deleted(
     manifests: Iterable[Manifest], at: Instant, *, by_cluster_autoscaler: bool, by_karpenter: bool
 ) -> list[str]:
-    """Return the nodes that autoscalers or the provider were removing at `at`, but still exist.
+    """Return the nodes that autoscalers or the provider were removing at `at`.
+
+    Nodes with a deletionTimestamp are left out, because a simulation deletes them.
 
     If `by_cluster_autoscaler` or `by_karpenter` is False, the nodes of this autoscaler are left
     out. Callers pass False for an autoscaler that they simulate, because it removes its taints at

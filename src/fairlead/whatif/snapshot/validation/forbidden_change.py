@@ -40,8 +40,8 @@ _NOT_COMPARED: Final[tuple[Kind, ...]] = (*_COMPARED_BY_SIMULATION, NODE)
 def refuse_forbidden_change(existing: Manifest, changed: Manifest) -> None:
     """Raise InputError if the API server refuses the change of `existing` to `changed`.
 
-    Only the rules that compare both objects apply. Objects without a field that every stored object
-    has are not compared. Hand-written dumps may contain such objects.
+    Only the rules that compare both objects apply. An object is not compared if it is not valid as
+    a stored object, for example because it is hand-written and lacks a required field.
     """
     kind = existing.kind
     if kind.is_custom or kind in _NOT_COMPARED:
