@@ -24,7 +24,7 @@ def field_differences(prefix: str, old: Mapping[str, Any], new: Mapping[str, Any
 
 
 def leaves(value: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    """Return the values below `value` by path; a list and an empty object count as one value."""
+    """Return the values below `value` by path; a list is one value, and so is an empty object."""
     found: dict[str, Any] = {}
     for key, one in value.items():
         inner = f"{path}.{key}" if path else str(key)

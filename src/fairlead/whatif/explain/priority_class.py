@@ -204,7 +204,7 @@ class PriorityClasses:
         return [(one, count) for one, count in found if count or one.value > victim.value]
 
     def templates(self) -> Iterator[tuple[str, str]]:
-        """Yield (class, workload) for each workload without a controller that names a class."""
+        """Yield (class, workload) for each workload that names a class and has no controller."""
         for kind in WORKLOADS:
             for one in self._inventory.of_kind(kind):
                 template = one.pod_template if one.controller is None else None

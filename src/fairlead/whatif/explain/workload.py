@@ -420,7 +420,10 @@ def _unmet(model: ClusterModel, pending: Iterable[PodInfo]) -> Iterator[str]:
 
 
 def _devices(model: ClusterModel, pending: Iterable[PodInfo]) -> Iterator[str]:
-    """Yield sentences about the first of the `pending` pods that fits no node: devices it lacks."""
+    """Yield sentences about the devices that a pod lacks.
+
+    The pod is the first of `pending` that may need devices and fits no node.
+    """
     for pod in pending:
         if not may_need_devices(pod, model.cluster) or model.kept_out(pod) is not None:
             continue

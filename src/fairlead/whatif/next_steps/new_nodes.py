@@ -205,7 +205,7 @@ def _pods_by_node(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) 
 
 
 def _most_together(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> dict[str, int]:
-    """Return the most pods that any of `nodes` runs of each of `workloads`, but at least 1."""
+    """Return, by workload, the most of its pods that run on one of `nodes`, but at least 1."""
     counts = (Counter(pod.workload for pod in node.pods) for node in nodes if workloads)
     most = _largest(counts)
     return {str(workload): max(1, most.get(workload, 0)) for workload in workloads}

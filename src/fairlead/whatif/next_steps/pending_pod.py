@@ -362,8 +362,8 @@ def _of_each_zone(candidates: Sequence[NewNodes]) -> NewNodes:
 def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepContext) -> _TriedNodes:
     """Return `best` with fewer nodes, if as many pods run with the fewer nodes.
 
-    `waiting` is the number of pods that wait without new nodes. Only one smaller number is tried:
-    the share of the nodes that is equal to the share of the waiting pods that run with `best`.
+    `waiting` is the number of pods that wait without new nodes. Only one smaller number is tried.
+    Example: if half of these pods run with 6 new nodes, 3 new nodes are tried.
     """
     count = -(-best.nodes.count * best.gain // waiting)
     if count == best.nodes.count:

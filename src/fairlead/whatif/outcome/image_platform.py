@@ -153,7 +153,7 @@ class ImagePlatforms(Struct, frozen=True):
         return True
 
     def _may_run_elsewhere(self, pod: Pod, node: str, labels: Labels) -> bool:
-        """Return whether `pod` could run on a node like this one, but of another platform.
+        """Return whether `pod` could run on a node like `node`, but of another platform.
 
         Only the nodeSelector and the required node affinity of the pod are checked.
         """

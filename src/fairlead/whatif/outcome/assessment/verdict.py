@@ -203,7 +203,7 @@ def _limited(effect: Effect) -> str | None:
 
 
 def _scaled(effect: Effect) -> str | None:
-    """Return a sentence about autoscaled workloads whose range of replicas the change changes."""
+    """Return a sentence about workloads whose range of replicas differs between the runs."""
     found = effect.replica_ranges
     if not found:
         return None

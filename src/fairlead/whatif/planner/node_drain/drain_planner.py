@@ -606,7 +606,7 @@ def _flags(workload: str, pods: Iterable[PodInfo]) -> list[str]:
 def _never_ends_pods(node: Node) -> bool:
     """Return whether evicted pods of `node` stay terminating forever.
 
-    They do if the kubelet does not answer. Exception: the node has the taint out-of-service.
+    They do if the kubelet does not answer, unless the node has the taint out-of-service.
 
     upstream: pkg/controller/podgc/gc_controller.go: gcTerminating
     """

@@ -178,7 +178,7 @@ class GangRecorder:
     def tally(self, now: Instant) -> GangTally:
         """Return the counts over all gangs that need more than one member.
 
-        Only `lost` also contains the resources of preempted members of other PodGroups.
+        Exception: `lost` includes the resources of preempted members of all PodGroups.
         """
         self._count_broken(now + 1)
         gangs = [gang for gang in self._gangs.values() if gang.minimum > 1]

@@ -178,7 +178,7 @@ def _with_known_claims(
     nodes: Iterable[Node],
     claims: Iterable[NodeClaim],
 ) -> tuple[KarpenterOptions, tuple[str, ...]]:
-    """Return (`options`, notes), without StaticCapacity if `claims` are not complete.
+    """Return (`options`, notes); StaticCapacity is turned off if `claims` are not complete.
 
     Without the NodeClaims of its nodes, a static NodePool would seem to have too few nodes.
     """
