@@ -83,7 +83,7 @@ class UsedClass(Struct, frozen=True, kw_only=True):
     """A PriorityClass with its unfinished pods.
 
     `name` is NO_CLASS for the pods without a class. `is_known` is False for a class that pods name,
-    but that does not exist. Its `value` is then the priority of its newest pod. `preempts` says
+    but that the dump lacks. Its `value` is then the priority of its newest pod. `preempts` says
     whether the preemptionPolicy `policy` lets new pods of the class preempt other pods.
     """
 
