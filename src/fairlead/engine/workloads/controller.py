@@ -17,6 +17,7 @@ from fairlead.api.objects import (
     ControllerRevision,
     DaemonSet,
     Deployment,
+    Namespace,
     Node,
     PersistentVolumeClaim,
     Pod,
@@ -340,18 +341,26 @@ class Workloads:
         self._pod_sets.set_rule(key, NoOpRule())
         self._rollouts.forget_replica_set(key)
 
-    def _stop_replacing(self, owner: ApiObject) -> None:
-        """Replace no more pods of `owner`, which is deleted or being deleted.
+    def _stop_replacing(self, one: ApiObject) -> None:
+        """Replace no more pods of unknown owners that are gone because of the deletion of `one`.
 
-        `owner` is a custom resource, a Deployment, or a pod that no controller replaces. Programs
-        such as Flink and Spark make a Deployment or pod the owner of the pods that they create.
-        The garbage collector deletes these pods. If this controller replaced them, the garbage
-        collector would also delete the replacements, and so on forever.
+        `one` is deleted or being deleted. If it is a Namespace, the API server refuses new pods in
+        it. Otherwise it is itself the owner: a custom resource, a Deployment, or a pod that no
+        controller replaces. Programs such as Flink and Spark make a Deployment or pod the owner of
+        the pods that they create. The garbage collector deletes these pods. If this controller
+        replaced them, the garbage collector would also delete the replacements, and so on forever.
         """
-        key = owner.metadata.uid
-        rule = self._pod_sets.rules.get(key)
-        if rule is not None and is_unknown_owner(rule):
-            self._pod_sets.set_rule(key, NoOpRule())
+        sets = self._pod_sets
+        if isinstance(one, Namespace):
+            # upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: Admit
+            within = one.metadata.name
+            keys = [key for key, pods in sets.sets.items() if pods.ref.namespace == within]
+        else:
+            keys = [one.metadata.uid]
+        for key in keys:
+            rule = sets.rules.get(key)
+            if rule is not None and is_unknown_owner(rule):
+                sets.set_rule(key, NoOpRule())
 
     # --- a snapshot ----------------------------------------------------------------------------
 

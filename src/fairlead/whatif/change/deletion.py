@@ -1,8 +1,5 @@
 """Deletions of a what-if: the contents of deleted Namespaces, and notes about delayed deletions.
 
-A what-if refuses to delete a Namespace that contains a pod whose controller is not in the dump. It
-assumes that this controller would create the pod again.
-
 Three kinds of objects are not deleted immediately. A PersistentVolumeClaim that a pod uses is
 deleted after the pod. A bound PersistentVolume is deleted after its claim. A Node of Karpenter is
 drained first.
@@ -14,7 +11,6 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from fairlead.api.finalizer import FOREGROUND, JOB_TRACKING, ORPHAN, TERMINATION
-from fairlead.api.objects import OwnerReference
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import BOUND, all_claims
 from fairlead.apiserver.kind import NAMESPACE, NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
@@ -25,7 +21,6 @@ from fairlead.whatif.change import commands
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.served_kind import full_kind
 
 # upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: NewLifecycle
 _IMMORTAL_NAMESPACES: Final = frozenset({"default", "kube-system", "kube-public"})
@@ -43,12 +38,7 @@ def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Ma
         return [target]
     if target.ref.name in _IMMORTAL_NAMESPACES:
         raise InputError(source, f"the {target.title} cannot be deleted")
-    held = inventory.in_namespace(target.ref.name)
-    names = {(manifest.full_kind, manifest.ref.name) for manifest in held}
-    for manifest in held:
-        if manifest.kind is POD and (owner := manifest.controller):
-            _refuse_unknown(source, manifest, owner, names)
-    return [*held, target]
+    return [*inventory.in_namespace(target.ref.name), target]
 
 
 def claims_in_use(targets: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
@@ -152,12 +142,3 @@ def deletion_of(target: Manifest) -> tuple[list[Command], str]:
         f"not simulated: {', '.join(foreign)}."
     )
     return [release, delete], note
-
-
-def _refuse_unknown(
-    source: str, pod: Manifest, owner: OwnerReference, names: Collection[tuple[str, str]]
-) -> None:
-    kind, name = full_kind(owner.kind, owner.api_version), owner.name
-    if (kind, name) not in names and kind != NODE.kind:
-        problem = f"its {kind} {name} is not in the dump, and would create it again"
-        raise InputError(source, problem, object_name=pod.title)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
-from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 
 SHOP = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+
+OTHER = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}}
 
 
 def deleted(cluster, text="ns/shop"):
@@ -23,10 +24,17 @@ def test_the_namespace_controller_deletes_the_objects_in_a_namespace(snapshot, m
     assert deleted(cluster) == ["Namespace/shop"]
 
 
-def test_deleting_a_pod_whose_owner_is_not_in_the_snapshot_is_refused(snapshot, make):
-    cluster = snapshot(make.node("n"), SHOP, make.pod("web-1", "shop", owner="web"))
-    with pytest.raises(InputError, match="Pod shop/web-1: its ReplicaSet web is not in the dump"):
-        deleted(cluster)
+@pytest.mark.parametrize("others", [(), (OTHER,)], ids=["only namespace", "another namespace"])
+def test_pods_of_a_deleted_namespace_are_not_replaced(snapshot, make, others):
+    """Their controllers are not in the dump, but they cannot create pods in this namespace."""
+    database = make.pod("db-0", "shop", node_name="n", owner="db")
+    database["metadata"]["ownerReferences"][0] |= {"apiVersion": "example.com/v1", "kind": "Db"}
+    web = make.pod("web-1", "shop", node_name="n", owner="web")
+    kept = make.pod("kept", "other", node_name="n", owner="kept")
+    cluster = snapshot(make.node("n"), SHOP, *others, database, web, kept)
+    answer = what_if(cluster, ClusterChange(delete=("ns/shop",)))
+    assert answer.changed.settled
+    assert [*answer.changed.pods] == ["other/kept"]
 
 
 def test_pods_of_a_deleted_custom_resource_are_not_created_again(snapshot, make):
