@@ -44,7 +44,10 @@ def consolidate(
     instance_types: Annotated[
         str | None,
         named(
-            "FILE", "Prices of instance types, in the formats of fairlead whatif --instance-types."
+            "FILE",
+            "File with the prices of instance types, in the formats of fairlead whatif "
+            "--instance-types. The plan then removes expensive nodes rather than cheap ones, and "
+            "the answer includes costs.",
         ),
     ] = None,
     most: Annotated[

@@ -71,7 +71,8 @@ class NodeFlags:
         named(
             "RATE",
             "Like --node-eviction-rate, for zones that are large and partially unhealthy "
-            "(default: 0.01). The next two options define these words.",
+            "(default: 0.01). --large-cluster-size-threshold says which zones are large, and "
+            "--unhealthy-zone-threshold which are partially unhealthy.",
         ),
     ] = ""
     unhealthy_zone_threshold: Annotated[

@@ -38,8 +38,8 @@ Report = Annotated[
     Path | None,
     named(
         "FILE.html",
-        "Write the HTML report to FILE.html. Without this option, a report is written only with "
-        "text output.",
+        "Write the HTML report to FILE.html. Without this option, only -o text and -o details "
+        "write a report, to fairlead-whatif.html.",
     ),
 ]
 NoReport = Annotated[bool, Parameter(help="Do not write an HTML report.", negative=())]
@@ -103,8 +103,9 @@ class AnswerOutputOptions:
         Path | None,
         named(
             "FILE",
-            "Write one JSON object per line to FILE for every command (Bind, EvictPod, ...) of the "
-            "scheduler and controllers. Only the simulation with the change is recorded.",
+            "Write every command (Bind, EvictPod, ...) of the simulated scheduler and controllers "
+            "to FILE, as one JSON object per line. FILE contains only the commands of the "
+            "simulation with the change.",
         ),
     ] = None
 

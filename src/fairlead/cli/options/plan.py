@@ -16,8 +16,8 @@ SnapshotSource = Annotated[str | None, Parameter(allow_leading_hyphen=True, show
 
 _PACE_HELP: Final = (
     "Number of nodes to drain at a time, or a percentage of the nodes to drain, such as 5%. A "
-    "percentage is rounded down, but to at least one node. By default, the command simulates 1, "
-    "2, 4, ... nodes at a time, and answers with the fastest safe drain."
+    "percentage is rounded down, but to at least one node. By default, the command simulates "
+    "drains of 1, 2, 4, ... nodes at a time, and answers with the fastest safe drain."
 )
 DrainPace = Annotated[
     int | str | None, Parameter(help=_PACE_HELP, metavar="N", converter=number_or_percentage)
@@ -57,7 +57,8 @@ class RecordedOptions(PresentOptions):
             "FILE",
             "KubeSchedulerConfiguration of the recorded scheduler: a file, or "
             "configmap/NAMESPACE/NAME for the configuration in a ConfigMap of --snapshot. The "
-            "default is the configuration in the export, or else kube-scheduler's defaults.",
+            "default is the configuration in the export of kube-scheduler-simulator, if FILE is "
+            "such an export and contains one, and otherwise kube-scheduler's defaults.",
         ),
     ] = None
     # `fairlead replay` never calls extenders, so the option is hidden.

@@ -43,17 +43,20 @@ class ShadowOptions:
         ),
     ] = ""
     decisions: Annotated[
-        Path | None, named("FILE", "Write each comparison to FILE, as one JSON object per line.")
+        Path | None,
+        named("FILE", "Write the comparison for each pod to FILE, as one JSON object per line."),
     ] = None
-    report: Annotated[Path | None, named("FILE", "Write the summary to FILE as an HTML page.")] = (
-        None
-    )
+    report: Annotated[
+        Path | None,
+        named("FILE", "Write the summary of all comparisons to FILE, as an HTML page."),
+    ] = None
     new_config: Annotated[
         str | None,
         named(
             "FILE",
-            "Second KubeSchedulerConfiguration, besides --config. The command decides for each pod "
-            "with both configurations, and compares both decisions with the cluster's.",
+            "Second KubeSchedulerConfiguration, besides --config. For each pod, the command "
+            "chooses a node with each of the two configurations, and compares both nodes with the "
+            "node that the cluster's own scheduler chooses.",
         ),
     ] = None
     new_plugin: Annotated[

@@ -60,7 +60,8 @@ def sweep(
         repeatable(
             "CONDITION",
             "Exit with status 3 if CONDITION is true for at least one case. CONDITION compares a "
-            "measure with a number: 'pending>0', 'evicted>=10'.",
+            "measure of the case with a number: 'pending>0', 'evicted>=10'. docs/sweep.md lists "
+            "the measures.",
         ),
     ] = (),
     out: Annotated[

@@ -33,10 +33,10 @@ CERTIFICATES_HELP: Final = (
     "them."
 )
 AUDIT_LEVEL_HELP: Final = (
-    "With --audit: which bodies FILE contains. Metadata: none. Request: those of write requests. "
-    "RequestResponse: those of write requests and of their responses. With Request and "
-    "RequestResponse, FILE also contains the writes of the cluster's own controllers, and "
-    "`fairlead replay` can read it."
+    "With --audit: which bodies the audit log contains. Metadata: none. Request: the bodies of "
+    "write requests. RequestResponse: the bodies of write requests and of the responses to them. "
+    "With Request and RequestResponse, the log also contains the writes of the cluster's own "
+    "controllers, and `fairlead replay` can read the log."
 )
 COMMAND_HELP: Final = (
     "After `--`: a command to run with KUBECONFIG set. When the command exits, the cluster ends, "
@@ -64,8 +64,9 @@ AUTOSCALE_HELP: Final = (
 )
 TYPES_HELP: Final = (
     "With --autoscale karpenter: file with instance types, in the formats of fairlead whatif "
-    "--instance-types. By default, the types are those of the nodes in --snapshot. If no node has "
-    "an instance type, and without --snapshot, Fairlead has its own types with 2 to 32 cores."
+    "--instance-types. By default, the types are those of the nodes in --snapshot. Without "
+    "--snapshot, or if no node has an instance type, they are Fairlead's own types with 2 to 32 "
+    "cores."
 )
 GROUPS_HELP: Final = (
     "With --autoscale cluster-autoscaler: file with the node groups, described in "

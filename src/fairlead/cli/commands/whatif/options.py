@@ -33,12 +33,12 @@ Exit with status 3 if CONDITION is true after the change. The conditions priorit
 namespace=store, name=web-* and labels.app=web describe pods. Such a condition is true if a pod \
 that it describes is displaced: preempted, evicted, or on a node that was deleted. Pods of \
 DaemonSets and static pods on a deleted node do not count. Other conditions have these meanings. \
-pdb-breached: pods were displaced against a PodDisruptionBudget. loop: pods are displaced again \
-and again. pending>0: the change leaves pods pending. pending:priority>=1000: the change leaves \
-pods of such a priority pending. undrained: a drain did not finish. data-deleted: \
-PersistentVolumeClaims were deleted together with their volumes. workload-below=80%: at some \
-time, a workload had fewer ready pods than 80% of the pods that it wants. docs/results.md lists \
-all conditions.
+pdb-breached: pods were displaced although their PodDisruptionBudget allowed no disruption. loop: \
+pods are displaced again and again. pending>0: the change leaves pods pending. \
+pending:priority>=1000: the change leaves pods of such a priority pending. undrained: a drain did \
+not finish. data-deleted: PersistentVolumeClaims were deleted together with their volumes. \
+workload-below=80%: at some time, a workload had fewer ready pods than 80% of the pods that it \
+wants. docs/results.md lists all conditions.
 """
 
 
@@ -269,8 +269,9 @@ class RunOptions:
     no_next_steps: Annotated[
         bool,
         Parameter(
-            help="Leave out the suggestions (Next: ...) at the end of the answer. Some of them are "
-            "tried in further simulations, which can take longer than the answer itself.",
+            help="Leave out the suggestions (Next: ...) at the end of the answer. This can save "
+            "time: the command tries some suggestions in further simulations before it prints "
+            "them, and these can take longer than the answer itself.",
             negative=(),
         ),
     ] = False
@@ -354,8 +355,9 @@ class RunOptions:
         str | None,
         named(
             "FILE",
-            "File with instance types and their prices, for --autoscale, --instance-type and "
-            "--reschedule. The format is CSV, or the JSON output of aws, gcloud, az or "
+            "File with instance types and their prices. --autoscale uses the types and prices, "
+            "--instance-type the sizes, and --reschedule the prices, to compare the cost of the "
+            "nodes in use. The format is CSV, or the JSON output of aws, gcloud, az or "
             "Karpenter's kwok provider. To take the prices from a CSV file of OpenCost, give both "
             "files, separated by a comma: TYPES,PRICES.",
         ),
