@@ -71,8 +71,8 @@ class NodeFlags:
         named(
             "RATE",
             "Like --node-eviction-rate, for zones that are large and partially unhealthy "
-            "(default: 0.01). --large-cluster-size-threshold says which zones are large, and "
-            "--unhealthy-zone-threshold which are partially unhealthy.",
+            "(default: 0.01). The option --large-cluster-size-threshold defines large zones, and "
+            "the option --unhealthy-zone-threshold defines partially unhealthy zones.",
         ),
     ] = ""
     unhealthy_zone_threshold: Annotated[

@@ -92,9 +92,8 @@ def explain(
       nodes on which preemption would make room, with the victims. It also names the rule by which
       the scheduler chooses one of these nodes. For a pending pod that fits on no node, the answer
       also names the labels that the pod requires but no node has. If there are nodes with all the
-      required labels, it names the taints because of which the pod does not fit on nodes that have
-      room. It also states whether the pod would fit on a new node that is a copy of an existing
-      node.
+      required labels, it names the taints that alone keep the pod off some nodes. It also states
+      whether the pod would fit on a new node that is a copy of an existing node.
 
     - Workload, or a custom resource that controls pods: its pods, why pods are pending or not
       ready, and its disruption budgets. The answer also names the node on which one more pod would

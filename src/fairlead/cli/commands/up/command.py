@@ -49,7 +49,8 @@ SNAPSHOT_HELP: Final = (
 )
 DASHBOARD_HELP: Final = (
     "Also serve a dashboard to browsers on this machine. The second line of output ends with a"
-    " link that works once. Run `fairlead dashboard` to get a new link."
+    " link that works once; with a COMMAND, the link is printed on standard error. Run "
+    "`fairlead dashboard` to get a new link."
 )
 JOB_HELP: Final = (
     "Run time of pods with restartPolicy Never or OnFailure, such as pods of Jobs: a duration "

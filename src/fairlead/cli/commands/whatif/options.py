@@ -355,11 +355,11 @@ class RunOptions:
         str | None,
         named(
             "FILE",
-            "File with instance types and their prices. --autoscale uses the types and prices, "
-            "--instance-type the sizes, and --reschedule the prices, to compare the cost of the "
-            "nodes in use. The format is CSV, or the JSON output of aws, gcloud, az or "
-            "Karpenter's kwok provider. To take the prices from a CSV file of OpenCost, give both "
-            "files, separated by a comma: TYPES,PRICES.",
+            "File with instance types and their prices, for --autoscale, --instance-type and "
+            "--reschedule (with --reschedule, the answer compares the price of the nodes in use). "
+            "The format is CSV, or the JSON output of aws, gcloud, az or Karpenter's kwok provider."
+            " To take the prices from a CSV file of OpenCost, give both files, separated by a "
+            "comma: TYPES,PRICES.",
         ),
     ] = None
     node_pools: Annotated[
