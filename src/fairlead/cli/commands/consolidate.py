@@ -46,8 +46,8 @@ def consolidate(
         named(
             "FILE",
             "File with the prices of instance types, in the formats of fairlead whatif "
-            "--instance-types. The plan then removes expensive nodes rather than cheap ones, and "
-            "the answer includes costs.",
+            "--instance-types. The answer then includes costs. Of the plans that the command "
+            "finds, it chooses the one that removes the nodes with the highest total price.",
         ),
     ] = None,
     most: Annotated[
