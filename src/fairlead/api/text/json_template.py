@@ -34,6 +34,7 @@ _QUOTE: Final = b'"'
 _MARK: Final = "\x7f"  # starts a marker; a text with this character gets no template
 _ESCAPED_MARK: Final = re.compile(rb"\\u007[fF]")
 _BETWEEN: Final = "\n"
+_encode: Final = msgspec.json.Encoder().encode
 
 Value = TypeVar("Value")
 Places = Mapping[Any, "Places | int"] | int
@@ -60,9 +61,10 @@ class JsonTemplate:
         are odd, as `pieces_of` gives strings odd indices. The strings that may differ are numbered
         from 0 in the order of their indices.
         """
-        self._pieces = pieces
+        # The pieces are not kept, because they take six times as much memory as the sample.
         self._variable = variable
         self.opaque = opaque
+        self._sampled = [pieces[index] for index in sorted(variable)]
         bounds = [-1, *sorted(variable), len(pieces)]
         # the text before, between and after the placeholders, with the quotes around them
         self._first, *self._others = (
@@ -79,14 +81,15 @@ class JsonTemplate:
         Also returns None if that text contains the character with which every marker begins (see
         `marker`). In such a text, a string could be mistaken for a marker.
         """
-        if len(pieces) != len(self._pieces) or pieces[::2] != self._pieces[::2]:
+        own = pieces_of(self.sample)
+        if len(pieces) != len(own) or pieces[::2] != own[::2]:
             return None
         if has_marks(_QUOTE.join(pieces)):
             return None
-        differing = frozenset(compress(count(), map(ne, pieces, self._pieces)))
+        differing = frozenset(compress(count(), map(ne, pieces, own)))
         if any(pieces[index + 1].lstrip().startswith(b":") for index in differing):
             return None  # a key
-        return JsonTemplate(self._pieces, self._variable | differing)
+        return JsonTemplate(own, self._variable | differing)
 
     def strings(self, text: bytes) -> list[str] | None:
         """Return the strings in the placeholders of `text`; None if `text` does not match."""
@@ -110,21 +113,21 @@ class JsonTemplate:
 
     def text(self, strings: Iterable[str]) -> bytes:
         """Return the text that has `strings` in the placeholders."""
+        return self._text(one.encode() for one in strings)
+
+    def _text(self, strings: Iterable[bytes]) -> bytes:
         between = zip(strings, self._others, strict=True)
-        return b"".join((self._first, *(one.encode() + part for one, part in between)))
+        return b"".join((self._first, *(one + part for one, part in between)))
 
     @property
     def sample(self) -> bytes:
         """A text that matches this template."""
-        return _QUOTE.join(self._pieces)
+        return self._text(self._sampled)
 
     @property
     def marked(self) -> bytes:
         """The text with a marker in each placeholder; `places_in` takes its decoded value."""
-        pieces = list(self._pieces)
-        for number, index in enumerate(sorted(self._variable)):
-            pieces[index] = marker(number).encode()
-        return _QUOTE.join(pieces)
+        return self.text(map(marker, range(len(self._sampled))))
 
 
 class TemplateText:
@@ -232,6 +235,9 @@ def places_in(value: object) -> Places | None:
     """
     if isinstance(value, str):
         return int(value[1:]) if value.startswith(_MARK) else None
+    # Most parts contain no marker, and this search is faster than a visit of each item.
+    if _MARK.encode() not in _encode(value):
+        return None
     below: Any = ()
     if isinstance(value, msgspec.Struct):
         below = zip(value.__struct_fields__, astuple(value), strict=True)
