@@ -42,15 +42,10 @@ class LazyDict(dict[str, Value]):
     def load(self, rows: dict[str, Row]) -> None:
         """Add an entry for each of `rows`, a plain dictionary.
 
-        This is ten times as fast as a call of `load_one` for each row.
+        The value of an entry is made from its row when it is first read.
         """
         entries: dict[str, Any] = rows
         dict.update(self, entries)
-
-    def load_one(self, key: str, row: Row) -> None:
-        """Add an entry for `key` whose value is made from `row` when it is first read."""
-        value: Any = row
-        dict.__setitem__(self, key, value)
 
     def replace_row(self, key: str, row: Row, value: Value) -> None:
         """Replace the row of `key` by `value`; do nothing if `key` no longer has the row `row`."""

@@ -38,7 +38,7 @@ def _del(one, key):
 
 def _load(one, key):
     if isinstance(one, LazyDict):
-        one.load_one(key, (GROUPS[0], 2))
+        one.load({key: (GROUPS[0], 2)})
     else:
         one[key] = GROUPS[0][2]
 
@@ -120,7 +120,7 @@ def test_a_value_is_created_when_it_is_first_read():
 def test_a_value_replaces_only_its_own_row():
     row = (GROUPS[0], 0)
     tested = LazyDict(value_at)
-    tested.load_one("a", row)
+    tested.load({"a": row})
     tested.replace_row("a", (GROUPS[0], 0), 1)
     assert tested.row("a") is row
     tested.replace_row("a", row, 2)

@@ -5,6 +5,7 @@ Objects arrive as the typed views of `fairlead.api`. The outcome of a command is
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
-from fairlead.api.lazy_dict import LazyDict
+from fairlead.api.lazy_dict import LazyDict, Row
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.pods.replicas import LoadedObjects, Replicas, neighbouring_replicas, pod_at
@@ -103,20 +104,19 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
         return found
 
     @cached_property
-    def bound_pods(self) -> Mapping[str, LazyDict[Pod]]:
+    def bound_pods(self) -> LazyDict[dict[str, Pod]]:
         """The pods of each node, as {node name: {pod key: pod}}; pods without a node are left out.
 
-        The pods of a node are in the order of `pods`.
+        The pods of a node are in the order of `pods`. Callers must not change the result. They may
+        change a copy: it makes the dictionary of a node when it is first read there.
         """
-        found: dict[str, LazyDict[Pod]] = {}
+        rows: defaultdict[str, list[Row]] = defaultdict(list)
         for pods in self.replicas:
-            for node, key, row in zip(pods.nodes, pods.keys, pods.rows, strict=True):
-                if not node:
-                    break  # none of them has a node
-                there = found.get(node)
-                if there is None:
-                    there = found[node] = LazyDict(pod_at)
-                there.load_one(key, row)
+            if pods[0].spec.node_name:
+                for node, row in zip(pods.nodes, pods.rows, strict=True):
+                    rows[node].append(row)
+        found: LazyDict[dict[str, Pod]] = LazyDict(_pods_of_node)
+        found.load({node: (there, 0) for node, there in rows.items()})
         return found
 
     @cached_property
@@ -124,6 +124,13 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
         """The pods that have finished or are being deleted, in their order."""
         ending = (one for one in self.replicas if is_terminal(one[0]) or is_terminating(one[0]))
         return [pod for replicas in ending for pod in replicas]
+
+
+def _pods_of_node(rows: Sequence[Row], _: int) -> LazyDict[Pod]:
+    """Return the pods of a node by key; `rows` are their rows."""
+    found = LazyDict(pod_at)
+    found.load({replicas.keys[index]: (replicas, index) for replicas, index in rows})
+    return found
 
 
 def _is_pod(one: ApiObject) -> bool:

@@ -24,7 +24,7 @@ pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions (after the loss
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -148,7 +148,7 @@ class PodWorkers(Struct):
     _by_node: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
     # Pods loaded at `_loaded_at`, by node, then by key. A settled pod gets its worker when
     # something happens on its node. Most settled pods never get a worker.
-    _loaded: dict[str, Mapping[str, Pod]] = field(default_factory=dict)
+    _loaded: dict[str, dict[str, Pod]] = field(default_factory=dict)
     _settled: dict[str, str] = field(default_factory=dict)  # {key of a settled pod: its node}
     _loaded_at: Instant = 0
     _timers: TimerQueue[_Timer] = field(default_factory=TimerQueue)
@@ -232,7 +232,7 @@ class PodWorkers(Struct):
         """
         if not self.config.manages_pods or self._workers or self._settled:
             return loaded.pods
-        self._loaded_at, self._loaded = now, dict(loaded.bound_pods)
+        self._loaded_at, self._loaded = now, loaded.bound_pods.copy()
         self._settled = loaded.bound_nodes.copy()
         others = [pod for replicas in loaded.replicas for pod in self._unsettled(replicas)]
         for pod in others:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import Pod
 from fairlead.engine.core.stimulus import ObjectsLoaded
 
@@ -13,9 +10,8 @@ class NodePods:
     """All bound pods, by node. Includes finished pods, and pods whose node does not exist."""
 
     def __init__(self) -> None:
-        self._by_node: dict[str, Mapping[str, Pod]] = {}
+        self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}  # by pod key
-        self._own: dict[str, dict[str, Pod]] = {}  # values of `_by_node` that this index may change
 
     def load(self, loaded: ObjectsLoaded) -> None:
         """Store the pods that were loaded at the start."""
@@ -23,9 +19,7 @@ class NodePods:
             for pod in loaded.bound.values():
                 self.put(pod)
             return
-        # Other indexes share the dictionary of each node; it is copied before this index changes
-        # it.
-        self._by_node = dict(loaded.bound_pods)
+        self._by_node = loaded.bound_pods.copy()
         self._node_of = loaded.bound_nodes.copy()
 
     def put(self, pod: Pod) -> bool:
@@ -36,7 +30,7 @@ class NodePods:
             self._take_off(key)
         if node:
             self._node_of[key] = node
-            self._pods_of(node)[key] = pod
+            self._by_node.setdefault(node, {})[key] = pod
         return is_moved and node != ""
 
     def remove(self, pod: Pod) -> None:
@@ -47,20 +41,10 @@ class NodePods:
         node = self._node_of.pop(key, "")
         if not node:
             return
-        there = self._pods_of(node)
+        there = self._by_node[node]
         del there[key]
         if not there:
-            del self._by_node[node], self._own[node]
-
-    def _pods_of(self, node: str) -> dict[str, Pod]:
-        """Return the pods on `node`, as a dictionary that the caller may change."""
-        own = self._own.get(node)
-        if own is None:
-            there = self._by_node.get(node, {})
-            # The copy of a LazyDict stays lazy: pods that were not read yet are not created.
-            own = there.copy() if isinstance(there, LazyDict) else dict(there)
-            self._by_node[node] = self._own[node] = own
-        return own
+            del self._by_node[node]
 
     def get(self, key: str) -> Pod | None:
         """Return the pod with the key `key`; None if no bound pod has this key."""

@@ -28,7 +28,6 @@ from typing import ClassVar, Final
 
 from msgspec import Struct, field
 
-from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import ApiObject, Node, Pod, Taint
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.taint import NO_SCHEDULE, is_tolerated
@@ -112,9 +111,6 @@ class Drain:
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
         self._pods: dict[str, dict[str, Pod]] = {}  # by node, then by key
-        # The pods of nodes on which nothing has changed since they were loaded. Other controllers
-        # share the values, so a value is copied when it is first needed.
-        self._loaded: dict[str, LazyDict[Pod]] = {}
         self._drains: dict[str, _Drain] = {}  # by node
         self._finished: dict[str, None] = {}  # nodes with an ended drain that is still requested
         self._evicting: dict[ObjectRef, str] = {}  # evictions in flight -> node
@@ -182,11 +178,11 @@ class Drain:
 
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         """Load the nodes last, because a node may request a drain of the loaded pods."""
-        if self._pods or self._loaded:
+        if self._pods:
             for pod in loaded.bound.values():
                 self._index(pod)
         else:
-            self._loaded = dict(loaded.bound_pods)
+            self._pods = loaded.bound_pods.copy()
         nodes = (one for one in loaded.others if isinstance(one, Node))
         return [command for one in nodes for command in self._observe_node(one)]
 
@@ -235,9 +231,6 @@ class Drain:
 
     def _pods_on(self, node: str) -> dict[str, Pod]:
         """Return the pods on `node` by key; the caller may change the result."""
-        loaded = self._loaded.pop(node, None)
-        if loaded is not None:
-            self._pods[node] = loaded.copy()
         return self._pods.setdefault(node, {})
 
     def _forget(self, one: ApiObject) -> list[Command]:

@@ -9,7 +9,7 @@ engine.nodelifecycle), as in ZoneChange.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
@@ -117,7 +117,7 @@ class OutageRecorder(Struct):
     # {node: {uid: key of the original}} of the pods on it, without those of nodes in `_loaded`; see
     # `_original_keys_on`
     _on_node: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
-    _loaded: dict[str, Mapping[str, Pod]] = field(default_factory=dict)
+    _loaded: dict[str, dict[str, Pod]] = field(default_factory=dict)
     _gone: dict[str, str] = field(default_factory=dict)  # {uid of a deleted pod: pod key}
     # {pod key: uids}, of existing pods; None until a node fails, because most runs never need it
     _by_key: dict[str, dict[str, None]] | None = None
@@ -257,7 +257,7 @@ class OutageRecorder(Struct):
                     self._record_pod(pod)
                 else:
                     self.pods[pod.metadata.uid] = pod
-        self._loaded = dict(loaded.bound_pods)
+        self._loaded = loaded.bound_pods.copy()
 
     def _record(self, changed: ApiObject) -> None:
         match changed:
