@@ -49,6 +49,7 @@ from fairlead.apiserver.validation.apps.workload import (
     check_new_scheduled_controller,
     check_new_scheduled_workload,
     check_runnable_template,
+    check_scheduled_besides_template,
     check_scheduled_controller,
     check_scheduled_workload,
 )
@@ -139,6 +140,14 @@ def check_simulated(obj: Json, view: ApiObject) -> Iterator[Cause]:
         yield cause
     if is_valid and not isinstance(view, Pod | Node):  # `check_stored` checks the facts about these
         yield from check_view_facts(view)
+
+
+def check_simulated_besides_template(
+    workload: Deployment | ReplicaSet | StatefulSet | DaemonSet,
+) -> Iterator[Cause]:
+    """Yield the errors of `check_simulated` that do not concern the pod template."""
+    yield from check_scheduled_besides_template(workload)
+    yield from check_view_facts(workload)
 
 
 def check_reported_amounts(status: PodStatus) -> Iterator[Cause]:

@@ -133,17 +133,17 @@ def node():
     }
 
 
-def deployment():
+def deployment(name="web", image="web:1"):
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": meta("web", namespace="shop"),
+        "metadata": meta(name, namespace="shop"),
         "spec": {
             "replicas": 1,
             "selector": {"matchLabels": {"app": "web"}},
             "template": {
                 "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [container()]},
+                "spec": {"containers": [container() | {"image": image}]},
             },
         },
         "status": {"conditions": [{"lastUpdateTime": "2026-01-01T00:00:11Z"}], "replicas": 1},
@@ -277,6 +277,7 @@ def test_texts_and_values_are_loaded_alike(tmp_path, steps):
     objects = [pod(), node(), deployment(), pod("web-1")]
     for step in steps:
         changed(objects, step)
+    objects.insert(0, deployment("before", "web:0"))  # its template is often like that of "web"
     path = written(tmp_path, objects)
     expected = loaded(path, read_values)
     assert loaded(path, read_snapshot) == expected
@@ -655,6 +656,17 @@ def test_equal_parts_of_pods_are_one_object(tmp_path):
     first, second = (one.view for one in manifests(read_listings(str(path))))
     assert first.spec.containers is second.spec.containers
     assert first.metadata.labels is second.metadata.labels
+
+
+def test_equal_parts_of_templates_are_one_object(tmp_path):
+    path = written(tmp_path, [deployment("a", "web:1"), deployment("b", "web:2")])
+    first, second = (
+        one.view.spec.template["spec"]["containers"][0]
+        for one in manifests(read_listings(str(path)))
+    )
+    assert first["ports"] is second["ports"]
+    assert (first["image"], second["image"]) == ("web:1", "web:2")
+    assert list(first) == list(second)
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import repeat
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import force_setattr
 
+from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     Affinity,
     ApiObject,
@@ -55,7 +58,11 @@ from fairlead.apiserver.validation.core.pod.affinity import check_affinity
 from fairlead.apiserver.validation.core.pod.spec import PHASES, check_scheduled_pod
 from fairlead.apiserver.validation.meta.format import dns_label_problems, dns_subdomain_problems
 from fairlead.apiserver.validation.meta.object_meta import check_labels
-from fairlead.apiserver.validation.simulation import check_reported_amounts, check_simulated
+from fairlead.apiserver.validation.simulation import (
+    check_reported_amounts,
+    check_simulated,
+    check_simulated_besides_template,
+)
 
 Part = TypeVar("Part")
 
@@ -107,6 +114,7 @@ class StoredForm:
         self._labels: dict[bytes, dict[str, str] | None] = {}
         self._amounts: dict[bytes, bool] = {}  # validity of amounts in statuses
         self._valid_labels: set[tuple[str, str]] = set()
+        self._templates: dict[bytes, Json] = {}  # specs of valid templates, see `_has_workload`
         self._nodes: set[str] = set()  # valid names of nodes
 
     def has(self, kind: Kind, view: ApiObject, like: Pod | None = None) -> bool:
@@ -130,19 +138,13 @@ class StoredForm:
                     and _are_texts(status.allocatable)
                     and _are_texts(status.capacity)
                 )
+                is_valid = is_complete and not any(check_simulated({}, view))
             case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
                 _ENCODE(view)  # rejects integers that are too long to be stored
-                pod = view.spec.template.get("spec")
-                is_complete = view.spec.pod_management_policy != "" and bool(
-                    isinstance(pod, dict) and pod.get("containers")
-                )
+                is_valid = view.spec.pod_management_policy != "" and self._has_workload(view)
             case _:
                 return False
-        return (
-            is_complete
-            and self._has_metadata(kind, view.metadata)
-            and not any(check_simulated({}, view))
-        )
+        return is_valid and self._has_metadata(kind, view.metadata)
 
     def has_replica(self, pod: Pod) -> bool:
         """Return True if `pod` is certainly in stored form. If this returns False, call `has`.
@@ -184,6 +186,34 @@ class StoredForm:
             and all(map(_is_version, pods.versions))
             and all(map(_is_time, created))
             and all(map(_is_time, started))
+        )
+
+    def _has_workload(self, workload: Deployment | ReplicaSet | StatefulSet | DaemonSet) -> bool:
+        """Return whether the spec and the status are complete and valid.
+
+        The templates of a Deployment and its ReplicaSets usually differ only in metadata and
+        images. So the rest of such templates is checked once and becomes one Python object, as
+        described at `has`. No check reads an image.
+        """
+        template = workload.spec.template
+        spec = template.get("spec")
+        if not isinstance(spec, dict) or not _are_containers(spec.get("containers")):
+            return False
+        key = _ENCODE(_with_images(spec, repeat("")))
+        like = self._templates.get(key)
+        if like is None or template.keys() != {"metadata", "spec"}:
+            if any(check_simulated({}, workload)):
+                return False
+            self._templates.setdefault(key, spec)
+            return True
+        try:
+            meta = decode_as(ObjectMeta, template["metadata"])
+        except DecodeError:
+            return False
+        images = [one["image"] for one in spec["containers"]]
+        force_setattr(workload.spec, "template", {**template, "spec": _with_images(like, images)})
+        return self._are_valid_labels(meta.labels) and not any(
+            check_simulated_besides_template(workload)
         )
 
     def _has_metadata(self, kind: Kind, meta: ObjectMeta, like: ObjectMeta | None = None) -> bool:
@@ -267,6 +297,26 @@ class StoredForm:
         for field, part in zip(_SHARED, known, strict=True):
             force_setattr(spec, field, part)
         return True
+
+
+def _are_containers(containers: Any) -> bool:
+    """Return whether `containers` is a list of at least one container, each with an image."""
+    return (
+        isinstance(containers, list)
+        and bool(containers)
+        and all(isinstance(one, dict) and isinstance(one.get("image"), str) for one in containers)
+    )
+
+
+def _with_images(spec: Json, images: Iterable[str]) -> Json:
+    """Return the spec of a pod template with `images` in its containers."""
+    containers = spec["containers"]
+    return {
+        **spec,
+        "containers": [
+            {**one, "image": image} for one, image in zip(containers, images, strict=False)
+        ],
+    }
 
 
 def _has_valid_owners(meta: ObjectMeta) -> bool:

@@ -84,12 +84,26 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
     The workload is a Deployment, ReplicaSet, StatefulSet or DaemonSet. The rules apply to new and
     to stored workloads.
     """
+    yield from _check_before_template(workload)
+    yield from check_scheduled_template(workload.spec.template)
+    yield from _check_after_template(workload)
+
+
+def check_scheduled_besides_template(workload: Replicated) -> Causes:
+    """Yield the errors of `check_scheduled_workload` that do not concern the pod template."""
+    yield from _check_before_template(workload)
+    yield from _check_after_template(workload)
+
+
+def _check_before_template(workload: Replicated) -> Causes:
     yield from non_negative("spec.replicas", workload.spec.replicas)
     yield from non_negative("spec.minReadySeconds", workload.spec.min_ready_seconds)
     if isinstance(workload, Deployment):
         yield from _check_progress_deadline(workload)
     yield from check_label_selector("spec.selector", workload.spec.selector)
-    yield from check_scheduled_template(workload.spec.template)
+
+
+def _check_after_template(workload: Replicated) -> Causes:
     for index, claim in enumerate(workload.spec.volume_claim_templates):
         yield from check_scheduled_claim(f"spec.volumeClaimTemplates[{index}]", claim)
     yield from _check_scheduled_strategy(workload)
