@@ -303,7 +303,8 @@ class Workloads:
         self._writer.observe(object_ref(owner))
         commands: list[Command] = []
         if is_news:
-            commands += unusable_template_events(owner) + self._pod_sets.reconcile(key, None, now)
+            commands += unusable_template_events(owner, self._pod_sets.rules[key])
+            commands += self._pod_sets.reconcile(key, None, now)
         if isinstance(owner, ReplicaSet):
             rollout = self._rollouts.learn_replica_set(key, owner)
             if rollout is not None:
@@ -401,7 +402,7 @@ class Workloads:
         for one in objects:
             if is_owner(one):
                 key, _ = self._learn_owner(one)
-                commands += unusable_template_events(one)
+                commands += unusable_template_events(one, self._pod_sets.rules[key])
                 if isinstance(one, ReplicaSet):
                     self._rollouts.learn_replica_set(key, one)
         return commands

@@ -56,9 +56,13 @@ def reference_to(owner: Owner) -> OwnerReference:
     )
 
 
-def unusable_template_events(owner: Owner) -> list[Command]:
-    """Return a FailedCreate event if the owner's template does not describe a pod, else []."""
-    if read_template(owner.spec.template) is not None:
+def unusable_template_events(owner: Owner, rule: OwnerRule) -> list[Command]:
+    """Return a FailedCreate event if the owner's template does not describe a pod, else [].
+
+    `rule` is the rule of `owner`.
+    """
+    may_be_unusable = isinstance(rule, NoOpRule | JobRule)  # see `OwnerRules.rule_of`
+    if not may_be_unusable or read_template(owner.spec.template) is not None:
         return []
     meta = owner.metadata
     ref = ObjectRef(type(owner).__name__, meta.namespace, meta.name, meta.uid)
