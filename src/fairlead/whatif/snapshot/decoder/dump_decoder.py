@@ -272,4 +272,6 @@ def _has_own_annotations(view: ApiObject) -> bool:
         return True
     if not isinstance(view, Deployment | ReplicaSet | StatefulSet | DaemonSet):
         return False
-    return FAIRLEAD_PREFIX in str(view.spec.template.get("metadata"))
+    metadata = view.spec.template.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else metadata
+    return FAIRLEAD_PREFIX in str(annotations)
