@@ -10,7 +10,8 @@ position in the group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
+from collections import Counter
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import Any, TypeVar, overload
 
 Value = TypeVar("Value")
@@ -89,12 +90,16 @@ class LazyDict(dict[str, Value]):
 
     def groups(self) -> Iterable[Any]:
         """Return each group of rows once, in the order of their first rows."""
-        found: dict[int, Any] = {}
-        for value in dict.values(self):
-            row: Any = value
-            if type(row) is tuple:
-                found[id(row[0])] = row[0]
-        return found.values()
+        groups = self._group_of_each_row()
+        return dict(zip(map(id, groups), groups, strict=True)).values()
+
+    def group_sizes(self) -> Counter[int]:
+        """Return the number of rows of each group that has rows, by the id of the group."""
+        return Counter(map(id, self._group_of_each_row()))
+
+    def _group_of_each_row(self) -> Sequence[Any]:
+        entries: Iterable[Any] = dict.values(self)
+        return [entry[0] for entry in entries if type(entry) is tuple]
 
     def sample(self, key: str) -> Value | None:
         """Return the value that `samples` yields for `key`; None if `key` is missing."""

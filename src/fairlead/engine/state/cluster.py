@@ -396,8 +396,7 @@ class Cluster:
         of them. Their requests are equal.
         """
         found = Counter(pod.shape for _, pod in self.pods.made() if pod.pod.spec.node_name)
-        loaded = Counter(id(replicas) for _, (replicas, _) in self.pods.rows())
-        for one, count in loaded.items():
+        for one, count in self.pods.group_sizes().items():
             found[self._loaded_shapes[one][1]] += count
         return found
 

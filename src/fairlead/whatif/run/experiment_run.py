@@ -776,6 +776,8 @@ class ExperimentRun:
 
     def _claim_notes(self, ends: Iterable[PodEnd]) -> Iterator[str]:
         """Yield a note about pending pods whose claims name a StorageClass that does not exist."""
+        if not self._recorder.counts.has_pending():
+            return  # Most runs end without pending pods, and reading all pods takes time.
         pending = {one.workload for one in ends if UNBOUND_IMMEDIATE.message in one.reason}
         if not pending:
             return

@@ -71,7 +71,11 @@ class DumpedReplicas(Replicas):
         """Return the pods sorted by name."""
         number = self.template.number_at(("metadata", "name"))
         texts = self.texts if number is None else self.texts.sorted_by(number)
-        return self if texts is self.texts else DumpedReplicas(self.template, texts)
+        if texts is self.texts:
+            return self
+        found = DumpedReplicas(self.template, texts)
+        found.have_own_keys = self.have_own_keys
+        return found
 
     # --- columns ---------------------------------------------------------------------------
 

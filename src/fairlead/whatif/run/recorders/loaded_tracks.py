@@ -29,7 +29,7 @@ class LoadedTracks:
         self, replicas: Replicas, facts: OwnerFacts, requests: Mapping[str, int], now: Instant
     ) -> None:
         """Store `facts` and `requests`, which are the same for all of the pods."""
-        self._replicas = replicas
+        self.replicas = replicas
         self._facts = facts
         self._requests = requests
         self._now = now
@@ -41,7 +41,7 @@ class LoadedTracks:
 
     def track(self, index: int) -> PodTrack:
         """Return a new track of the pod at `index`; its `end` is set if `ends` was read before."""
-        pod = self._replicas[index]
+        pod = self.replicas[index]
         created = self._instant(pod.metadata.creation_timestamp)
         started_at = self._now if pod.status.phase == "Running" else None
         track = PodTrack(pod, RUNNING, "", created, started_at, is_initial=True)
@@ -52,7 +52,7 @@ class LoadedTracks:
     @cached_property
     def ends(self) -> list[PodEnd]:
         """The PodEnd of each pod; it is valid until the pod changes."""
-        replicas = self._replicas
+        replicas = self.replicas
         first = self.track(0).new_end(self._requests, self._facts)
         instants = {text: self._instant(text) for text in {*replicas.created}}
         has_other_name = original_name(replicas[0]) != replicas[0].metadata.name

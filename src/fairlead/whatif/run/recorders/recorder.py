@@ -686,7 +686,10 @@ class Recorder(Struct):
 
     def samples(self) -> Iterable[Pod]:
         """Yield one pod of each group of unchanged loaded replicas, and all other existing pods."""
-        yield from (replicas[0] for replicas in self._tracks.groups())
+        for loaded in self._loaded.values():
+            replicas = loaded.replicas
+            if any(self._tracks.row(key) is not None for key in replicas.keys):
+                yield replicas[0]
         yield from (track.pod for _, track in self._tracks.made())
 
     def are_placed(self, keys: Iterable[str]) -> bool:
