@@ -58,13 +58,6 @@ class LazyDict(dict[str, Value]):
         if key in self:
             del self[key]
 
-    def rows(self) -> Iterator[tuple[str, Row]]:
-        """Yield (key, row) for each value that is not made yet."""
-        for key, value in dict.items(self):
-            found: Any = value
-            if type(found) is tuple:
-                yield key, found
-
     def made(self) -> Iterator[tuple[str, Value]]:
         """Yield (key, value) for each value that is made already."""
         for key, value in dict.items(self):

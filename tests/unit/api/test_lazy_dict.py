@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,7 +110,7 @@ def test_a_value_is_created_when_it_is_first_read():
     assert tested.copy().keys() == {*KEYS}
     assert calls == []
     assert (tested["b"], tested["b"], calls) == (11, 11, [1])
-    assert [key for key, _ in tested.rows()] == ["a", "c", "d"]
+    assert [key for key in tested if tested.row(key) is not None] == ["a", "c", "d"]
     assert [*tested.made()] == [("b", 11)]
     assert (tested.row("a"), tested.row("b"), tested.row("x")) == ((GROUPS[0], 0), None, None)
     assert [*tested.raw()] == [(GROUPS[0], 0), 11, (GROUPS[0], 2), (GROUPS[0], 3)]
@@ -137,7 +138,9 @@ def test_samples_are_values_of_the_same_group(found, read):
     expected = [value[0][0] if isinstance(value, tuple) else value for value in list(one.raw())]
     assert list(one.samples()) == expected == [one.sample(key) for key in one]
     assert one.sample("missing") is None
-    assert list(one.groups()) == list(dict.fromkeys(group for _, (group, _) in one.rows()))
+    groups = [value[0] for value in one.raw() if isinstance(value, tuple)]
+    assert list(one.groups()) == list(dict.fromkeys(groups))
+    assert one.group_sizes() == Counter(map(id, groups))
 
 
 def test_equality_does_not_depend_on_whether_values_have_been_created():

@@ -53,7 +53,7 @@ def in_children(
     """
     # The index is made before the fork. In the forked process, counting a reference to each object
     # would copy the memory of all objects.
-    index = {id(one): at for at, one in enumerate(shared)}
+    index = dict(zip(map(id, shared), range(len(shared)), strict=True))
     waiting, running = deque(calls), deque[_ForkedCalls[Result]]()
     try:
         while waiting or running:

@@ -641,9 +641,12 @@ class Recorder(Struct):
 
         A pod that replaces another pod has its own key here, not the key of the replaced pod.
         """
-        loaded = self._loaded
-        ends = {key: loaded[id(row[0])].ends[row[1]] for key, row in self._tracks.rows()}
+        ends: dict[str, PodEnd] = {}
+        for loaded in self._loaded.values():
+            ends.update(zip(loaded.replicas.keys, loaded.ends, strict=True))
         ends.update((key, self._end_of(track)) for key, track in self._tracks.made())
+        if len(ends) > len(self._tracks):  # loaded pods were deleted
+            ends = {key: end for key, end in ends.items() if key in self._tracks}
         return ends
 
     def failed_jobs_since(self, since: Instant) -> Iterator[tuple[str, str]]:
