@@ -8,9 +8,9 @@ kept. Most objects of a dump need no such change and remain texts with typed vie
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import repeat
 from typing import Any, Final, overload
 
 import msgspec
@@ -521,32 +521,33 @@ def refuse_shared_uids(manifests: Iterable[Manifest]) -> None:
 
 def _have_own_uids(manifests: Iterable[Manifest]) -> bool:
     """Return whether all uids in `manifests` are different within each kind."""
-    seen: set[tuple[str, str]] = set()
+    seen: defaultdict[str, set[str]] = defaultdict(set)  # uids by resource
     count = 0
     for entry in entries_of(manifests):
         if isinstance(entry, ReplicaManifests):
-            uids = [uid for uid in entry.replicas.uids if uid]
+            uids = entry.replicas.uids  # none is empty, see `StoredForm.has_replicas`
             count += len(uids)
-            seen.update(zip(repeat(POD.resource), uids, strict=False))
+            seen[entry.kind.resource].update(uids)
         elif entry.ref.uid:
             count += 1
-            seen.add((entry.kind.resource, entry.ref.uid))
-    return len(seen) == count
+            seen[entry.kind.resource].add(entry.ref.uid)
+    return sum(map(len, seen.values())) == count
 
 
 def _are_distinct(manifests: Iterable[Manifest]) -> bool:
     """Return whether no object appears twice in `manifests`."""
-    seen: set[tuple[str, str, str]] = set()
+    # The names by (resource, namespace). A set of all identities would need a tuple for each pod.
+    seen: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     count = 0
     for entry in entries_of(manifests):
         if isinstance(entry, ReplicaManifests):
             count += len(entry.replicas)
-            resource, namespace = repeat(POD.resource), repeat(entry.replicas.namespace)
-            seen.update(zip(resource, namespace, entry.replicas.names, strict=False))
+            seen[entry.kind.resource, entry.replicas.namespace].update(entry.replicas.names)
         else:
             count += 1
-            seen.add(entry.identity)
-    return len(seen) == count
+            resource, namespace, name = entry.identity
+            seen[resource, namespace].add(name)
+    return sum(map(len, seen.values())) == count
 
 
 def _manifests(
