@@ -517,6 +517,7 @@ class NodeSystemInfo(_View, frozen=True):
     """Facts about a node's machine and software."""
 
     container_runtime_version: str = ""
+    kubelet_version: str = ""
 
 
 class NodeStatus(_View, frozen=True):

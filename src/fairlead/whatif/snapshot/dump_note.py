@@ -15,10 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Final
-
-import msgspec
 
 from fairlead.api.codec import DecodeError, View, decode_as
 from fairlead.api.json import Json, mapping
@@ -28,6 +25,7 @@ from fairlead.api.objects import (
     ApiObject,
     Job,
     LabelSelector,
+    Node,
     OwnerReference,
     Pod,
     PodDisruptionBudget,
@@ -118,22 +116,6 @@ _WORKLOAD_REF: Final = "workloadRef"
 _KUEUE: Final = "kueue.x-k8s.io"
 
 
-class _NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
-    kubelet_version: str = ""
-    container_runtime_version: str = ""
-
-
-class _NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
-    node_info: _NodeInfo = _NodeInfo()
-
-
-class _Kubelet(msgspec.Struct, frozen=True):
-    """A Node, decoded only as far as the versions of its kubelet and its container runtime."""
-
-    status: _NodeStatus = _NodeStatus()
-
-
-_decode_kubelet: Final = msgspec.json.Decoder(_Kubelet).decode
 _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 
 
@@ -291,7 +273,8 @@ def _missing_namespaces(manifests: Sequence[Manifest]) -> Iterator[str]:
     namespaces = sorted({one.ref.namespace for one in manifests if one.kind is POD})
     if not namespaces or any(one.ref.namespace == _SYSTEM for one in manifests):
         return
-    runtimes = {_node_info(one).container_runtime_version for one in manifests if one.kind is NODE}
+    nodes = _views(Node, NODE, manifests)
+    runtimes = {one.status.node_info.container_runtime_version for one in nodes}
     if runtimes == {SIMULATED_RUNTIME}:
         return
     found = f"All pods of the dump are in the namespace {namespaces[0]}"
@@ -569,11 +552,8 @@ def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> 
 
     `some` is the result of `samples(manifests)`. It contains all nodes.
     """
-    kubelets = {
-        version
-        for one in some
-        if one.kind is NODE and (version := _version(_node_info(one).kubelet_version))
-    }
+    texts = {one.status.node_info.kubelet_version for one in _views(Node, NODE, some)}
+    kubelets = {version for text in texts if (version := _version(text))}
     server = max(_control_plane(manifests), default=max(kubelets, default=NEWEST))
     others = sorted(kubelets - {server})
     if server == NEWEST and not others:
@@ -586,16 +566,6 @@ def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> 
         f"The cluster runs Kubernetes {_text(server)}{nodes}; answers follow {_text(NEWEST)}."
         f"{differing}"
     )
-
-
-def _node_info(node: Manifest) -> _NodeInfo:
-    """Return the versions in the status of `node`; a version that is missing there is ""."""
-    content = node.content
-    if not isinstance(content, dict):
-        with suppress(msgspec.ValidationError):  # a field has an unexpected type
-            return _decode_kubelet(bytes(content.text)).status.node_info
-    found = _at(node, "status", "nodeInfo")
-    return _NodeInfo(*(str(found.get(name, "")) for name in _NodeInfo.__struct_encode_fields__))
 
 
 def _control_plane(manifests: Iterable[Manifest]) -> Iterator[tuple[int, int]]:
@@ -616,9 +586,10 @@ def _api_server(entry: Manifest | ReplicaManifests) -> Manifest | None:
     if entry.kind is not POD:
         return None
     if isinstance(entry, ReplicaManifests):
-        is_system, names = entry.replicas.namespace == _SYSTEM, enumerate(entry.replicas.names)
-        at = (index for index, name in names if is_system and name.startswith(_API_SERVER))
-        return next(map(entry.at, at), None)
+        if entry.replicas.namespace != _SYSTEM:
+            return None
+        names = enumerate(entry.replicas.names)
+        return next((entry.at(at) for at, name in names if name.startswith(_API_SERVER)), None)
     is_api_server = entry.ref.namespace == _SYSTEM and entry.ref.name.startswith(_API_SERVER)
     return entry if is_api_server else None
 
