@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final, TypeGuard
 
 from msgspec import Struct
@@ -320,12 +320,10 @@ def _give_versions(loaded: Sequence[Loaded | DumpedReplicas], version: int) -> i
     higher than all resourceVersions in `loaded`.
     """
     values = [entry for entry in loaded if isinstance(entry, _LoadedJson)]
-    texts = {
-        entry.view.metadata.resource_version for entry in loaded if isinstance(entry, DumpedObject)
-    }
-    for entry in loaded:
-        if isinstance(entry, DumpedReplicas):
-            texts.update(entry.versions)
+    texts = chain(
+        (one.view.metadata.resource_version for one in loaded if isinstance(one, DumpedObject)),
+        *(one.versions for one in loaded if isinstance(one, DumpedReplicas)),
+    )
     kept = [(entry, entry.version) for entry in values]
     newest = max((own for _, own in kept if own is not None), default=0)
     newest = max(newest, version, max(map(int, texts), default=0))

@@ -50,7 +50,10 @@ def zone_key(node: Node, config: NodeLifecycleConfig) -> str:
 
 def _first_label(labels: dict[str, str], keys: tuple[str, ...]) -> str:
     """Return the value of the first label in `keys` that is present, even if it is empty."""
-    return next((labels[key] for key in keys if key in labels), "")
+    for key in keys:
+        if key in labels:
+            return labels[key]
+    return ""
 
 
 def zone_state(count: ZoneCount, config: NodeLifecycleConfig) -> ZoneState:

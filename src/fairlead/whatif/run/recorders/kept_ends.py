@@ -43,11 +43,16 @@ class KeptEnds:
     def __init__(
         self,
         pods: Mapping[str, ListedPod],
-        ends: Mapping[str, PodEnd],
+        ends: dict[str, PodEnd],
         end_of: Callable[[str], PodEnd],
     ) -> None:
-        """List `pods`, which are the existing pods by their own keys; `ends` are their PodEnds."""
-        self.by_key: dict[str, PodEnd] = {key: ends[key] for key in sorted(ends)}
+        """List `pods`, which are the existing pods by their own keys; `ends` are their PodEnds.
+
+        The caller must not change `ends` later.
+        """
+        keys = sorted(ends)
+        is_sorted = keys == list(ends)  # usually, because loaded pods are listed by name
+        self.by_key = ends if is_sorted else {key: ends[key] for key in keys}
         self.listed = self.by_key
         self._replacing = [key for key, end in self.by_key.items() if end.key != key]
         if self._replacing:
