@@ -233,7 +233,8 @@ class DumpDecoder:
             return DumpedObject(NODE, node, text)
         # The view contains the template as JSON, in which annotations may be null. A template with
         # an empty field would never equal a template that the API server has stored.
-        if b"null" in bytes(text) or _has_unstored_field(bytes(text)):
+        data = bytes(text)
+        if b"null" in data or _has_unstored_field(data):
             return None
         kind, view, decode_status = _WORKLOADS[type(item)]
         workload = view(metadata=item.metadata, spec=item.spec, status=decode_status(item.status))

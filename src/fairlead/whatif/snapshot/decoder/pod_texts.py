@@ -244,6 +244,9 @@ class PodTexts:
         template: PodTemplate | None = None
         rows: list[Sequence[str]] = []
         for item in items:
+            if not self._workloads:  # no template is learned yet, so nothing needs the text
+                yield item
+                continue
             text = bytes(item) if isinstance(item, msgspec.Raw | bytes) else b""
             if template is not None:
                 strings = template.texts.strings(text)
