@@ -89,7 +89,8 @@ class Engine:
         self._always_touched = _Group(
             member for member in self._members if not member.interest.keeps_deadline
         ).bits
-        # Members by their bits. Few of the possible sets occur: the unions of the few groups below.
+        # The members of a set, keyed by the bits of the set. Few of the possible sets occur: the
+        # unions of the few groups below.
         self._with_bits: dict[int, tuple[_Member, ...]] = {}
         # The members that need a stimulus, by its topic and, for the success of a command, by the
         # issuer. There are few topics, because a topic consists only of classes and a kind.

@@ -101,8 +101,9 @@ def scheduler_config(
     for number, each in enumerate(form.profiles or (ProfileForm(),)):
         where = "" if only_profile else f"profiles[{number}]"
         reader = _ProfileReader(where, each, user_plugins, release.scheduler)
-        # Without percentageOfNodesToScore, all nodes are examined. The value 0 outside of profiles
-        # means the same, because upstream writes its default as 0.
+        # Unlike kube-scheduler, Fairlead evaluates all nodes if percentageOfNodesToScore is not
+        # set. A 0 outside of the profiles counts as not set, because upstream writes the default as
+        # 0.
         profiles.append(reader.profile(percentage or None, ignored))
     named = _named(form.profiles or (ProfileForm(),), profiles)
     return SchedulerConfig(

@@ -129,7 +129,8 @@ class PatchObject(Struct, frozen=True, omit_defaults=True):
 
     A patch of a Deployment's annotations may also contain the Deployment's status, so that one
     write sets both. `subresource` is the subresource that upstream patches instead of the object,
-    such as `scale`. Here, the patch goes to the object, and managedFields records `subresource`.
+    such as `scale`. In Fairlead, the patch goes to the object itself, and only managedFields
+    records `subresource`.
     """
 
     target: ObjectRef

@@ -93,7 +93,8 @@ METHODS: Final[tuple[Method, ...]] = (
 
 METHOD_NAMES: Final = tuple(method.name for method in METHODS)
 
-# Methods and attributes of built-in plugins, which guarded plugins do not have.
+# Methods and attributes that only built-in plugins may have. The guard around a user's plugin
+# (`user_plugin.guard`) leaves them out.
 BUILT_IN_METHODS: Final = (
     Method("filter_shapes", "Filter", points.ShapeFilterPlugin),
     Method("score_shapes", "Score", points.ShapeScorePlugin),

@@ -55,9 +55,9 @@ class NominatedVerdicts:
         self.plan = plan
         self.codes = _no_codes(plan)
         # Data of the last call of `merged`: its result, the array `plan.codes` that it read, and
-        # the rows with verdicts. The last part is the rows whose codes may have changed since then.
-        # `merged` is called only if the plan covers all rows. So the position of a node in `codes`
-        # is its row.
+        # the rows with verdicts. `_changed_rows` are the rows whose codes may have changed since
+        # that call. `merged` is called only if the plan covers all rows. So the position of a node
+        # in `codes` is its row.
         self._merged: Codes | None = None
         self._plan_codes: Codes = plan.codes
         self._nominated: set[int] = set()

@@ -127,9 +127,9 @@ class Representatives:
     """One PodInfo for each group of loaded pods, used for pods without a PodInfo of their own.
 
     The loaded pods of a group have the same namespace, labels, priority, requests and affinity
-    terms. Either all of them have a start time, or none has. The same holds for volumes. If a
-    reader needs only these facts, it reads the group's PodInfo. No PodInfo is then built for the
-    other pods.
+    terms. Either all of them have a start time, or none has. Either all of them have volumes, or
+    none has. If a reader needs only these facts, it reads the group's PodInfo. No PodInfo is then
+    built for the other pods.
     """
 
     def __init__(self) -> None:

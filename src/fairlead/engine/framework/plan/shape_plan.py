@@ -372,7 +372,7 @@ class ShapePlan:
 
     def _redo_one(self, pod: PodInfo, position: int) -> None:
         # If a NODE plugin rejects the node, a change of the pods on it does not change the verdict.
-        # The same holds if the row is NO_NODE.
+        # If the row has no node (NO_NODE), there is nothing to compute either.
         if self.static.codes[position]:
             return
         node = self.table.at(position if self.node_names is None else int(self.rows[position]))

@@ -68,8 +68,8 @@ def reprieve_in_order(
     `reprieve` gives a victim its place back and returns True if the preemptor still fits then.
     Otherwise it changes nothing and returns False.
     """
-    # upstream: default_preemption.go: SelectVictimsOnNode. The victims that violate a budget come
-    # first, because they take the room that the others would need.
+    # upstream: default_preemption.go: SelectVictimsOnNode. The pods whose removal violates a budget
+    # are tried first: they may stay even if the others then find no room.
     return (
         [victim for victim in violating if not reprieve(victim)],
         [victim for victim in others if not reprieve(victim)],

@@ -49,7 +49,8 @@ class Meter:
     def __init__(self, stopwatch: Stopwatch) -> None:
         self._stopwatch = stopwatch
         self._times: dict[tuple[str, str], PluginTime] = {}
-        self._before: dict[tuple[str, str], tuple[int, DurationNs]] = {}  # when the unit began
+        # the calls and the time of each plugin when the measurement began
+        self._before: dict[tuple[str, str], tuple[int, DurationNs]] = {}
         self._taken_inside: DurationNs = 0
         self._pods: dict[str, ObjectRef] = {}
         self._steps: dict[str, DurationNs] = {}

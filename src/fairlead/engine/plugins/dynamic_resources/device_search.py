@@ -2,7 +2,7 @@
 
 The search is depth-first, over claims, then over their requests, then over devices. The result is
 the first solution. The order in which a request takes its devices does not matter. So the search
-tries each combination only once, in ascending order. Upstream tries all permutations. It finds the
+tries each combination only once, in ascending order. Upstream tries all permutations, and finds the
 same first solution.
 
 Example: a claim has requests r1 (count 2) and r2 (count 1). The candidates of both are a, b, c. A
@@ -123,8 +123,8 @@ class DeviceSearch:
 
         Raises AllocationError if a claim needs more than DEVICES_MAX devices or a selector fails. A
         request with allocationMode All also raises AllocationError if a pool is incomplete or
-        invalid. The same holds if a device violates a constraint. Raises SearchTooLongError after
-        STEPS_MAX steps.
+        invalid, or if a device violates a constraint. Raises SearchTooLongError after STEPS_MAX
+        steps.
         """
         for at, claim in enumerate(self._claims):
             least = sum(min(map(self._count, request), default=0) for request in claim.requests)

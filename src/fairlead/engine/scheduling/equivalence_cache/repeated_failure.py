@@ -27,9 +27,9 @@ from fairlead.engine.scheduling.equivalence_cache.equivalence_key import equival
 from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.engine.state.pod_info import PodInfo
 
-# Plugins whose results depend on other nodes, but only on nodes, pods and the objects in
-# RelatedObjects. The same is true of DynamicResources for pods without claims. It runs for such a
-# pod only if a DeviceClass is mapped to one of the pod's resources.
+# Plugins whose results for a node depend on other nodes as well, but on nothing except nodes, pods
+# and the objects in RelatedObjects. The same is true of DynamicResources for pods without claims.
+# It runs for such a pod only if a DeviceClass is mapped to one of the pod's resources.
 _OF_PODS: Final = (InterPodAffinity, PodTopologySpread)
 _KEPT_MAX: Final = 1_024
 # The positions of the logs of nodes, pods and nominations, and the versions of related objects,

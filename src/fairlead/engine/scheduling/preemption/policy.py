@@ -35,7 +35,8 @@ RULES: Final = (
     # A budget is a promise to the owner of the pods, so it is violated only as a last resort.
     CandidateRule("fewest PDB violations", lambda candidate: candidate.pdb_violations),
     LOWEST_HIGHEST_PRIORITY,
-    # The sum of all victims should be low, too; at equal priorities this prefers fewer victims.
+    # The sum of the victims' priorities should be low, too. If all priorities are equal, this rule
+    # prefers fewer victims.
     CandidateRule("lowest sum of victim priorities", lambda candidate: candidate.priority_sum),
     # Decides only if a victim has the lowest possible priority, which adds 0 to the sum.
     CandidateRule("fewest victims", lambda candidate: len(candidate.victims)),

@@ -54,7 +54,7 @@ class PodIndex:
     """The rows of placed pods, indexed by pod class and by affinity term.
 
     `repelling` is the number of required anti-affinity terms of placed pods. `attracting` is the
-    number of their other terms. All of these affect scores. Pods with equal terms share one
+    number of their other terms, which all affect scores. Pods with equal terms share one
     PlacedTerm. `term_version` increases when a PlacedTerm is created or dropped. `term_changes`
     increases whenever a placed pod with terms is added or removed.
     """
@@ -158,9 +158,10 @@ class PodIndex:
         return self._pod_class.values()
 
     def candidates(self, selector: LabelSelector | None) -> Iterable[PodClass]:
-        """Return classes among which are all classes with labels that `selector` matches.
+        """Return a superset of the classes whose labels `selector` matches.
 
-        These are the classes with one of the labels that `selector` requires, or all classes.
+        If `selector` requires a certain label, these are the classes with that label, otherwise all
+        classes.
         """
         return self._with_label(anchor_of(selector))
 
