@@ -164,7 +164,8 @@ class NodeVolumeLimits:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        The answer is True for most events. For these events, it is True only under a condition:
+        The answer is True for most events. For an event in the left column, it is True only if the
+        condition in the right column holds:
 
             a new or changed claim        the pod uses the claim
             a changed CSINode             a limit was raised or added

@@ -135,8 +135,8 @@ class DaemonSetRule:
 
     `nodes` maps names to all nodes. `wanted` stores whether each examined node should run a daemon
     pod. `stale` contains the names of pods of other revisions. `failures` maps a node name to a
-    pair. It contains the time of the last deletion of a failed pod, and the backoff (ns) before the
-    next such deletion.
+    pair: the time of the last deletion of a failed pod, and the backoff (ns) before the next such
+    deletion.
     """
 
     reads_readiness: ClassVar[bool] = True

@@ -7,8 +7,8 @@
 The Node annotation `fairlead.dev/drain: requested` starts a drain. Removing the annotation or
 uncordoning the node cancels the drain. All pods are evicted except static pods and unfinished pods
 of DaemonSets, as with `--force --ignore-daemonsets --delete-emptydir-data`. kubectl lists the pods
-of a node once. Here a pod that a scheduler binds to the node later is also evicted. If it tolerates
-the cordon's taint, it is not.
+of a node once. Fairlead also evicts a pod that a scheduler binds to the node later, unless the pod
+tolerates the cordon's taint.
 
 If a deleted node has Karpenter's finalizer, pods with the annotation `karpenter.sh/do-not-disrupt`
 are not evicted. The drain waits until they are gone, as a drain of Karpenter does.

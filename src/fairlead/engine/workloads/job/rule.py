@@ -226,8 +226,8 @@ class JobRule:
 
         In an indexed Job, three kinds of pods are deleted whatever `excess` is. These are pods
         without an index, pods whose index needs no pod, and pods with the same index as an earlier
-        pod. If these are fewer than `excess`, other pods are deleted as well. A creation in flight
-        prevents this.
+        pod. If these are fewer than `excess` and no creation is in flight, other pods are deleted
+        as well.
         """
         surplus: dict[str, Pod] = {}
         if is_indexed(self.job):
