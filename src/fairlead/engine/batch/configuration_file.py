@@ -25,10 +25,10 @@ Fairlead also reads these keys:
     defaultQueue      the queue of groups without a queue (a flag of kube-batch)
     schedulePeriod    the minimum time between two sessions (a flag of kube-batch)
 
-An unknown key is refused with a list of the known ones. The same holds for unknown values of
-`rules`, `defects` and `victims`. Unknown actions and plugins are refused later, by
-`engine.batch.compose`. Some keys of Volcano are accepted and ignored: `configurations` of actions,
-and switches for functions that Fairlead lacks.
+Unknown keys, and unknown values of `rules`, `defects` and `victims`, are refused with a list of the
+known ones. Unknown actions and plugins are refused later, by `engine.batch.compose`. Some keys of
+Volcano are accepted and ignored: `configurations` of actions, and switches for functions that
+Fairlead lacks.
 
 upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 """

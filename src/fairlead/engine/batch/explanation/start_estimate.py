@@ -127,8 +127,8 @@ class _Simulation:
 
         The limits are the queue's deserved amounts, and the limits of the queue and of its
         ancestors (`QueueShare.limits`). With the defect `overshoot`, the queue may exceed its
-        deserved amounts in one case. It must hold less than its deserved amount of at least one
-        resource before the job starts.
+        deserved amounts if it holds less than its deserved amount of at least one resource before
+        the job starts.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:

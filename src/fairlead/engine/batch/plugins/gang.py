@@ -58,8 +58,8 @@ class Gang:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their job at or above its minimum.
 
-        When a candidate is checked, the candidates already chosen count as evicted. They do not
-        with kube-batch's defect `gang-victims-not-cumulative`. With kube-batch's defect
+        When a candidate is checked, the candidates already chosen count as evicted, except with
+        kube-batch's defect `gang-victims-not-cumulative`. With kube-batch's defect
         `gang-min-one-evictable`, the last member of a job with minMember 1 can be evicted, too.
         """
         return self._surplus(candidates)

@@ -173,8 +173,8 @@ def ordered_by_price(
 def request_of(claim: InFlightNodeClaim, options: KarpenterOptions) -> NodeClaimRequest | str:
     """Return the request that creates `claim`, or upstream's reason against it.
 
-    The request keeps only the `max_instance_types` cheapest types. It is impossible if the kept
-    types have fewer values than `minValues` demands. With the policy `BestEffort`, this is allowed.
+    The request keeps only the `max_instance_types` cheapest types. If these types have fewer values
+    than `minValues` demands, no request is returned, except with the policy `BestEffort`.
     """
     # upstream: scheduler.go:TruncateInstanceTypes
     table = claim.template.table

@@ -52,7 +52,7 @@ def surplus_claims(
     """Return the NodeClaims to delete so that the pool keeps only `spec.replicas` of them.
 
     NodeClaims that are not launched are chosen first, then NodeClaims with empty nodes. NodeClaims
-    without a pod that has the annotation `do-not-disrupt` follow, then all others. Within each
+    none of whose pods has the annotation `do-not-disrupt` follow, then all others. Within each
     group, the NodeClaims with the lowest disruption cost are chosen first. This cost is the
     eviction cost of their pods times the remaining share of their lifetime.
     """

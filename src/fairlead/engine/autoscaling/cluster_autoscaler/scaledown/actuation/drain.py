@@ -9,8 +9,8 @@ group with the lowest priorities is evicted first. Without the flag, all pods ar
 An eviction fails if it is still refused when --max-pod-eviction-time has passed. If an eviction
 fails, the drain fails, too, as soon as all evictions of the priority group have ended. The drain
 also fails if pods of the group stay on the node for too long. The limit is the group's grace period
-plus 30 s. Without the flag, the drain does not wait for DaemonSet pods, and ignores failures to
-evict them.
+plus 30 s. Without --drain-priority-config, the drain does not wait for DaemonSet pods, and ignores
+failures to evict them.
 
 upstream: core/scaledown/actuation/{drain,priority}.go
 """

@@ -22,9 +22,9 @@ All pods are then placed one by one.
     one by one   -> node-3, node-7, node-7, left, left
 
 The result of a placement by count is stored until the cluster changes. A later pass uses it again
-if it has the same number of pods of each size and the same facts. In both passes, the same nodes
-with room for one of the pods must be removed. So hundreds of candidates with equal pods share one
-result.
+under two conditions. The pass has the same number of pods of each size, with the same facts. Of the
+nodes that have room for one of these pods, the pass removes the same ones. So hundreds of
+candidates with equal pods share one result.
 """
 
 from __future__ import annotations
