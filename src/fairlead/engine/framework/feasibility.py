@@ -29,9 +29,10 @@ from fairlead.engine.state.pod_info import PodInfo
 class Feasibility(Struct, eq=False):
     """The verdicts on every node for one pod.
 
-    `statuses[codes[i]]` is the verdict on the node at row `plan.rows[i]`. Code 0 means that the pod
-    fits. A negative code means that the row has no node or that the node is excluded. `codes` may
-    belong to a cache. The next cycle then changes the array. `rejected` is set if PreFilter
+    `plan` contains the cached results for pods with equal specs. `statuses[codes[i]]` is the
+    verdict on the node whose row (index in the node table) is `plan.rows[i]`. Code 0 means that the
+    pod fits. A negative code means that the row has no node or that the node is excluded. `codes`
+    may belong to a cache. The next cycle then changes the array. `rejected` is set if PreFilter
     rejected the pod as a whole. `restricting` are the plugins whose PreFilter limits the nodes by
     name. `extender_rejectors` is `("Extender",)` if extenders removed nodes, otherwise (). It is
     needed because the statuses of extenders name no plugin.
@@ -49,13 +50,14 @@ class Feasibility(Struct, eq=False):
     def statuses(self) -> list[Status]:
         """The statuses to which `codes` refers.
 
-        These are the plan's statuses, followed by the statuses that `judge` added in this cycle.
+        These are the statuses of `plan` (the cached results for the pod's spec), followed by the
+        statuses that `judge` added in this cycle.
         """
         return self._verdicts or self.plan.statuses
 
     @property
     def is_cached(self) -> bool:
-        """Whether the cached codes and totals of the plan apply to the pod unchanged."""
+        """Whether the cached codes and totals in `plan` apply to the pod unchanged."""
         return self.codes is self.plan.codes
 
     def positions(self) -> Rows:
@@ -87,12 +89,12 @@ class Feasibility(Struct, eq=False):
         return [table.at(row) for row in self.plan.rows[self.positions()].tolist()]
 
     def without(self, gone: Rows) -> None:
-        """Exclude the nodes at the positions `gone`, whether or not the pod fits them."""
+        """Exclude the nodes at the indexes `gone` in `plan.rows`, whether feasible or not."""
         self.codes = self.codes.copy()
         self.codes[gone] = NO_NODE
 
     def keep(self, positions: Rows) -> None:
-        """Limit the feasible nodes to the nodes at `positions`."""
+        """Limit the feasible nodes to the nodes at `positions` (indexes in `plan.rows`)."""
         self.judge(positions, {})
 
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:

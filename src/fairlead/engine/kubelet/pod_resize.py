@@ -1,9 +1,9 @@
 """Finds in-place resizes of pods, and describes the resizes that a kubelet defers.
 
-A resize changes the requests in a pod's spec. The kubelet allocates the new requests if they fit
-its node. The rules are the same as for admitting a new pod (`pod_admission`). Otherwise it defers
-the resize. The pod gets the condition PodResizePending, and the kubelet tries again when pods of
-the node change. The API server refuses a resize that can never fit.
+A resize changes the requests in a pod's spec. If the new requests fit its node, by the same rules
+as for admitting a new pod (`pod_admission`), the kubelet allocates them. Otherwise it defers the
+resize. The pod gets the condition PodResizePending, and the kubelet tries again when pods of the
+node change. The API server refuses a resize that can never fit.
 
 upstream: pkg/kubelet/allocation/allocation_manager.go:handlePodResourcesResize, canResizePod;
 pkg/kubelet/events/pod_resize.go:PodResizePendingMsg

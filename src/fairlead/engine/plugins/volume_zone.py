@@ -57,7 +57,7 @@ class VolumeTopology(Struct, frozen=True):
 class _Topologies:
     """The labels required by the pod's bound volumes.
 
-    `conflicts` marks the rows that do not match; it is computed on first use.
+    `conflicts` marks the nodes that do not match; it is computed on first use.
     """
 
     __slots__ = ("conflicts", "wanted")

@@ -139,7 +139,7 @@ def _placement(
 ) -> Placement:
     """Return the placement on a node that the tie-break picks from `best`.
 
-    `best` are positions in the plan of `found`.
+    `best` are indexes in `found.plan.rows`.
     """
     plan = found.plan
     chosen = int(best[tie_break.pick(len(best))])

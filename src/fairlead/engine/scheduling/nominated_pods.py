@@ -46,8 +46,9 @@ _COUNTING: Final = (InterPodAffinity, PodTopologySpread)
 class NominatedVerdicts:
     """The cached verdicts on nodes with nominated pods, for one pod spec (`Shape`) and priority.
 
-    `codes[i]` is the verdict on the node at `plan.rows[i]`: 0 if the pod fits, otherwise an index
-    in `plan.statuses`. It is `_NO_NOMINATION` if no competing pod is nominated to that node.
+    `plan` contains the cached verdicts for this spec that ignore nominated pods. `codes[i]` is the
+    verdict on the node at `plan.rows[i]`: 0 if the pod fits, otherwise an index in `plan.statuses`.
+    It is `_NO_NOMINATION` if no competing pod is nominated to that node.
     """
 
     def __init__(self, plan: ShapePlan) -> None:
@@ -257,7 +258,7 @@ def _evaluate_all(
 ) -> list[int]:
     """Evaluate the nodes that are named in `names`, and write their verdicts into `nominated`.
 
-    Returns the positions of the verdicts.
+    Returns the indexes of these verdicts in `nominated`.
     """
     written: list[int] = []
     if not names:
@@ -306,7 +307,7 @@ def _leading_verdicts(
 
 
 def _leading_state(plan: ShapePlan) -> CycleState:
-    """Return a copy of the plan's CycleState that skips all Filters except the leading Filters.
+    """Return a copy of `plan.state` that skips all Filters except the leading Filters.
 
     The leading Filters are those before the first Filter that depends on other nodes.
     """

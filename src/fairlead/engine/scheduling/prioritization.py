@@ -28,9 +28,9 @@ Positions: TypeAlias = "Rows | array[int]"
 class Prioritization(Struct):
     """The total scores of the feasible nodes (`totals`).
 
-    `positions` are the positions of these nodes in the plan. `by_plugin` holds normalised scores by
-    plugin name. `explain_scores` fills `by_plugin` for all plugins. The other functions of this
-    module leave out plugins with cached scores.
+    `positions` are the indexes of these nodes in the rows of the pod's plan (`ShapePlan`).
+    `by_plugin` holds normalised scores by plugin name. `explain_scores` fills `by_plugin` for all
+    plugins. The other functions of this module leave out plugins with cached scores.
     """
 
     positions: Rows
@@ -40,13 +40,13 @@ class Prioritization(Struct):
 
     @property
     def best(self) -> Rows:
-        """The plan positions of the nodes with the highest total, ascending."""
+        """The entries of `positions` with the highest total, ascending."""
         best: Rows = self.positions[self.totals == self.totals.max()]
         return best
 
 
 def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Positions | Status:
-    """Return the plan positions of the best nodes, or an ERROR status if a plugin failed."""
+    """Return the best nodes, as indexes in `found.plan.rows`; an ERROR status if a plugin failed."""
     plan = found.plan
     failure = _broken(found)
     if failure is not None:
@@ -59,7 +59,7 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Positi
 
 
 def _highest(totals: Scores, found: Feasibility) -> Rows:
-    """Return the plan positions of the feasible nodes with the highest of `totals`.
+    """Return the feasible nodes with the highest of `totals`, as indexes in `found.plan.rows`.
 
     At least one node must be feasible.
     """

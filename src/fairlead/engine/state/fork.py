@@ -48,7 +48,7 @@ class Fork:
             self._ports[node.row] = (node, dict(node.used_ports))
 
     def commit(self) -> None:
-        """Keep the changes and log the changed rows; `revert` does not undo them any more."""
+        """Keep the changes and log the rows of their nodes; `revert` no longer undoes them."""
         for _, node, _ in self._done:
             self._table.pod_log.append(node.row)
         self._done.clear()

@@ -33,7 +33,7 @@ class LabelColumn:
         self._is_shared = False  # whether a result of `domains` contains `ids`
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
-        """Set the row's value from `labels`; ABSENT if `labels` lacks the column's key."""
+        """Set the value of the node at `row` from `labels`; ABSENT if `labels` lacks the key."""
         value = labels.get(self.key)
         new = ABSENT if value is None else self.id_of(value)
         if self.ids[row] == new:  # most updates of nodes do not change the label
@@ -63,10 +63,10 @@ class LabelColumn:
 
 
 class Domains(Struct, frozen=True):
-    """The topology domain of each row.
+    """The topology domain of each node.
 
-    `ids[row]` is the row's domain, a number below `size`. It is -1 (ABSENT) if the row is in no
-    domain.
+    `ids[row]` is the domain of the node at `row`, a number below `size`. It is -1 (ABSENT) if the
+    node is in no domain.
     """
 
     ids: Ids

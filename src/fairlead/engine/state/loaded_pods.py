@@ -109,7 +109,7 @@ class PlacedPod(Protocol):
 
     @property
     def shape(self) -> Shape:
-        """The shape of the pod, or another shape with the same requests."""
+        """The `Shape` of the pod's spec, or another `Shape` with the same requests."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""PodClass: the pods with equal namespace, labels and `terminating`, with their rows."""
+"""PodClass: the pods with equal namespace, labels and `terminating`, and their nodes' rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ABOVE_ALL: Final = 1 << 31  # priorities are 32-bit integers
 
 
 class PodClass:
-    """The pods with one combination of namespace, labels and "is terminating", with their rows.
+    """The pods with one combination of namespace, labels and "is terminating", and their node rows.
 
     PodClasses are interned by `engine.state.pod_index`, so that a selector is evaluated once per
     class instead of once per pod. If `is_removed` is set, this object is no longer in the index. A
@@ -36,7 +36,10 @@ class PodCounter(Protocol):
     """Protocol of a counter, such as `DomainCounts`; `PodLocations` calls it when pods change."""
 
     def count(self, row: int, weight: int, pods: int) -> None:
-        """Add `weight` to the sum for `row`, which has `pods` more pods now (fewer if negative)."""
+        """Add `weight` to the sum for the node at `row`, which now has `pods` more pods.
+
+        `pods` is negative if the node has fewer pods.
+        """
         ...
 
     def release(self, source: PodLocations) -> None:

@@ -345,8 +345,8 @@ class _KnownKey(Struct, frozen=True, eq=False):
 class ShapeTable:
     """Interns shapes; each cluster has one table. Ids are assigned in order of first use.
 
-    A shape exists while a pod or a plan refers to it. If the same spec occurs again later, it gets
-    a new shape with a new id.
+    A shape exists while a pod or a plan (`ShapePlan`) refers to it. If the same spec occurs again
+    later, it gets a new shape with a new id.
     """
 
     def __init__(self, columns: ResourceColumns) -> None:

@@ -34,7 +34,10 @@ _POSITION: Final = np.dtype(np.intc)
 
 
 class HighestTotals:
-    """Finds the positions of a plan's highest total. The plan must have all rows of the table."""
+    """Finds the positions (indexes) of the nodes with the highest total of a `ShapePlan`.
+
+    The plan must have all rows of the node table.
+    """
 
     def __init__(self, log: ChangeLog[int], mask: Mask | None = None) -> None:
         """`log` names the rows whose pods changed; after any other change of totals, call `reset`.

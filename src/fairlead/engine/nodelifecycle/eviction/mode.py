@@ -2,7 +2,8 @@
 
 Since 1.13, not-ready nodes get NoExecute taints, which evict pods (`NoExecuteTaintMode`). Before
 1.13, the pods of a node are deleted once it has been not ready for long enough (`PodEvictionMode`).
-The same happens if the gate TaintBasedEvictions or the taint manager is disabled.
+`PodEvictionMode` also applies to newer versions if the gate TaintBasedEvictions or the taint
+manager is disabled.
 """
 
 from __future__ import annotations

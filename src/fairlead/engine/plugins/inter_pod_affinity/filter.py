@@ -170,7 +170,7 @@ class AffinityState:
         return tuple(location for counts in counted for location in counts.sources())
 
     def code(self, row: int) -> int:
-        """Return the verdict for one row as an index into STATUSES."""
+        """Return the verdict on the node at `row`, as an index into STATUSES."""
         if not self._is_attracted(row):
             return NOT_ATTRACTED
         if _is_met(self.repelled, row):
@@ -178,7 +178,7 @@ class AffinityState:
         return REPELLED_BY_EXISTING if _is_met(self.existing, row) else FITS
 
     def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
-        """Return the verdict for each of `rows` as an index into STATUSES."""
+        """Return the verdict on the node at each of `rows`, as an index into STATUSES."""
         codes = np.zeros(len(rows), np.int32)
         _mark(codes, self.existing, rows, REPELLED_BY_EXISTING)
         _mark(codes, self.repelled, rows, REPELLED)
@@ -222,7 +222,7 @@ def _mark(
 
 
 class CachedCodes:
-    """The cached verdicts on all rows, shared by all pods whose verdicts use the same counts."""
+    """The cached verdicts on all nodes, shared by all pods whose verdicts use the same counts."""
 
     def __init__(self, table: NodeTable, sources: tuple[KeyedCounts, ...]) -> None:
         """`sources` are the counts that determine the verdicts."""
@@ -258,11 +258,11 @@ class CachedCodes:
         return self._codes
 
     def _changed_rows(self) -> dict[int, None] | None:
-        """Return the rows whose verdicts must be computed again, as the keys of a dict.
+        """Return the rows of the nodes that must be judged again, as the keys of a dict.
 
-        These are the rows in the domains that have changed since the last call of `codes`.
+        These are the nodes in the domains that have changed since the last call of `codes`.
 
-        Returns None if computing all rows is faster, or if a change log has dropped changes.
+        Returns None if judging all nodes is faster, or if a change log has dropped changes.
         """
         rows: dict[int, None] = {}
         for (key, counts), seen in zip(self._counted, self._seen, strict=True):
@@ -287,7 +287,7 @@ class CodesCache:
         self._cache: dict[tuple[object, ...], CachedCodes] = {}
 
     def of(self, state: AffinityState, sources: tuple[KeyedCounts, ...]) -> Codes:
-        """Return the verdicts on all rows for the pod of `state`, as indexes into STATUSES.
+        """Return the verdicts on all nodes for the pod of `state`, as indexes into STATUSES.
 
         `state` must be based on the current counts of `sources`.
         """

@@ -39,11 +39,11 @@ class PreferenceState:
         ]
 
     def score(self, row: int) -> int:
-        """Return the raw score of one row."""
+        """Return the raw score of the node at `row`."""
         return sum(int(sums[ids[row]]) for ids, sums in self._sums)
 
     def scores(self, rows: Rows) -> Scores:
-        """Return the raw scores of many rows."""
+        """Return the raw scores of the nodes at `rows`."""
         total = np.zeros(len(rows), np.int64)
         for ids, sums in self._sums:
             total += sums.take(ids.take(rows))

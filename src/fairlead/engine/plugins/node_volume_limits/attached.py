@@ -75,15 +75,15 @@ class AttachedVolumes:
     # --- queries ---------------------------------------------------------------------------
 
     def counts(self, driver: str) -> Ints | None:
-        """Return the number of volumes of `driver` on each row; None if there are none."""
+        """Return the number of volumes of `driver` on each node, by row; None if there are none."""
         return self._counts.get(driver)
 
     def rows_using(self, name: str) -> list[int]:
-        """Return the rows on which a pod uses the volume with the unique name `name`."""
+        """Return the rows of the nodes on which a pod uses the volume `name` (a unique name)."""
         return list(self._rows_using.get(name, ()))
 
     def at(self, row: int) -> NodeAttachedVolumes:
-        """Return the attached volumes on `row` at the last `refresh`."""
+        """Return the volumes that were attached to the node at `row` at the last `refresh`."""
         return self._rows[row]
 
     def of_node(self, node: NodeInfo) -> NodeAttachedVolumes:
@@ -93,7 +93,7 @@ class AttachedVolumes:
     # --- updates ---------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Recount the rows that changed since the last call."""
+        """Recount the volumes of the nodes that changed since the last call."""
         table = self._table
         pods, nodes = table.pod_log.since(self._pods), table.node_log.since(self._nodes)
         changes = self._related.storage_log.since(self._storage)

@@ -125,9 +125,9 @@ class NodeVolumeLimits:
         return Verdicts(codes, (SUCCESS, TOO_MANY))
 
     def _is_exceeded(self, driver: str, names: list[str], limits: np.ndarray) -> np.ndarray:
-        """Return, for every row, whether the volumes `names` would exceed the driver's limit.
+        """Return, for every node, whether the volumes `names` would exceed the driver's limit.
 
-        `limits` has the limit of each row (NO_LIMIT: none).
+        `limits` has the limit of the node at each row (NO_LIMIT: none).
         """
         needed = np.full(len(limits), len(names), np.int64)
         for name in names:
@@ -140,7 +140,7 @@ class NodeVolumeLimits:
     def _with_failures(self, codes: np.ndarray, rows: Rows) -> Verdicts:
         """Return verdicts in which nodes with limits get an error if their volumes are unknown.
 
-        `codes` are the verdicts on `rows` without these errors, and are overwritten.
+        `codes` are the verdicts on the nodes at `rows` without these errors, and are overwritten.
         """
         statuses = [SUCCESS, TOO_MANY]
         for row in self._attached.failing:

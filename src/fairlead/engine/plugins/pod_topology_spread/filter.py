@@ -145,7 +145,7 @@ class SpreadState:
         return selecting
 
     def code(self, row: int) -> int:
-        """Return the verdict for one row as an index into STATUSES."""
+        """Return the verdict on the node at `row`, as an index into STATUSES."""
         for one in self._constraints:
             code = one.code(row)
             if code != FITS:
@@ -153,7 +153,7 @@ class SpreadState:
         return FITS
 
     def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
-        """Return the verdicts for many rows, as indexes into STATUSES."""
+        """Return the verdicts on the nodes at `rows`, as indexes into STATUSES."""
         first, *others = self._constraints
         codes = first.codes(rows)
         for one in others:

@@ -117,7 +117,7 @@ class PodTopologySpread:
         return found.refresh()
 
     def _scope(self, shape: Shape) -> bytes:
-        """Return a key that is equal for shapes with the same constraints and eligible nodes."""
+        """Return a key that is equal for pod specs with the same constraints and eligible nodes."""
         found = self._scopes.get(shape.id)
         if found is None:
             # Shapes are dropped and created again, so the cache could grow without limit.

@@ -30,8 +30,8 @@ class SpreadScoreState:
     """The data that PreScore computes; valid within one scheduling cycle.
 
     `_by_domain` holds, for each constraint, the amount that each domain adds to the score. The last
-    amount, 0.0, is for rows without the topology key (ABSENT). `_ignored` marks the feasible rows
-    that lack a required topology key. It is None if there are no such rows.
+    amount, 0.0, is for nodes without the topology key (ABSENT). `_ignored` marks the rows of the
+    feasible nodes that lack a required topology key. It is None if there are no such nodes.
 
     If there is only one constraint and `_ignored` is None, `scores` computes one score per domain.
     It then sets `_single` to three arrays: the returned scores, the domain of each row, and the
@@ -41,7 +41,7 @@ class SpreadScoreState:
     __slots__ = ("_by_domain", "_ignored", "_single")
 
     def __init__(self, spread: SpreadCounts, rows: Rows) -> None:
-        """Compute the amount that each domain adds to the score of the feasible `rows`.
+        """Compute the amount that each domain adds to the score of the feasible nodes at `rows`.
 
         `spread.refresh` must have been called in this scheduling cycle.
         """
@@ -51,11 +51,11 @@ class SpreadScoreState:
         self._single: tuple[Scores, Ids, Scores] | None = None
 
     def score(self, row: int) -> int:
-        """Return the raw score of a feasible row."""
+        """Return the raw score of the feasible node at `row`."""
         return int(self.scores(np.array([row]))[0])
 
     def scores(self, rows: Rows) -> Scores:
-        """Return the raw scores of the feasible `rows`."""
+        """Return the raw scores of the feasible nodes at `rows`."""
         if len(self._by_domain) == 1 and self._ignored is None:
             counts, added = self._by_domain[0]
             domains, by_domain = counts.labels_of(rows)[0], _rounded(added)
@@ -72,7 +72,7 @@ class SpreadScoreState:
     def normalize(self, raw: Scores) -> Scores:
         """Scale `raw`: the lowest becomes 100 and the highest becomes 100 × lowest ÷ highest.
 
-        Rows that lack a required topology key get 0. They do not affect the lowest and highest.
+        Nodes that lack a required topology key get 0. They do not affect the lowest and highest.
         """
         # Only the array that `scores` returned last has its domains in `_single`.
         if self._single is not None and raw is self._single[0]:
@@ -113,7 +113,7 @@ def _without_key(spread: SpreadCounts, rows: Rows) -> Mask | None:
 def _added(one: ConstraintCounts, kept: Rows) -> Floats:
     """Return the amount that each domain of the constraint `one` adds to the score.
 
-    `kept` are the feasible rows that have all required topology keys.
+    `kept` are the rows of the feasible nodes that have all required topology keys.
     """
     constraint = one.constraint
     is_by_node = constraint.topology_key == HOSTNAME

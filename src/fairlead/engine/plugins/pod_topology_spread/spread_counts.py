@@ -88,7 +88,7 @@ class ConstraintCounts:
         return labels, lacks
 
     def number_of_domains(self, rows: Rows) -> int:
-        """Return how many distinct domains `ids` holds for `rows`.
+        """Return how many distinct domains `ids` holds for the nodes at `rows`.
 
         The result is cached if `rows` is a read-only array.
         """
@@ -168,7 +168,7 @@ class SpreadCounts:
         return one.set_domains(column.ids, ids, included, len(column.values))
 
     def _inclusion(self, constraint: Constraint) -> Mask:
-        """Return, for each row, whether it counts for `constraint`.
+        """Return, for the node at each row, whether it counts for `constraint`.
 
         upstream: common.go: matchNodeInclusionPolicies
         """

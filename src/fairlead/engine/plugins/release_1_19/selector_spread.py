@@ -48,7 +48,7 @@ class SelectorSpread:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the score of each of the feasible `rows`, from 0 to 100."""
+        """Return the score of each of the feasible nodes at `rows`, from 0 to 100."""
         found = self._selectors.of(pod)
         if found is None or pod.shape.spec.topology_spread_constraints:
             return np.zeros(len(rows), np.int64)

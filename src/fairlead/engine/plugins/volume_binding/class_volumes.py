@@ -73,7 +73,7 @@ class ClassVolumes:
         self._traits = _interned([traits_of(one) for one in self.volumes])
 
     def set_free(self, position: int, *, free: bool) -> None:
-        """Record whether the volume at `position` is free; claims can take only free volumes."""
+        """Record whether `volumes[position]` is free; claims can take only free volumes."""
         self.is_free[position] = free
 
     # --- selection -------------------------------------------------------------------------

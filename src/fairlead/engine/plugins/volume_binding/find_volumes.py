@@ -90,9 +90,9 @@ class VolumeFinder:
     # --- bound claims ----------------------------------------------------------------------
 
     def _check_bound(self, claims: tuple[PersistentVolumeClaim, ...]) -> Flags | None:
-        """Return flags for rows on which a bound claim's volume is missing or out of reach.
+        """Return flags for the nodes on which a bound claim's volume is missing or out of reach.
 
-        Returns None if all rows fit.
+        Returns None if all nodes fit.
         """
         flags: Flags | None = None
         for claim in claims:

@@ -71,7 +71,7 @@ class VolumeMatch(Struct, frozen=True):
     reserved: tuple[PersistentVolume, ...] = ()
 
     def at(self, row: int) -> PersistentVolume | None:
-        """Return the volume that the claim takes on `row`; None if it takes none."""
+        """Return the volume that the claim takes on the node at `row`; None if it takes none."""
         position = int(self.chosen[row])
         if position == NONE:
             return None

@@ -10,8 +10,8 @@ bring the plan up to date and choose one of the best nodes.
     pods 1 and 2  PreFilter, Filter, PreScore, Score of all plugins; `keep`
     other pods    `find`: refresh the plan, best nodes, tie-break
 
-`keep` stores one entry for all equal pods. It also does so if placed pods have anti-affinity to
-these pods. The entry then also contains the nodes that InterPodAffinity accepts.
+`keep` stores one entry for all equal pods. If placed pods have anti-affinity to these pods, the
+entry also contains the nodes that InterPodAffinity accepts.
 
 An entry is valid until there is a change in the data that the plugins without cached results read.
 These data are nodes, related objects, DeviceClasses, and the affinity terms of placed pods.

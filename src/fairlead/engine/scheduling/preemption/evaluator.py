@@ -35,10 +35,10 @@ class Evaluator:
     def find_candidates(
         self, state: CycleState, pod: PodInfo, potential: Rows, sample: CandidateSample | None
     ) -> tuple[DryRun, Pick | None]:
-        """Return the dry runs on the rows in `potential`, and the best candidates.
+        """Return the dry runs on the nodes at the rows `potential`, and the best candidates.
 
         `state` must contain the cycle's `Feasibility`. `sample` limits the search; None evaluates
-        every row.
+        every node.
         """
         found = state.read(Feasibility)
         dry_run = self._dry_runs.dry_run_preemption(pod, found, potential, sample)

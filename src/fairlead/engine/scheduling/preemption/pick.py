@@ -19,7 +19,7 @@ AT_RANDOM: Final = "random among equals"
 
 
 class Pick(Struct, frozen=True):
-    """The rows of the best candidates (ascending), and the rule by which they were chosen.
+    """The node rows of the best candidates (ascending), and the rule by which they were chosen.
 
     `rows` are valid until the next search that uses the same CandidateColumns.
     """
@@ -29,10 +29,10 @@ class Pick(Struct, frozen=True):
 
 
 def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
-    """Return the best candidates in `potential`; None if no row in `potential` is a candidate.
+    """Return the best candidates among the nodes at `potential`; None if there is no candidate.
 
     If several candidates tie for best, `columns` stores them. The next search compares only them
-    and the rows that have changed since. A single best candidate is not stored. The next search
+    and the nodes that have changed since. A single best candidate is not stored. The next search
     must then compare the costs of all candidates, to find the rule that decides (`Pick.rule`).
     """
     best = columns.best_of(potential)

@@ -88,8 +88,8 @@ def is_kept_after_end(pod: Pod, node: Node | None, now: Instant) -> bool:
 
     The containers have ended if the pod is finished or has no node. They also count as ended if the
     grace period is over and the pod's `node` is known and not silent. A node is silent if its Ready
-    condition is "Unknown". This rule is needed because kubelets before 1.27 do not report the end
-    of a deleted pod.
+    condition is "Unknown". The rule about the grace period is needed because kubelets before 1.27
+    do not report the end of a deleted pod.
     """
     if not _is_held(pod):
         return False

@@ -1,4 +1,4 @@
-"""CandidateColumns: the results of dry runs and the costs of candidates, for each row."""
+"""CandidateColumns: the results of dry runs and the costs of candidates, for each node."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CandidateColumns:
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
-        """Start with `capacity` rows that are all unknown."""
+        """Start with `capacity` node rows that are all unknown."""
         self.rules = rules
         self.unknown: npt.NDArray[np.bool_] = np.ones(capacity, np.bool_)
         self.is_candidate: npt.NDArray[np.bool_] = np.zeros(capacity, np.bool_)
@@ -47,7 +47,7 @@ class CandidateColumns:
         self._changed: list[int] = []  # the rows stored since `keep_best`
 
     def put(self, row: int, answer: Candidate | Status) -> None:
-        """Store the result `answer` of the dry run on `row`."""
+        """Store the result `answer` of the dry run on the node at `row`."""
         self.unknown[row] = False
         is_candidate = isinstance(answer, Candidate)
         if is_candidate != self.is_candidate[row]:
@@ -79,7 +79,7 @@ class CandidateColumns:
                 del self._candidates[row]
 
     def refuse(self, rows: Rows, status: Status) -> None:
-        """Store `status` as the result of the dry runs on `rows`."""
+        """Store `status` as the result of the dry runs on the nodes at `rows`."""
         if not len(rows):
             return
         self.unknown[rows] = False
@@ -97,7 +97,7 @@ class CandidateColumns:
         return code
 
     def is_potential(self, potential: Rows) -> Mask:
-        """Return a mask of the rows in `potential`; callers must not change the mask."""
+        """Return a mask by row, True for the rows in `potential`; callers must not change it."""
         if potential is not self._potential:
             self._potential, self._best, self._count = potential, [], None
             self._is_potential = np.zeros(len(self.unknown), np.bool_)
@@ -105,7 +105,7 @@ class CandidateColumns:
         return self._is_potential
 
     def unknown_rows(self, potential: Rows) -> Rows:
-        """Return the rows in `potential` that must be evaluated, ascending."""
+        """Return the rows in `potential` whose nodes must be evaluated, ascending."""
         found: Rows = (self.unknown & self.is_potential(potential)).nonzero()[0]
         return found
 
@@ -133,7 +133,7 @@ class CandidateColumns:
         return self._best
 
     def _enter(self, row: int) -> None:
-        """Update `_best` and `_lowest` after the result on `row` has changed.
+        """Update `_best` and `_lowest` after the result on the node at `row` has changed.
 
         `row` must be one of the rows in `_potential`. Invariant: every candidate in `_potential`
         has at least the costs `_lowest`. `_best` contains the candidates in `_potential` with
@@ -159,14 +159,14 @@ class CandidateColumns:
     # --- all results -----------------------------------------------------------------------
 
     def refusal_counts(self, among: Rows) -> Iterator[tuple[Status, int]]:
-        """Yield (status, number of rows) for each reason why rows in `among` are not candidates."""
+        """Yield (reason, number of nodes at `among`) for nodes that are not candidates."""
         tally = np.bincount(self.refusals[among], minlength=len(self.statuses))
         tally[0] = 0
         for code in np.flatnonzero(tally).tolist():
             yield self.statuses[code], int(tally[code])
 
     def count(self, among: Rows) -> int:
-        """Return the number of rows in `among` that are candidates."""
+        """Return the number of nodes at `among` that are candidates."""
         if among is not self._potential:
             return int(np.count_nonzero(self.is_candidate[among]))
         if self._count is None:
@@ -174,7 +174,7 @@ class CandidateColumns:
         return self._count
 
     def rows(self, among: Rows) -> list[int]:
-        """Return the rows in `among` that are candidates."""
+        """Return the rows in `among` whose nodes are candidates."""
         found: list[int] = among[self.is_candidate[among]].tolist()
         return found
 
@@ -189,7 +189,7 @@ class CandidateColumns:
         return found
 
     def result(self, row: int) -> Candidate | Status:
-        """Return the result of the dry run on `row`, which must have been evaluated."""
+        """Return the result of the dry run on the node at `row`, which must have been evaluated."""
         if self.is_candidate[row]:
             return self.candidate(row)
         return self.statuses[int(self.refusals[row])]

@@ -52,11 +52,12 @@ class ClusterVerdicts(Struct, frozen=True):
     effects: Sequence[RemovalEffect]
 
     def judge(self, pod: PodInfo, found: Feasibility, rows: Rows) -> tuple[Codes, Mask]:
-        """Return the verdicts of the Filters `points` on `rows` (ascending), and a mask.
+        """Return the verdicts of the Filters `points` on the nodes at `rows`, and a mask.
 
-        A verdict is a code of `found.plan`; 0 means that the Filters accept the node. It assumes
-        that no pod is removed from the node, and takes nominated pods into account. The mask is
-        True for the rows on which the removal of pods of lower priority may change the verdict.
+        `rows` are ascending. A verdict is an index in `found.plan.statuses`; 0 means that the
+        Filters accept the node. It assumes that no pod is removed from the node, and takes
+        nominated pods into account. The mask is True for the nodes on which the removal of pods of
+        lower priority may change the verdict.
         """
         codes: Codes = np.zeros(len(rows), np.int32)
         for point in self.points:
