@@ -46,7 +46,7 @@ class Prioritization(Struct):
 
 
 def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Positions | Status:
-    """Return the best nodes, as indexes in `found.plan.rows`; an ERROR status if a plugin failed."""
+    """Return the best nodes (indexes in `found.plan.rows`); an ERROR status if a plugin failed."""
     plan = found.plan
     failure = _broken(found)
     if failure is not None:
