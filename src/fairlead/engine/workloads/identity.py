@@ -55,8 +55,8 @@ def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
 def owner_kind(reference: OwnerReference) -> str:
     """Return the kind of the owner to which `reference` refers, in the form that ObjectRef uses.
 
-    For a custom kind, the group is appended, as in `Widget.example.com`. Without an apiVersion in
-    `reference`, it is not.
+    For a custom kind, the group is appended, as in `Widget.example.com`, unless `reference` has no
+    apiVersion.
     """
     group, kind = reference.api_version.rpartition("/")[0], reference.kind
     return kind if not group or (group, kind) in _TYPED else f"{kind}.{group}"

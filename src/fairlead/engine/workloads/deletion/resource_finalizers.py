@@ -40,7 +40,7 @@ _SIMULATED: Final = frozenset((TERMINATION, *FINALIZERS.values()))
 class ResourceFinalizers(NoDeadlines, Struct):
     """Removes the finalizers of custom resources that are being deleted.
 
-    If a resource was already being deleted in the snapshot, its finalizers stay.
+    If a resource was already being deleted when the dump was written, its finalizers stay.
     """
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")

@@ -316,7 +316,7 @@ def _reported_state(key: str, one: ReplicaSet) -> ReplicaSetState:
 
 
 def implied_by(deployment: Deployment, pods: PodSet) -> bool:
-    """Return whether `pods` belong to a ReplicaSet of `deployment` that is not in the snapshot."""
+    """Return whether `pods` belong to a ReplicaSet of `deployment` that the dump lacks."""
     pod = pods.first
     return pod is not None and is_implied_replica_set(deployment, pods.owner, pod)
 

@@ -109,7 +109,10 @@ class JobRule:
         return "" if index is None else str(index)
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
-        """Return the slot of each of `replicas`, which have equal annotations and labels."""
+        """Return the result of `slot_of` for each of `replicas`.
+
+        The results are equal, because the replicas have equal annotations and labels.
+        """
         return [self.slot_of(replicas[0])] * len(replicas)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:

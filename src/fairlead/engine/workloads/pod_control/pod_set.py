@@ -15,8 +15,8 @@ pod. When a new pod is observed, `put` moves its name from `creations_expected` 
 
 A pod that stops being ACTIVE although its owner did not delete it needs a *replacement*.
 
-Some owners have a slot for each pod: a StatefulSet uses the pod's name, a DaemonSet the node. For
-other owners the slot is "".
+Some owners have a slot for each pod. The slot is the pod's name for a StatefulSet, the node's name
+for a DaemonSet and the completion index for an indexed Job. For other owners the slot is "".
 
 upstream: pkg/controller/controller_utils.go:ControllerExpectations, IsPodActive
 """
@@ -95,9 +95,10 @@ def _ready_since(replicas: Replicas, index: int) -> Instant:
 
 
 class Slots(Protocol):
-    """Protocol for an owner that assigns its pods to slots, such as the ordinals of a StatefulSet.
+    """Protocol for the rule of an owner, which determines the slot of each pod.
 
-    A pod without a slot has the slot "".
+    For a DaemonSet, for example, the slot is the name of the node. A pod without a slot has the
+    slot "".
     """
 
     def slot_of(self, pod: Pod) -> str:
@@ -136,7 +137,11 @@ class Replacement(Struct, frozen=True):
 
 
 class ExpectedCreation(Struct, frozen=True):
-    """A pod creation in flight for `slot`; `replacement` is the pod to replace, if any."""
+    """A pod creation in flight.
+
+    `slot` is the slot of the new pod, for example the node's name for a DaemonSet, or "".
+    `replacement` describes the pod to replace, if any.
+    """
 
     slot: str
     replacement: Replacement | None

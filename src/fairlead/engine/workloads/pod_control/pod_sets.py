@@ -221,7 +221,10 @@ class PodSets(Struct):
         return self._carry_out(pods, self.rules[key].follow(pods, now), now)
 
     def reconcile(self, key: str, slot: str | None, now: Instant) -> list[Command]:
-        """Run the rule of the owner `key` for `slot`, or for all slots if `slot` is None."""
+        """Run the rule of the owner `key` for the pods in `slot`, or for all if `slot` is None.
+
+        The slot is, for example, the node of a DaemonSet's pod. The module `pod_set` explains it.
+        """
         pods = self.sets[key]
         plan = self.rules[key].plan(pods, slot, now)
         commands = self._carry_out(pods, plan, now)
@@ -328,8 +331,9 @@ class PodSets(Struct):
     ) -> list[Command]:
         """Handle a refused creation: start a backoff, or choose another name if the name is taken.
 
-        `message` is the API server's error message. A pod with a slot, such as a StatefulSet's pod,
-        cannot have another name. Its owner then goes into backoff.
+        `message` is the API server's error message. Exception: if the pod has a slot, the owner
+        goes into backoff even if the name is taken, because a StatefulSet's pod cannot have another
+        name.
         """
         key = self._creating.pop((target.namespace, target.name), None)
         creating = None if key is None else self.sets[key].creation_observed(target.name)
@@ -338,7 +342,8 @@ class PodSets(Struct):
         pods = self.sets[key]
         if creating.replacement is not None:
             pods.restore_replacement(creating.slot, creating.replacement)
-        # Without a slot, another name is used. A pod in a slot must have the name of the slot.
+        # A pod without a slot gets another name. A StatefulSet's pod, whose slot is its name,
+        # cannot.
         if reason is FailureReason.ALREADY_EXISTS and not creating.slot:
             return self.reconcile(key, None, now)
         self._wait(pods, now)

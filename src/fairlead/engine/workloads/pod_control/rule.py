@@ -1,7 +1,8 @@
 """OwnerRule: decides which pods one owner creates and deletes.
 
 Each kind of owner has an implementation. A rule reads a `PodSet` and returns a `Plan`, and
-`pod_sets` executes the plan. The module `pod_set` explains slots.
+`pod_sets` executes the plan. The slot of a pod is its name for a StatefulSet, its node for a
+DaemonSet and its completion index for an indexed Job.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ class DesiredPod(Struct, frozen=True):
     """A pod to create from `template`.
 
     If `name` is "", a name is generated from `prefix`, or from the owner's name if `prefix` is "".
-    The claims in `claims` that do not exist yet are created before the pod. The module `pod_set`
-    explains `slot`.
+    The claims in `claims` that do not exist yet are created before the pod. `slot` is the slot of
+    the pod, or "" if the pods of the owner have no slots.
     """
 
     template: Json

@@ -53,7 +53,8 @@ class NodeToBeRemoved(Struct, frozen=True):
 class RemovalSimulator:
     """Simulates the removal of nodes, one after another.
 
-    Successful simulations stay in the snapshot: moved pods use resources of their new nodes.
+    After a successful simulation, the moved pods stay on their new nodes in the snapshot, so later
+    simulations count their requests there.
     """
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:

@@ -280,7 +280,10 @@ class VictimColumns:
         return VictimCosts((codes == 0) & lost.any(axis=0), by_rule, codes, statuses)
 
     def _loads(self, columns: Sequence[int], kind: Kinds) -> list[Ints]:
-        """Return the requests of each pod for each resource in `columns`, as [slot, row] arrays."""
+        """Return, for each resource in `columns`, an array of the requests of the pods.
+
+        The array is indexed by [slot of the pod, row of the node].
+        """
         wanted = tuple(columns)
         amounts = [one.amounts_of(wanted) for one in self._kinds]
         table = np.array(amounts, np.int64).reshape(len(amounts), len(wanted))
@@ -306,7 +309,7 @@ def _by_node(facts: npt.NDArray[Number], is_pod: Mask) -> npt.NDArray[Number]:
 
 
 def _by_importance(priority: Ints, start: Ints) -> Ints:
-    """Return the slots of each node in order of importance, as a [node, slot] array."""
+    """Return an array whose rows are the indexes of a node's pods, the most important pod first."""
     by_start: Ints = np.argsort(start, axis=1, kind="stable")
     lowered = np.take_along_axis(-priority, by_start, axis=1)
     by_priority: Ints = np.argsort(lowered, axis=1, kind="stable")
