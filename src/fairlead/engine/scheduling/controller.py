@@ -163,7 +163,7 @@ class Scheduler:
 
     @property
     def interest(self) -> Interest:
-        """Exclude ReadinessChanged if the state ignores them: they cannot wake any pod then."""
+        """Exclude ReadinessChanged if the cluster state ignores it: then it cannot wake any pod."""
         return Interest(succeeded=REQUESTS, readiness=self._cluster.keeps_readiness)
 
     # --- what happened ---------------------------------------------------------------------

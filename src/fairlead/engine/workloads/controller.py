@@ -343,13 +343,14 @@ class Workloads:
         self._rollouts.forget_replica_set(key)
 
     def _stop_replacing(self, one: ApiObject) -> None:
-        """Replace no more pods of unknown owners that are gone because of the deletion of `one`.
+        """Stop replacing the pods of unknown owners that `one` affects.
 
-        `one` is deleted or being deleted. If it is a Namespace, the API server refuses new pods in
-        it. Otherwise it is itself the owner: a custom resource, a Deployment, or a pod that no
-        controller replaces. Programs such as Flink and Spark make a Deployment or pod the owner of
-        the pods that they create. The garbage collector deletes these pods. If this controller
-        replaced them, the garbage collector would also delete the replacements, and so on forever.
+        `one` is deleted or being deleted. If `one` is a Namespace, it affects all unknown owners
+        in it, because the API server refuses new pods there. Otherwise, `one` is itself the
+        unknown owner: a custom resource, a Deployment, or a pod that no controller replaces.
+        Programs such as Flink and Spark make a Deployment or pod the owner of the pods that they
+        create. The garbage collector deletes these pods. If this controller replaced them, the
+        garbage collector would also delete the replacements, and so on forever.
         """
         sets = self._pod_sets
         if isinstance(one, Namespace):

@@ -47,7 +47,8 @@ def why_no_eviction(session: Session, job: JobInfo) -> Iterator[str]:
         yield f"The action reclaim evicts no pods of other queues for it: {why}."
     own = _running(one for one in others if one.queue == job.queue)
     if PREEMPTION.why not in session.policy.actions:
-        own = [one for one in own if one.job.priority < job.priority]  # others must stay anyway
+        # With the plugin priority, preempt would not evict the others either.
+        own = [one for one in own if one.job.priority < job.priority]
     if own and (why := _why_no_victims(session, PREEMPTION, task, own)):
         yield f"The action preempt evicts no pods of its queue for it: {why}."
 

@@ -94,7 +94,7 @@ class TaskRequest:
         shape: Shape,
         nonzero: tuple[int, int],
     ) -> None:
-        """Store the request of the pods of `shape`.
+        """Store the request of the pods that have the spec `shape`.
 
         `nonzero` is (millicores, memory bytes), with upstream's defaults for missing requests.
         """

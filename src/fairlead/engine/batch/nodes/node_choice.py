@@ -92,7 +92,7 @@ class NodeChoice:
         return self._table.at(plan.row(int(best[tie_break.pick(len(best))])))
 
     def _is_decided_by_plan(self, pod: PodInfo) -> bool:
-        """Return whether the cached plan is known to determine the best node for `pod`.
+        """Return whether the cached plan (verdicts and scores) is known to determine the best node.
 
         This is known if the plan alone determined the best node for an equal pod (`EqualPods`). The
         data that the uncached plugins read must not have changed since then.

@@ -1,6 +1,7 @@
 """Filter plugins for a session's idle and releasing resources.
 
-The framework caches their verdicts per shape, and recomputes them only for changed nodes.
+The framework caches their verdicts per pod spec (`Shape`), and recomputes them only for changed
+nodes.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Gang:
     protects_gangs = True
 
     def __init__(self, defects: BatchDefects) -> None:
-        """Prepare the plugin. `defects` are those of the scheduler that it reproduces.
+        """Prepare the plugin; `defects` are the bugs of kube-batch that are switched on.
 
         They determine which members of a gang are surplus and may be evicted.
         """

@@ -353,7 +353,7 @@ class Proportion:
     # --- reclaim ---------------------------------------------------------------------------
 
     def _held(self, found: QueueShare) -> Sequence[int]:
-        """Return the amounts, by column, of which the queue must keep its deserved amounts.
+        """Return the amounts, by column, that the queue holds when reclaim checks its share.
 
         Allocated and pipelined tasks count only with kube-batch's defect `reclaim-all-dims`. If
         they always counted, a gang that waits for room would put its queue above its share. Running

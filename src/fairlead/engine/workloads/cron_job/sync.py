@@ -56,9 +56,9 @@ class CronJobState(Struct):
     contain names of Jobs: `creating` (creation in flight), `running` (unfinished), `deleting`
     (deletion requested), `ended` (finished) and `missing`. The Jobs in `missing` were deleted by
     others while unfinished, which is not reported yet. `undeleted` contains the refused deletions,
-    by Job name. `reported` is the note of the last event. An event with the same note does not
-    follow it. `successful_at` is lastSuccessfulTime, or "" if no Job has succeeded. `due` is the
-    next scheduled time.
+    by Job name. `reported` is the note of the last event. If the next event has the same note, it
+    is not recorded. `successful_at` is lastSuccessfulTime, or "" if no Job has succeeded. `due` is
+    the next scheduled time.
     """
 
     view: CronJob

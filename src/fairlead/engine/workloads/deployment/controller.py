@@ -5,8 +5,8 @@
             └─────── the world reports ◀────────┘      until the new ReplicaSet has replaced the old
 
 A Deployment is synced after all changes of the same instant are handled. So a burst of changes
-causes one sync. The Deployments of a snapshot are synced immediately. The reason is that
-ReplicaSets missing from the snapshot must have a size before their pods are counted.
+causes one sync. The Deployments that exist at the start are synced immediately. The reason is that
+ReplicaSets missing from the dump must have a size before their pods are counted.
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment
 """
@@ -83,7 +83,7 @@ class Rollouts(Struct):
         return rollout
 
     def load(self, now: Instant) -> list[Command]:
-        """Sync all Deployments of a snapshot."""
+        """Sync all Deployments that exist at the start."""
         by_name = {
             (one.deployment.metadata.namespace, one.deployment.metadata.name): one
             for one in self._rollouts.values()

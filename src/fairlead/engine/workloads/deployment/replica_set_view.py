@@ -3,7 +3,7 @@
     ReportedReplicaSets   reads the `status` of the ReplicaSets, as upstream does. The ReplicaSet
                           controller writes it, so each step waits until the status shows the
                           effect of the previous step.
-    CountedReplicaSets    counts the pods, because no status is written. If the snapshot lacks a
+    CountedReplicaSets    counts the pods, because no status is written. If the dump lacks a
                           ReplicaSet, the ReplicaSet is inferred from its pods.
 
 A rollout takes the same steps with both variants. With ReportedReplicaSets, it takes them later,

@@ -4,11 +4,11 @@
     other ReplicaSet, ReplicationController, StatefulSet  spec.replicas
     DaemonSet, Job, Node                                  no scale: an error
     custom resource, in a served cluster                  its scale subresource, otherwise an error
-    other kinds, and owners missing from the snapshot     the highest number of active pods so far
+    other kinds, and owners missing from the dump         the highest number of active pods so far
 
-Upstream fails if it does not find a controller, but snapshots often lack owners. So the scale of a
-missing owner is its highest number of simultaneously active pods. There is one exception: the
-status of a budget says that owners of this kind have no scale.
+Upstream fails if it does not find a controller, but dumps often lack owners. So the scale of a
+missing owner is its highest number of simultaneously active pods. Exception: if the status of a
+budget says that owners of this kind have no scale, the result is an error, as in upstream.
 
 upstream: pkg/controller/disruption/disruption.go:finders, getScaleController
 """

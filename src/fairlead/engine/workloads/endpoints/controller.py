@@ -285,8 +285,7 @@ class ServiceEndpoints:
     def _sync(self, state: ServiceState) -> list[Write]:
         """Return the writes of the Endpoints and the slices of a Service.
 
-        The slices leave out pods on unknown nodes. They include these pods if the Service publishes
-        unready addresses.
+        The slices leave out pods on unknown nodes, unless the Service publishes unready addresses.
 
         upstream: staging/src/k8s.io/endpointslice/reconciler.go: reconcileByAddressType
         """

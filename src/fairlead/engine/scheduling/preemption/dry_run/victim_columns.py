@@ -309,7 +309,7 @@ def _by_node(facts: npt.NDArray[Number], is_pod: Mask) -> npt.NDArray[Number]:
 
 
 def _by_importance(priority: Ints, start: Ints) -> Ints:
-    """Return an array whose rows are the indexes of a node's pods, the most important pod first."""
+    """Return, for each node, the indexes of its pods, the most important pod first."""
     by_start: Ints = np.argsort(start, axis=1, kind="stable")
     lowered = np.take_along_axis(-priority, by_start, axis=1)
     by_priority: Ints = np.argsort(lowered, axis=1, kind="stable")

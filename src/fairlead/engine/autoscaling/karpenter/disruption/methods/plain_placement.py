@@ -22,8 +22,8 @@ All pods are then placed one by one.
     one by one   -> node-3, node-7, node-7, left, left
 
 The result of a placement by count is stored until the cluster changes. A later pass uses it again
-under two conditions. The pass has the same number of pods of each size, with the same facts. Of the
-nodes that have room for one of these pods, the pass removes the same ones. So hundreds of
+under two conditions. The pass has the same number of pods of each size, with the same facts. And it
+removes the same nodes, apart from nodes without room for any of these pods. So hundreds of
 candidates with equal pods share one result.
 """
 
