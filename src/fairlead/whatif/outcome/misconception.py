@@ -72,8 +72,10 @@ class _Evidence(Struct, frozen=True):
     def five_minutes(self) -> Misconception | None:
         """Return a note if the time until the first pods left their failed node was not 5 minutes.
 
-        Return None if it was five minutes, or if no pods left a tainted node. Nodes that were
-        tainted before the run are ignored, because some of the times of their failure are unknown.
+        Return None if it was five minutes, or if no pods left a tainted node. Return None also if
+        another taint than that of the failure evicted the first pods, such as out-of-service. Nodes
+        that were tainted before the run are ignored, because some of the times of their failure are
+        unknown.
         """
         evicted = [
             one
@@ -81,7 +83,7 @@ class _Evidence(Struct, frozen=True):
             if one.first_eviction_at and one.tainted_at and one.tainted_at > self.start
         ]
         first = min(evicted, key=lambda one: one.first_eviction_at or 0, default=None)
-        if first is None:
+        if first is None or not first.is_evicted_by_failure:
             return None
         left, tainted = first.first_eviction_at or 0, first.tainted_at or 0
         noticed = first.unready_at or tainted
@@ -187,7 +189,8 @@ class _Evidence(Struct, frozen=True):
         )
 
     def pods_a_second(self) -> Misconception | None:
-        most = max(self.outage.nodes, key=lambda one: one.evicted, default=None)
+        nodes = (one for one in self.outage.nodes if one.is_evicted_by_failure)
+        most = max(nodes, key=lambda one: one.evicted, default=None)
         if most is None or most.evicted < 2 or not self.outage.taints:
             return None
         return Misconception(

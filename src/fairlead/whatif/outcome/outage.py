@@ -17,8 +17,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.taint import NO_EXECUTE
 from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE
 from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR
+
+# The reasons of evictions by the taints of a failed node, without any other taint.
+_FAILURE_TAINTS: Final = frozenset(f"taint {key}:{NO_EXECUTE}" for key in (NOT_READY, UNREACHABLE))
 
 
 class NodeState(StrEnum):
@@ -154,7 +159,8 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     kubelet, `quiet_at` is `unready_at`. `back_at` is the time at which the node last returned to
     service; None if it is out of service at the end. `returns` counts how often it returned. `pods`
     counts the pods of the node, `evicted` those of them that were deleted. A pod that was on
-    several failed nodes in turn counts for each of them.
+    several failed nodes in turn counts for each of them. `first_eviction_why` is the reason of the
+    first eviction.
     """
 
     node: str
@@ -168,6 +174,15 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     pods: int
     evicted: int
     returns: int = 0
+    first_eviction_why: str = ""
+
+    @property
+    def is_evicted_by_failure(self) -> bool:
+        """Whether the taint of the failure alone led to the first eviction.
+
+        False if, for example, the taint node.kubernetes.io/out-of-service evicted the pod.
+        """
+        return self.first_eviction_why in _FAILURE_TAINTS
 
     @property
     def is_unnoticed(self) -> bool:

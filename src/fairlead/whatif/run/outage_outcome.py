@@ -39,7 +39,7 @@ def outage_outcome(
 
     affected = recorder.affected.values()
     back = [pod for pod in affected if pod.state is AffectedPodState.UP]
-    evictions = sorted(at for node in recorder.failed_nodes.values() for at in node.evictions)
+    evictions = sorted(one.at for node in recorder.failed_nodes.values() for one in node.evictions)
     outcome = OutageOutcome(
         concerned=len(recorder.affected),
         evicted=sum(pod.evicted_at is not None for pod in affected),
@@ -82,16 +82,18 @@ def _histories(recorder: OutageRecorder) -> list[NodeHistory]:
 
 
 def _history(name: str, node: FailedNode) -> NodeHistory:
+    first = node.evictions[0] if node.evictions else None
     return NodeHistory(
         node=name,
         zone=node.zone,
         quiet_at=node.failure.quiet_at,
         unready_at=node.failure.unready_at,
         tainted_at=node.failure.tainted_at,
-        first_eviction_at=node.evictions[0] if node.evictions else None,
-        last_eviction_at=node.evictions[-1] if node.evictions else None,
+        first_eviction_at=first.at if first else None,
+        first_eviction_why=first.why if first else "",
+        last_eviction_at=node.evictions[-1].at if node.evictions else None,
         back_at=node.back_at,
         returns=node.returns,
         pods=len(node.pods),
-        evicted=len(node.evictions),
+        evicted=len(node.evicted),
     )

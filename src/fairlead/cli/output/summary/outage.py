@@ -154,8 +154,8 @@ def _unnoticed(nodes: int, of: int) -> str:
             "in the meantime."
         )
     return (
-        f"The control plane did not notice the failures of {counted_of(nodes, of, 'node')}: such a "
-        "node and its pods counted as Ready in the meantime."
+        f"The control plane did not notice the failures of {nodes:,} of {of:,} nodes: such a node "
+        "and its pods counted as Ready in the meantime."
     )
 
 

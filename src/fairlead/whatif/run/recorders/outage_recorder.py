@@ -64,16 +64,18 @@ class FailedNode(Struct):
     `latest` is the node's latest failure. `failure` is the failure that led to the first eviction
     of a pod from the node. If no pod was evicted, it is the first failure that the control plane
     noticed. If it noticed none, it is the node's first failure. `returns` counts how often the node
-    has returned to service.
+    has returned to service. A pod can be in `evictions` several times, with its replacements, and
+    is in `evicted` once.
     """
 
     failure: FailureTimes
     latest: FailureTimes
     zone: str
-    evictions: list[Instant] = field(default_factory=list)
+    evictions: list[PodEvicted] = field(default_factory=list)
     back_at: Instant | None = None
     returns: int = 0
     pods: dict[str, None] = field(default_factory=dict)  # pod keys
+    evicted: dict[str, None] = field(default_factory=dict)  # pod keys
 
 
 class AffectedPod(Struct):
@@ -214,13 +216,14 @@ class OutageRecorder(Struct):
         if affected is None or record.node not in self.failed_nodes:
             self._evicted_before[uid] = record
             return
-        self._count_eviction(affected, record)
+        self._count_eviction(key, affected, record)
 
-    def _count_eviction(self, affected: AffectedPod, record: PodEvicted) -> None:
+    def _count_eviction(self, key: str, affected: AffectedPod, record: PodEvicted) -> None:
         failed = self.failed_nodes[record.node]
         if not failed.evictions:
             failed.failure = failed.latest
-        failed.evictions.append(record.at)
+        failed.evictions.append(record)
+        failed.evicted[key] = None
         if affected.evicted_at is None:
             self._evicted += 1
         affected.evicted_at = record.at
@@ -524,7 +527,7 @@ class OutageRecorder(Struct):
             before = self._evicted_before.pop(pod.metadata.uid, None)
             # A taint that came together with the failure has evicted the pod just before.
             if before is not None and before.at == self.now:
-                self._count_eviction(affected, before)
+                self._count_eviction(key, affected, before)
         elif (
             affected.state is not AffectedPodState.UP
             or self._state(key)[0] is not AffectedPodState.UP

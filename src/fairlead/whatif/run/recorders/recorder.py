@@ -188,7 +188,9 @@ class Recorder(Struct):
             case PodPreempting():
                 self._on_preempting(record)
             case PodEvicted():
-                tolerated_s = None if timer is None else timer.tolerated_s
+                # A drain can evict the pod before the toleration expires.
+                is_expired = timer is not None and timer.due <= record.at
+                tolerated_s = timer.tolerated_s if timer is not None and is_expired else None
                 self._on_evicted(
                     record, tolerated_s, respects_budgets=record.why in EVICTION_API_REASONS
                 )

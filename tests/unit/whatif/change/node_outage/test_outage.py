@@ -716,3 +716,60 @@ def test_a_pod_whose_restart_fails_its_job_is_not_back(
             LossCause.NOT_NEEDED,
             "job/default/sum has ended and needs no pods",
         )
+
+
+def test_a_flapping_node_counts_each_of_its_evicted_pods_once(ask, make, zoned):
+    """The pod of the StatefulSet is created again on its node, and evicted in each failure."""
+    stateful = make.workload("StatefulSet", "db", replicas=1)
+    stateful["metadata"]["uid"] = "db-uid"
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db-uid",
+             "controller": True}  # fmt: skip
+    on_a0 = {"nodeSelector": {ZONE: "a"}, "tolerations": FIVE_MINUTES}
+    stateful["spec"]["template"]["spec"] |= on_a0
+    member = make.pod("db-0", node_name="a0", **on_a0)
+    member["metadata"] |= {"ownerReferences": [owner], "labels": {"app": "db"}}
+    answer = ask([*zoned(a=1, b=1), stateful, member], flap=("a0@6m/2m",), lasts="25m")
+    assert len(answer.changed.evicted) == 3
+    [story] = outage(answer).nodes
+    assert (story.pods, story.evicted) == (1, 1)
+    assert "pods-a-second" not in {one.name for one in outage(answer).misconceptions}
+
+
+def test_an_out_of_service_taint_is_not_called_the_toleration_of_a_failure(write, make):
+    """The user's taint evicts the pod at 2m, before its toleration of the failure expires."""
+    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+    scenario = {
+        "cluster": {"generated": {"nodes": 3, "zones": ["a", "b", "c"]}},
+        "objects": [tenant(make, "x", "node-0"), tenant(make, "y", "node-0")],
+        "events": [
+            {"at": "0s", "fail-node": "node-0"},
+            {"at": "2m",
+             "patch": {"target": "node/node-0", "merge": {"spec": {"taints": [taint]}}}},
+        ],
+    }  # fmt: skip
+    path = write("s.yaml", json.dumps(scenario))
+    outcome = run_experiment(experiment_of(path, read_scenario(path)), "", NoProgress()).outcome
+    assert {one.why for one in outcome.evicted} == {
+        "taint node.kubernetes.io/out-of-service:NoExecute"
+    }
+    names = {one.name for one in outcome.outage.misconceptions}
+    assert names.isdisjoint({"five-minutes", "pods-a-second"})
+
+
+def test_a_drain_of_a_failed_node_does_not_wait_for_tolerations(write, make):
+    scenario = {
+        "cluster": {"generated": {"nodes": 3, "zones": ["a", "b", "c"]}},
+        "objects": [tenant(make, "x", "node-0")],
+        "events": [{"at": "0s", "fail-node": "node-0"}, {"at": "2m", "drain": "node-0"}],
+    }
+    path = write("s.yaml", json.dumps(scenario))
+    outcome = run_experiment(experiment_of(path, read_scenario(path)), "", NoProgress()).outcome
+    assert [(one.why, one.tolerated_s) for one in outcome.evicted] == [("drain", None)]
+
+
+def test_the_line_about_unnoticed_failures_counts_the_nodes(ask, make, zoned):
+    answer = ask([*zoned(a=2, b=1), tenant(make, "x", "a0")], flap=(f"{ZONE}=a@30s/30s",))
+    assert (
+        "The control plane did not notice the failures of 2 of 2 nodes: such a node and its pods"
+        in printed(answer)
+    )
