@@ -25,7 +25,7 @@ from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.original import original_name
 from fairlead.api.text.text_cache import text_cache
-from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL
 from fairlead.engine.workloads.pod_control.pod_template import TEMPLATE_HASH_LABEL
 from fairlead.whatif.snapshot.served_kind import full_kind
@@ -116,7 +116,10 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     `wanted` is the number of pods that should be ready at the end. `before`, `lowest` and `at_end`
     are the numbers of pods that were ready at the start, at the worst moment and at the end.
     `lowest_for` is the total time for which only `lowest` pods were ready. It is None if `lowest`
-    is less than `wanted` and the number of ready pods remains at `lowest` until the end.
+    is less than `wanted` and the number of ready pods remains at `lowest` until the end. If
+    `has_ended`, the time from the last change of the number to the end of the run does not count.
+    For a Job or a pod without a controller that `has_ended`, `ready_counts` has each change of the
+    number of ready pods: the time of the change and the new number.
     `failed_indexes` are the indexes that an Indexed Job does not try again.
     """
 
@@ -125,7 +128,13 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     lowest: int
     lowest_for: DurationNs | None
     at_end: int
+    ready_counts: tuple[tuple[Instant, int], ...] = ()
     failed_indexes: frozenset[int] = frozenset()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no pod is missing at the end, although the fewest pods are ready then."""
+        return self.wanted <= self.at_end == self.lowest < self.before
 
 
 def workload_of(pod: Pod) -> WorkloadRef:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
@@ -117,7 +118,12 @@ class WorkloadRecorder(Struct):
         deltas = self._deltas()
         at_end = self._ready_pods(pods, wanted)
         for ref in sorted(wanted):
-            found = _readiness(deltas[ref], at_end[ref], wanted[ref], since, until)
+            changes = [(at, change) for at, change in deltas[ref] if at >= since]
+            before = at_end[ref] - sum(change for _, change in changes)
+            counts = _ready_counts(before, changes, since)
+            found = _readiness(before, counts, wanted[ref], until)
+            if found.has_ended and not ref.is_permanent:
+                found = replace(found, ready_counts=tuple(_steps(before, counts)))
             yield ref, found
 
     def touched(self, since: Instant) -> set[WorkloadRef]:
@@ -143,42 +149,50 @@ class WorkloadRecorder(Struct):
         return ready
 
 
-def _readiness(
-    deltas: list[tuple[Instant, int]],
-    at_end: int,
-    wanted: int,
-    since: Instant,
-    until: Instant,
-) -> WorkloadReadiness:
-    """Return a workload's readiness from `since` to `until`.
+def _ready_counts(
+    before: int, changes: Iterable[tuple[Instant, int]], since: Instant
+) -> dict[Instant, int]:
+    """Return {instant: number of ready pods from then on}; the first instant is `since`.
 
-    `deltas` are the changes of the number of ready pods. Several changes at one instant count as
-    one. Example: 3 pods are ready at the end, and `deltas` are (5 s, -1) and (9 s, +1). Then 3 pods
-    were ready before 5 s, 2 from 5 s, and 3 from 9 s.
-
-    `lowest_for` is the total time for which the number of ready pods had its lowest value. It is
-    None if the number has this value at the end, and the value is less than `wanted`.
+    `before` is the number before `since`, and `changes` are its changes since then. Several changes
+    at one instant count as one. Example: `before` is 3, and `changes` are (5 s, -1) and (9 s, +1).
+    Then 3 pods were ready before 5 s, 2 from 5 s, and 3 from 9 s.
     """
-    before = at_end - sum(change for at, change in deltas if at >= since)
     counts = {since: before}
     ready = before
-    for at, change in deltas:
-        if at >= since:
-            ready += change
-            counts[at] = ready
-    lowest = min(counts.values())
+    for at, change in changes:
+        ready += change
+        counts[at] = ready
+    return counts
+
+
+def _readiness(
+    before: int, counts: Mapping[Instant, int], wanted: int, until: Instant
+) -> WorkloadReadiness:
+    """Return the readiness of a workload whose numbers of ready pods were `counts` until `until`.
+
+    `before` is the number before the first instant.
+    """
+    lowest, at_end = min(counts.values()), counts[max(counts)]
     instants = [*counts, max(until, *counts)]
-    lasted = sum(
+    times = [
         instants[n + 1] - at for n, (at, ready) in enumerate(counts.items()) if ready == lowest
+    ]
+    found = WorkloadReadiness(
+        wanted=wanted, before=before, lowest=lowest, lowest_for=sum(times), at_end=at_end
     )
-    is_to_end = at_end == lowest < wanted
-    return WorkloadReadiness(
-        wanted=wanted,
-        before=before,
-        lowest=lowest,
-        lowest_for=None if is_to_end else lasted,
-        at_end=at_end,
-    )
+    if found.has_ended:
+        return replace(found, lowest_for=sum(times[:-1]))
+    return replace(found, lowest_for=None) if at_end == lowest < wanted else found
+
+
+def _steps(before: int, counts: Mapping[Instant, int]) -> Iterator[tuple[Instant, int]]:
+    """Yield those `counts` that differ from the count before them; the first follows `before`."""
+    known = before
+    for at, ready in counts.items():
+        if ready != known:
+            yield at, ready
+            known = ready
 
 
 def _is_over(pod: Pod) -> bool:

@@ -773,3 +773,16 @@ def test_the_line_about_unnoticed_failures_counts_the_nodes(ask, make, zoned):
         "The control plane did not notice the failures of 2 of 2 nodes: such a node and its pods"
         in printed(answer)
     )
+
+
+def test_a_job_that_ends_as_without_the_failure_is_not_affected(ask, make, zoned):
+    """The runs with and without the failure have different lengths."""
+    job = make.workload("Job", "etl")
+    job["metadata"]["uid"] = "etl"
+    task = make.pod("etl-1", node_name="b0", owner="etl", restartPolicy="Never")
+    task["metadata"]["ownerReferences"][0] |= {"kind": "Job", "uid": "etl"}
+    task["metadata"]["annotations"] = {"fairlead.dev/run-duration": "5m"}
+    objects = [*zoned(a=1, b=1), tenant(make, "x", "a0"), job, task]
+    answer = ask(objects, fail_zone=("a",), lasts="20m")
+    assert answer.changed.pods["default/etl-1"].is_completed
+    assert [one.workload.name for one in answer.effect.workloads] == ["rs"]
