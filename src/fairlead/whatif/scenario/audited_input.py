@@ -35,6 +35,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
+from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import (
     CRON_JOB,
@@ -380,6 +381,14 @@ def _scaling(write: AuditedWrite) -> AuditedWrite:
     return replace(write, verb="patch", request=request, response=None)
 
 
+def _is_repeated(taint: str) -> bool:
+    """Return whether no controller manages taints with the key `taint`.
+
+    Users taint failed nodes as out of service, although new nodes do not get this taint.
+    """
+    return is_lasting_taint(taint) or taint == OUT_OF_SERVICE
+
+
 def _desired(kind: Kind, obj: Json, write: AuditedWrite) -> Json:
     """Return `obj` without the fields that the cluster wrote.
 
@@ -391,7 +400,7 @@ def _desired(kind: Kind, obj: Json, write: AuditedWrite) -> Json:
     if kind is POD and not _is_creation(write):
         kept["spec"] = {key: value for key, value in spec.items() if key != "nodeName"}
     if kind is NODE:
-        taints = [one for one in spec.get("taints") or () if is_lasting_taint(one.get("key", ""))]
+        taints = [one for one in spec.get("taints") or () if _is_repeated(one.get("key", ""))]
         others = {key: value for key, value in spec.items() if key != "taints"}
         kept["spec"] = {**others, **({"taints": taints} if taints else {})}
         status = obj.get("status") or {}

@@ -233,6 +233,16 @@ def test_changes_and_deletions_of_users_are_repeated(simulate):
     assert pods_of(run) == ["of-argo"]
 
 
+def test_the_out_of_service_taint_of_a_user_is_repeated(simulate):
+    """Controllers set the other taints of the recorded node."""
+    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+    unready = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+    tainted = node("n2", taints=[unready, taint])
+    run = simulate([*RECORDED, write("patch", "nodes/n2", {}, 21, response=tainted)])
+    [found] = [one["spec"] for one in run.store.list(NODE) if one["metadata"]["name"] == "n2"]
+    assert found["taints"] == [taint]
+
+
 def test_a_pod_that_completed_runs_as_long_as_recorded(simulate):
     job = {"metadata": {"name": "etl", "namespace": "shop", "uid": "etl"},
            "spec": {"template": template("etl", restartPolicy="Never")}}  # fmt: skip
