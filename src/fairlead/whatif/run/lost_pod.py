@@ -91,10 +91,17 @@ class _LossExplainer(Struct, frozen=True, dict=True):
                 LossCause.UNCONFIRMED,
                 "deleted, but the kubelet of its unresponsive node cannot confirm that",
             )
+        return self._not_created(owner, lost)
+
+    def _not_created(
+        self, owner: OwnerReference | None, lost: AffectedPod
+    ) -> tuple[LossCause, str]:
         if belongs_to_node(lost.pod) and lost.node not in self.recorder.nodes:
             return LossCause.NODE_REMOVED, "DaemonSet or static pod, whose node was removed"
         if owner is None:
             return LossCause.NOT_REPLACED, "it has no controller that would create a replacement"
+        if (workload := workload_of(lost.pod)).is_daemon_set:  # it would create the pod at once
+            return LossCause.NOT_NEEDED, f"{workload} wants no pod on {lost.node}"
         return LossCause.NOT_REPLACED, f"{owner.kind} {owner.name} creates no replacement"
 
     def _not_needed(self, owner: OwnerReference, pod: Pod) -> str:

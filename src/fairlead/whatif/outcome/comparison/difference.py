@@ -306,8 +306,10 @@ def _returns_with_node(pod: PodEnd) -> bool:
 def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
     """Return the keys of the `displaced` pods whose workload has all wanted pods at the end.
 
-    The pods of failed Jobs and of failed indexes are left out. The Jobs want no more pods, but have
-    not got the results of these pods.
+    A DaemonSet has all wanted pods: it creates a pod again at once. It does not if it no longer
+    wants a pod on the node, for example because of a new taint. The pods of failed Jobs and of
+    failed indexes are left out. The Jobs want no more pods, but have not got the results of these
+    pods.
     """
     failed = {one.subject for one in changed.errors if one.is_failed_job}
     candidates = [
@@ -316,6 +318,7 @@ def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
         if pod.workload in changed.workloads
         and (
             pod.workload.kind in _WITH_REPLICAS
+            or pod.workload.is_daemon_set
             or (pod.workload.kind == JOB.kind and _subject(pod.workload) not in failed)
         )
         and not _is_of_failed_index(pod, changed.workloads[pod.workload])

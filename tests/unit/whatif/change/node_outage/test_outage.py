@@ -786,3 +786,26 @@ def test_a_job_that_ends_as_without_the_failure_is_not_affected(ask, make, zoned
     answer = ask(objects, fail_zone=("a",), lasts="20m")
     assert answer.changed.pods["default/etl-1"].is_completed
     assert [one.workload.name for one in answer.effect.workloads] == ["rs"]
+
+
+def test_a_daemon_set_needs_no_pod_on_a_node_that_is_out_of_service(snapshot, make, zoned):
+    """The taint out-of-service evicts the pod, and the DaemonSet does not create it again."""
+    daemon_set = make.workload("DaemonSet", "agent")
+    daemon_set["metadata"]["uid"] = "agent-uid"
+    del daemon_set["spec"]["replicas"]
+    agent = make.pod("agent-1", node_name="a0", tolerations=FIVE_MINUTES)
+    agent["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "agent-uid",
+         "controller": True}
+    ]  # fmt: skip
+    before = snapshot(*zoned(a=1, b=1), daemon_set, agent)
+    taint = "{key: node.kubernetes.io/out-of-service, effect: NoExecute}"
+    change = ClusterChange(
+        set=(f"node/a0:spec.taints=[{taint}]",), failures=Failures(fail_node=("a0",))
+    )
+    answer = what_if(before, change)
+    [lost] = outage(answer).lost
+    assert lost.cause is LossCause.NOT_NEEDED
+    assert lost.why == "ds/default/agent wants no pod on a0"
+    assert [pod.key for pod in answer.difference.removed] == ["default/agent-1"]
+    assert answer.difference.gone == ()
