@@ -8,7 +8,7 @@ and harmless effects.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
@@ -29,6 +29,7 @@ from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRo
 from fairlead.whatif.outcome.run_outcome import (
     UNSTOPPED,
     DeletedClaim,
+    ObjectError,
     PodEnd,
     Recurrence,
     RunOutcome,
@@ -388,9 +389,7 @@ def _error(effect: Effect) -> str | None:
         return _failed(effect)
     first = errors[0]
     if first.is_failed_job:
-        others = sum(one.is_failed_job for one in errors) - 1
-        more = f" and {counted(others, 'other Job')} fail" if others else " fails"
-        return f"{first.subject}{more}: {first.message}."
+        return " ".join(_failed_jobs(one for one in errors if one.is_failed_job))
     if first.is_failing_job:
         return f"{first.subject} can only fail: {first.message}."
     refused = {one.workload for one in errors}
@@ -404,6 +403,16 @@ def _error(effect: Effect) -> str | None:
         message = first.message.rstrip(".") + "." if rollouts else first.message
         return f"{_pods(count)} of {whose} {verb} not created: {message}{rollouts}"
     return f"{counted(len(errors), 'error')}: {first.subject}: {first.message}"
+
+
+def _failed_jobs(jobs: Iterable[ObjectError]) -> Iterator[str]:
+    """Yield a sentence for each reason, such as BackoffLimitExceeded; the first job names it."""
+    by_reason: dict[str, list[ObjectError]] = defaultdict(list)
+    for job in jobs:
+        by_reason[job.message.rpartition(" (")[2]].append(job)
+    for first, *others in by_reason.values():
+        more = f" and {counted(len(others), 'other Job')} fail" if others else " fails"
+        yield f"{first.subject}{more}: {first.message}."
 
 
 def _failed(effect: Effect) -> str | None:
@@ -928,7 +937,8 @@ def _interrupted(effect: Effect) -> str | None:
         longest = for_readers(waited[0].waited)  # the longest wait is first
         pending = _pods_of([one.pod for one in waited], "pending pod")
         sentences.append(f"{pending} {verb} {longest} for a node.")
-    unneeded = sum(not one.cause.is_loss for one in outage.lost)
+    gone = {pod.key for pod in found.gone}  # for example, the pods of failed Jobs
+    unneeded = sum(not one.cause.is_loss and one.pod not in gone for one in outage.lost)
     if unneeded and not sentences:
         sentences.append(_needs_no_replacement(unneeded))
     return " ".join(sentences) or None

@@ -295,6 +295,30 @@ def test_nodes_that_fail_again_and_again(nodes, times, last):
     )
 
 
+def test_each_reason_for_which_jobs_fail_is_named():
+    limit = "Job has reached the specified backoff limit (BackoffLimitExceeded)"
+    policy = "Container c for pod ns/x-1 failed with exit code 255 (PodFailurePolicy)"
+    errors = [
+        ObjectError(f"Job ns/{name}", message, is_failed_job=True)
+        for name, message in (("a", limit), ("x", policy), ("b", limit))
+    ]
+    changed = outcome(HERE, errors=tuple(errors))
+    assert verdict_of(effect_of(outcome(HERE), changed, NO_DRAIN)).first.sentence == (
+        f"Job ns/a and 1 other Job fail: {limit}. Job ns/x fails: {policy}."
+    )
+
+
+def test_a_lost_pod_that_is_gone_is_not_said_to_need_no_replacement():
+    """The pod of a failed Job needs no replacement, but the Job has not got its result."""
+    without = pod("p", "a", 0)
+    changed = outcome(
+        evicted=(Evicted(pod=without, node="a", at=1, why="taint x"),),
+        outage=outage(lost=(lost(LossCause.NOT_NEEDED),), nodes=(failed("a", 10),)),
+    )
+    found = verdict_of(effect_of(outcome(without), changed, NO_DRAIN))
+    assert [one.kind for one in found.findings] == [OutcomeKind.GONE]
+
+
 @pytest.mark.parametrize("kind", ROWS)
 def test_each_row_of_the_table_gives_its_verdict(kind):
     changed, sentence = ROWS[kind]
