@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -41,6 +42,7 @@ _WORKLOAD_COLUMNS: Final = (
     ResultColumn("alternative", "alternative", NAME),
     ResultColumn("wanted", "wanted", NUMBER, rank=1),
     ResultColumn("lowest", "lowest ready", NUMBER),
+    ResultColumn("lowest_for", "for"),
     ResultColumn("at_end", "at end", NUMBER),
     ResultColumn("what", "what happened"),
 )
@@ -89,7 +91,6 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
     If `is_choice` is set, the user can choose an alternative, and the verdict names the best.
     Otherwise, the verdict states what differs.
     """
-    notes = dict.fromkeys(note for one in alternatives for note in one.answer.changed.notes)
     rows = [_row(one) for one in alternatives]
     return TabularAnswer(
         kind="WhatIfComparison",
@@ -101,7 +102,7 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
             ResultTable("workloads", "workloads that differ", _WORKLOAD_COLUMNS,
                       _workload_rows(alternatives), shown=24),
         ),
-        notes=tuple(notes),
+        notes=tuple(_notes(alternatives)),
     )  # fmt: skip
 
 
@@ -127,6 +128,16 @@ def _questions(found: Sequence[Alternative]) -> Iterator[str]:
         return
     for one in found:
         yield f"{one.name}: {' '.join(one.words)}"
+
+
+def _notes(found: Sequence[Alternative]) -> Iterator[str]:
+    """Yield the notes; a note that not all alternatives have begins with the names of those."""
+    having: dict[str, list[Alternative]] = defaultdict(list)
+    for one in found:
+        for note in dict.fromkeys(one.answer.changed.notes):
+            having[note].append(one)
+    for note, those in having.items():
+        yield note if len(those) == len(found) else f"{_names(those)}: {note}"
 
 
 def _failures(found: Sequence[Alternative]) -> Iterator[str]:
@@ -217,7 +228,11 @@ def _workload_rows(found: Sequence[Alternative]) -> list[dict[str, object]]:
 
 
 def _facts(one: WorkloadEffect | None) -> tuple[object, ...]:
-    return () if one is None else (one.readiness, one.words)
+    """Return the texts and numbers that the rows of `one` show; () for None."""
+    if one is None:
+        return ()
+    ready = one.readiness
+    return ready.wanted, ready.lowest, ready.lowest_for_words, ready.at_end, one.words
 
 
 def _workload_row(
@@ -227,12 +242,15 @@ def _workload_row(
     if one is None:
         pods = alternative.answer.changed.pods.values()
         what = _UNTOUCHED if any(pod.workload == ref for pod in pods) else _ABSENT
-        return {**row, "wanted": None, "lowest": None, "at_end": None, "what": what}
-    ready = one.readiness
+        numbers = dict.fromkeys(("wanted", "lowest", "lowest_for_s", "lowest_for", "at_end"))
+        return {**row, **numbers, "what": what}
+    ready, lasted = one.readiness, one.readiness.lowest_for
     return {
         **row,
         "wanted": ready.wanted,
         "lowest": ready.lowest,
+        "lowest_for_s": None if lasted is None else round(to_seconds(lasted), 3),
+        "lowest_for": ready.lowest_for_words,
         "at_end": ready.at_end,
         "what": one.words,
     }

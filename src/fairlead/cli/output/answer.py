@@ -291,9 +291,8 @@ def _workloads(rows: Sequence[WorkloadEffect], untouched: int, bare: int) -> Sec
 def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
     ready = one.readiness
     lowest = f"{ready.lowest:,}"
-    if ready.lowest < min(ready.before, ready.wanted):
-        until = "to the end" if ready.lowest_for is None else f"for {for_readers(ready.lowest_for)}"
-        lowest = f"{lowest} {until}"
+    if lasted := ready.lowest_for_words:
+        lowest = f"{lowest} {lasted if ready.lowest_for is None else f'for {lasted}'}"
     return (
         str(one.workload),
         f"{ready.wanted:,}",

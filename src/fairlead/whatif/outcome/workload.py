@@ -28,6 +28,7 @@ from fairlead.api.text.text_cache import text_cache
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL
 from fairlead.engine.workloads.pod_control.pod_template import TEMPLATE_HASH_LABEL
+from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.snapshot.served_kind import full_kind
 
 POD: Final = "Pod"
@@ -130,6 +131,16 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     at_end: int
     ready_counts: tuple[tuple[Instant, int], ...] = ()
     failed_indexes: frozenset[int] = frozenset()
+
+    @property
+    def lowest_for_words(self) -> str:
+        """The time for which only `lowest` pods were ready: `5m51s` or `to the end`.
+
+        The text is "" if `lowest` reaches `before` or `wanted`.
+        """
+        if self.lowest >= min(self.before, self.wanted):
+            return ""
+        return "to the end" if self.lowest_for is None else for_readers(self.lowest_for)
 
     @property
     def has_ended(self) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import DurationNs, to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
-from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.assessment.certainty import CertaintyRow
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.assessment.verdict import Verdict
@@ -15,7 +14,6 @@ from fairlead.whatif.outcome.budget import BudgetOutcome
 from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.start_time import StartTimeRow, StartTimes
-from fairlead.whatif.outcome.workload import WorkloadReadiness
 from fairlead.whatif.run.allocation import PODS
 
 
@@ -130,7 +128,7 @@ def _workload(one: WorkloadEffect) -> Json:
         "ready_before": ready.before,
         "lowest": ready.lowest,
         "lowest_for_s": None if lasted is None else round(to_seconds(lasted), 3),
-        "lowest_for": _lowest_for(ready),
+        "lowest_for": ready.lowest_for_words,
         "at_end": ready.at_end,
         "preempted": one.preempted,
         "evicted": one.evicted,
@@ -156,16 +154,6 @@ def _workload(one: WorkloadEffect) -> Json:
         "harmed": one.is_harmed,
         "what": one.words,
     }
-
-
-def _lowest_for(ready: WorkloadReadiness) -> str:
-    """Return, as text, the time for which only `ready.lowest` pods were ready.
-
-    Return "" if `ready.lowest` reaches `ready.before` or `ready.wanted`.
-    """
-    if ready.lowest >= min(ready.before, ready.wanted):
-        return ""
-    return "to the end" if ready.lowest_for is None else for_readers(ready.lowest_for)
 
 
 def _pool(pool: NodePoolOutcome) -> Json:

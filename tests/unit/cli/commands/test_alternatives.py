@@ -126,6 +126,21 @@ def test_alternatives_can_differ_in_flags_of_the_controllers(ask):
     assert slow["changes"] == ["--fail-node a"]
 
 
+def test_workloads_that_differ_show_how_long_they_lacked_pods(ask):
+    changes = ("--change", "fast:--fail-node a --node-monitor-grace-period 20s")
+    _, found, _ = ask(*changes, "--change", "slow:--fail-node a")
+    rows = [(one["lowest"], one["lowest_for_s"], one["lowest_for"]) for one in found["workloads"]]
+    assert rows == [(1, 321.05, "5m21s"), (1, 351.05, "5m51s")]
+
+
+def test_a_note_about_some_alternatives_names_them(ask):
+    changes = ("--change", "fast:--fail-node a --node-eviction-rate 1")
+    _, found, _ = ask(*changes, "--change", "slow:--fail-node a")
+    flag = "The node controllers run with --node-eviction-rate 1 (default: 0.1)."
+    assert f"fast: {flag}" in found["notes"]
+    assert flag not in found["notes"]
+
+
 def test_invalid_flags_of_an_alternative_are_refused_with_its_name(ask):
     code, _, error = ask("--change", "x:--fail-node a --node-eviction-rate much")
     assert code == 2
