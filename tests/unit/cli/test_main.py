@@ -38,6 +38,23 @@ def test_the_version_is_printed(fairlead):
     assert fairlead("--version") == (0, f"{__version__}\n", "")
 
 
+@pytest.mark.parametrize(
+    ("question", "file"),
+    [
+        (("whatif", STORE / "store.yaml", "--cordon", "worker-03"), "fairlead-whatif.html"),
+        (("simulate", PRIORITIES), "fairlead-simulate.html"),
+    ],
+)
+def test_an_answer_needs_no_file_for_the_default_report(fairlead, tmp_path, question, file):
+    (tmp_path / file).mkdir()  # for example, the current directory is read-only
+    code, out, err = fairlead(*question)
+    refusal = f"{file} is a directory"
+    assert (code, err) == (0, f"no report: {refusal} (--report FILE chooses another file)\n")
+    assert out
+    code, out, err = fairlead(*question, "--report", file)
+    assert (code, out, err) == (2, "", f"fairlead: --report: {refusal}\n")
+
+
 def test_a_refused_drain_is_a_difference(fairlead):
     arguments = ("whatif", STORE / "store.yaml", "--drain", "worker-11", "--drain-as-kubectl")
     code, out, _ = fairlead(*arguments, "--no-report")

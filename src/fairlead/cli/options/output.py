@@ -9,6 +9,8 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from fairlead.cli.options.parameter import named
+from fairlead.cli.output.atomic_file import require_writable
+from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.input.error import InputError
 
 Format = Literal["text", "json"]
@@ -56,9 +58,14 @@ Commands = Annotated[
 def _report_path(report: Path | None, default: str, *, is_text: bool, off: bool) -> Path | None:
     if off and report is not None:
         raise InputError("--no-report", f"cannot be combined with --report {report}")
-    if off:
+    if off or report is not None or not is_text:
+        return report
+    try:
+        require_writable("--report", Path(default))
+    except InputError as refusal:  # Nobody asked for this file, so the answer must not fail.
+        print_notice(f"no report: {refusal.problem} (--report FILE chooses another file)")
         return None
-    return Path(default) if report is None and is_text else report
+    return Path(default)
 
 
 @Parameter(name="*")
@@ -75,7 +82,8 @@ class OutputOptions:
         """Return the path of the HTML report that the options choose, or None if they choose none.
 
         If --report and --no-report are absent, the path is `default` for text output, and None for
-        other formats. Raises InputError if both options are given.
+        other formats. If `default` cannot be written, the path is None, and a notice on stderr says
+        why. Raises InputError if both options are given.
         """
         return _report_path(self.report, default, is_text=self.output == "text", off=self.no_report)
 

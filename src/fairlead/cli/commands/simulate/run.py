@@ -157,16 +157,13 @@ def _files(named: Outputs, options: OutputOptions, snapshot: Path | None) -> _Fi
 
     Raises InputError.
     """
-    report = options.report_path(DEFAULT_REPORT)
-    files = _Files(
-        report=report if options.report is not None else _path(named.report) or report,
+    is_named = options.report is None and not options.no_report and named.report
+    return _Files(
+        report=_path(named.report) if is_named else options.report_path(DEFAULT_REPORT),
         commands=options.commands or _path(named.commands),
         json=_path(named.json),
         snapshot=snapshot or _path(named.snapshot),
     )
-    if options.no_report:
-        files = dataclasses.replace(files, report=None)
-    return files
 
 
 def _require_distinct(
