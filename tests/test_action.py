@@ -93,6 +93,24 @@ def test_an_invalid_question_fails_the_job(runner: Runner) -> None:
     assert runner.ask("--drain no-such-node") == 2
 
 
+@pytest.mark.parametrize(
+    ("question", "fail_on", "error"),
+    [
+        ("--drain 'worker-03", "", "question: No closing quotation"),
+        (" ", "", "question: has no options"),
+        ("--drain no-such-node", "", "--drain: there is no Node no-such-node"),
+        ("--drain worker-03", "pending>much", "--fail-on: pending: 'much' is not an integer"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_fails_the_job_with_its_error(
+    runner: Runner, question: str, fail_on: str, error: str
+) -> None:
+    completed = runner.run("ask", SNAPSHOT=STORE, QUESTION=question, FAIL_ON=fail_on)
+    assert completed.returncode == 2
+    assert f"::error::{error}" in completed.stdout + completed.stderr
+    assert not runner.outputs.exists()
+
+
 def test_the_question_is_never_executed_as_shell_code(runner: Runner) -> None:
     canary = runner.folder / "canary"
     assert runner.ask(f"--drain $(touch {canary}) ; touch {canary}") == 2
