@@ -263,6 +263,8 @@ def parse_fail_on(text: str) -> FailCondition:
         if number is None:
             raise InputError(SOURCE, f"{value!r} is not an integer", field=name)
         return FailOnCount(text, name, sign, number)
+    if name in _FLAGS:
+        raise InputError(SOURCE, f"{text!r}: {name} takes no operator and no list")
     if among is None and name == _BELOW:
         return _below(text, sign, value)
     if among is not None and among not in _PODS:

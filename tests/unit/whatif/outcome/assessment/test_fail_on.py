@@ -63,6 +63,8 @@ def test_a_condition_matches_pods(text, matches):
         ("name=", "name: a value is missing"),
         ("pendin:priority>=1", "unknown list 'pendin'; did you mean pending?"),
         ("down:priority>=1", "unknown list 'down'"),
+        ("pdb-breached>0", "pdb-breached takes no operator and no list"),
+        ("evicted:loop=1", "loop takes no operator and no list"),
         ("pending:pending>0", "unknown field 'pending'; known: labels.KEY, name, namespace, pri"),
     ],
 )
