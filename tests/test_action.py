@@ -93,6 +93,13 @@ def test_an_invalid_question_fails_the_job(runner: Runner) -> None:
     assert runner.ask("--drain no-such-node") == 2
 
 
+def test_the_errors_of_a_comparison_name_the_alternative_and_the_condition(runner: Runner) -> None:
+    question = "--change 'one:--drain worker-03' --change 'none:--cordon worker-03'"
+    assert runner.ask(question, "displaced>1\n") == 0
+    _, condition = runner.decide().stdout.splitlines()
+    assert condition.startswith("::error::one: --fail-on displaced>1: store/frontend-6d58cd5f89-")
+
+
 @pytest.mark.parametrize(
     ("question", "fail_on", "error"),
     [

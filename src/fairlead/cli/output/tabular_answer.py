@@ -120,7 +120,7 @@ def _section(table: ResultTable) -> Section:
 
     def show(console: Console, count: int) -> None:
         console.print()
-        print_line(console, f"{table.title[0].upper()}{table.title[1:]}:", "bold")
+        print_line(console, f"{_heading(table)}:", "bold")
         inner.show(console, count)
 
     # `shown` is 0 for a table that is printed only with -o details.
@@ -156,14 +156,22 @@ def _markdown_head(answer: TabularAnswer) -> Iterator[str]:
 
 
 def _markdown_tables(answer: TabularAnswer, rows_max: int) -> Iterator[str]:
-    for table in answer.tables:
-        if table.rows:
-            yield ""
-            yield f"<details><summary>{_escaped(table.title)} ({len(table.rows):,})</summary>"
-            yield ""
-            yield from _markdown_table(table, rows_max)
-            yield ""
-            yield "</details>"
+    """Yield the lines of the tables: the first one, and all others in closed <details>."""
+    tables = [table for table in answer.tables if table.rows]
+    for table in tables[:1]:
+        yield ""
+        yield from _markdown_table(table, rows_max)
+    for table in tables[1:]:
+        yield ""
+        yield f"<details><summary>{_escaped(_heading(table))} ({len(table.rows):,})</summary>"
+        yield ""
+        yield from _markdown_table(table, rows_max)
+        yield ""
+        yield "</details>"
+
+
+def _heading(table: ResultTable) -> str:
+    return f"{table.title[0].upper()}{table.title[1:]}"
 
 
 def _markdown_table(table: ResultTable, rows_max: int) -> Iterator[str]:

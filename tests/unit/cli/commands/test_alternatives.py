@@ -197,6 +197,14 @@ def test_the_nodes_of_alternatives_are_side_by_side(ask, tmp_path, capsys):
     assert "| after | nodes | verdict |" in capsys.readouterr().out
 
 
+def test_the_first_table_of_a_comment_is_open_and_the_others_are_closed(ask, capsys):
+    changes = ("--change", "one:--drain a", "--change", "both:--drain a --drain b")
+    run(["whatif", "room.json", *changes, "-o", "markdown"])
+    side_by_side, closed = capsys.readouterr().out.split("<details>")
+    assert "| alternative | pending |" in side_by_side
+    assert closed.startswith("<summary>Workloads that differ (2)</summary>")
+
+
 def test_the_costs_of_alternatives_are_side_by_side(ask, tmp_path):
     objects = [*cluster("ab", {"p": "a", "q": "b"}), REPLICA_SET]
     for one in objects[:2]:
