@@ -50,7 +50,7 @@ def sweep_answer(
     return TabularAnswer(
         kind="SweepResult",
         source=source,
-        verdict=_verdict(cases, rows, worst, rank_by),
+        verdict=" ".join(_verdict(cases, rows, worst, rank_by)),
         tables=(_measures_table(cases, rows), _cases_table(cases, rows)),
         facts={
             "parameters": _parameters(cases),
@@ -99,7 +99,23 @@ def _parameters(cases: Sequence[Case]) -> Json:
     return found
 
 
-def _verdict(cases: Sequence[Case], rows: Sequence[Measured], worst: int, rank_by: str) -> str:
+def _verdict(
+    cases: Sequence[Case], rows: Sequence[Measured], worst: int, rank_by: str
+) -> Iterator[str]:
+    """Yield a sentence about `rank_by`.
+
+    If `rank_by` is 0 in every case, also yield one about the damage that defines the worst case.
+    """
+    yield _sentence(cases, rows, worst, rank_by)
+    if any(row[rank_by] != 0 for row in rows):
+        return
+    for measure in MEASURES:
+        if measure.is_damage and len({row[measure.name] or 0 for row in rows}) > 1:
+            yield _sentence(cases, rows, worst, measure.name)
+            return
+
+
+def _sentence(cases: Sequence[Case], rows: Sequence[Measured], worst: int, rank_by: str) -> str:
     meaning = BY_NAME[rank_by].meaning.removesuffix(" (s)")
     total = counted(len(cases), "case")
     known = [value for row in rows if (value := row[rank_by]) is not None]

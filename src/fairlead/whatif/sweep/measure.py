@@ -17,13 +17,15 @@ Number = int | float
 class Measure(Struct, frozen=True):
     """A number of a result; `read` returns None if the result does not contain it.
 
-    `meaning` describes the number to users. If `is_duration` is True, the number is in seconds.
+    `meaning` describes the number to users. If `is_duration` is True, the number is in seconds. If
+    `is_damage` is True, the number is 0 if nothing bad happens.
     """
 
     name: str
     meaning: str
     read: Callable[[Json], Number | None]
     is_duration: bool = False
+    is_damage: bool = False
 
     @property
     def heading(self) -> str:
@@ -77,26 +79,30 @@ def _share(resource: str) -> Callable[[Json], float | None]:
 
 # The first measure in which two cases differ decides which case is worse.
 MEASURES: Final = (
-    Measure("pending", "pods pending at the end", _count("pending")),
-    Measure("lost", "pods of failed nodes not back", _lost),
-    Measure("undrained", "pods that a drain did not remove", _count("undrained")),
-    Measure("pdb_breaches", "pods displaced against a budget", _count("pdb_breaches")),
-    Measure("evicted", "pods evicted", _count("evicted")),
-    Measure("preempted", "pods preempted", _count("preempted")),
-    Measure("displaced_again", "loops of displaced pods", _count("recurrences")),
+    Measure("pending", "pods pending at the end", _count("pending"), is_damage=True),
+    Measure("lost", "pods of failed nodes not back", _lost, is_damage=True),
+    Measure("undrained", "pods that a drain did not remove", _count("undrained"), is_damage=True),
+    Measure(
+        "pdb_breaches", "pods displaced against a budget", _count("pdb_breaches"), is_damage=True
+    ),
+    Measure("evicted", "pods evicted", _count("evicted"), is_damage=True),
+    Measure("preempted", "pods preempted", _count("preempted"), is_damage=True),
+    Measure("displaced_again", "loops of displaced pods", _count("recurrences"), is_damage=True),
     Measure(
         "waited_longest_s",
         "longest wait for a node (s)",
         _inside("waiting_times", "longest_so_far_s"),
         is_duration=True,
+        is_damage=True,
     ),
     Measure(
         "waited_p95_s",
         "wait for a node, 95% of pods (s)",
         _inside("waiting_times", "p95_so_far_s"),
         is_duration=True,
+        is_damage=True,
     ),
-    Measure("short_s", "longest lack of replicas (s)", _short, is_duration=True),
+    Measure("short_s", "longest lack of replicas (s)", _short, is_duration=True, is_damage=True),
     Measure("cost", "cost of nodes by the autoscaler", _inside("autoscaling", "cost")),
     Measure("node_hours", "hours of nodes by the autoscaler", _inside("autoscaling", "node_hours")),
     Measure("nodes_added", "nodes added", _inside("autoscaling", "added")),

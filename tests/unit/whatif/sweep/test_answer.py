@@ -69,3 +69,19 @@ def test_each_note_of_the_cases_is_stated_once(number, rest):
     found = sweep_answer("s.yaml", cases, rows, "pending", noted=noted).notes
     assert found[:3] == ("same", "In 1 of 2 cases: first", "In 1 of 2 cases: note 0")
     assert found[-1] == f"The results of the cases have {rest}."
+
+
+def test_a_verdict_without_pending_pods_states_the_next_damage():
+    """The measures are in the order that defines the worst case; the time is no damage."""
+    cases = [Case(n, {"seed": n}, {}) for n in (1, 2)]
+    rows = [
+        {**dict.fromkeys(BY_NAME, 0), "lost": lost, "evicted": evicted, "virtual_s": lost}
+        for lost, evicted in ((3, 9), (5, 7))
+    ]
+    assert sweep_answer("s.yaml", cases, rows, "pending").verdict == (
+        "Pods pending at the end: 0 in each of 2 cases. "
+        "Pods of failed nodes not back: 3 to 5; worst with seed=2 (case 2)."
+    )
+    rows = [{**dict.fromkeys(BY_NAME, 0), "virtual_s": lasted} for lasted in (3, 5)]
+    found = sweep_answer("s.yaml", cases, rows, "pending")
+    assert found.verdict == "Pods pending at the end: 0 in each of 2 cases."
