@@ -18,7 +18,6 @@ from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.engine.workloads.node_annotation import DRAIN, IN_TURN, REQUESTED
 from fairlead.whatif.snapshot.manifest import Manifest
 
-UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
 _NOT_PATCHED: Final = ("apiVersion", "kind", "status")
 
 
@@ -27,17 +26,14 @@ def cordon(node: str) -> Command:
     return PatchObject(_node(node), {"spec": {"unschedulable": True}})
 
 
-def uncordon(node: Manifest) -> Command:
-    """Return the command that makes `node` schedulable again and ends its drain."""
-    taints = node.value.get("spec", {}).get("taints", [])
-    kept = [taint for taint in taints if taint.get("key") != UNSCHEDULABLE_TAINT]
-    spec: Json = {"unschedulable": None}
-    if len(kept) != len(taints):
-        spec["taints"] = kept or None
-    annotations = {DRAIN: None, IN_TURN: None}
-    return PatchObject(
-        _node(node.ref.name), {"spec": spec, "metadata": {"annotations": annotations}}
-    )
+def uncordon(node: str) -> Command:
+    """Return the command that makes `node` schedulable again and ends its drain.
+
+    Like kubectl uncordon, it does not write taints: the node lifecycle controller removes the taint
+    node.kubernetes.io/unschedulable.
+    """
+    metadata = {"annotations": {DRAIN: None, IN_TURN: None}}
+    return PatchObject(_node(node), {"spec": {"unschedulable": None}, "metadata": metadata})
 
 
 def drain(node: str) -> Command:

@@ -215,7 +215,7 @@ class _NumberedEvent:
             return
         made = tuple(self._commands(inventory, deleted))
         step = ScriptedStep(self.at, made, self._source, f"{self._field}.{self._verb}")
-        selects_nodes = self._verb in (*_NODE_COMMANDS, "uncordon")
+        selects_nodes = self._verb in _NODE_COMMANDS
         yield replace(step, commands_for=self._commands_for) if selects_nodes else step
 
     def _commands_for(self, nodes: Sequence[Json]) -> tuple[Command, ...]:
@@ -404,15 +404,10 @@ class _NumberedEvent:
                 yield from self._patch(inventory.find(where, form.target), form.merge)
             case TimedEvent(scale=str(text)):
                 yield parse_scale(where, text, inventory)
-            case TimedEvent(uncordon=str(text)):
-                for name in inventory.nodes(where, text):
-                    node = inventory.get(NODE, "", name)
-                    assert node is not None
-                    yield commands.uncordon(node)
             case TimedEvent(drain=str(text), max_unavailable=int() | str() as unavailable):
                 yield from self._rolling_drain(text, unavailable, inventory)
             case event:
-                text = event.cordon or event.drain or ""
+                text = event.cordon or event.uncordon or event.drain or ""
                 make = _NODE_COMMANDS[self._verb]
                 yield from (make(name) for name in inventory.nodes(where, text))
 
@@ -425,6 +420,7 @@ def _field(value: Any, path: str) -> Any:
 
 _NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
     "cordon": commands.cordon,
+    "uncordon": commands.uncordon,
     "drain": commands.drain,
 }
 

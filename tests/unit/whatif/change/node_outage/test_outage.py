@@ -809,3 +809,26 @@ def test_a_daemon_set_needs_no_pod_on_a_node_that_is_out_of_service(snapshot, ma
     assert lost.why == "ds/default/agent wants no pod on a0"
     assert [pod.key for pod in answer.difference.removed] == ["default/agent-1"]
     assert answer.difference.gone == ()
+
+
+def test_an_uncordoned_node_that_has_failed_keeps_the_taints_of_its_failure(write, make, zoned):
+    """The controllers remove the taint of the cordon; a new taint would restart tolerations."""
+    cordoned, other = zoned(a=1, b=1)
+    taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    cordoned["spec"] = {"unschedulable": True, "taints": [taint]}
+    objects = write("objects.json", cordoned, other, tenant(make, "x", "a0"))
+    scenario = {
+        "cluster": {"files": [objects]},
+        "events": [
+            {"at": "0s", "fail-node": "a0", "for": "20m"},
+            {"at": "4m", "uncordon": "a0"},
+        ],
+    }
+    path = write("s.yaml", json.dumps(scenario))
+    run = run_experiment(experiment_of(path, read_scenario(path)), "", NoProgress())
+    [evicted] = run.outcome.evicted
+    assert 340 <= (evicted.at - run.outcome.started_at) / seconds(1) <= 351
+    nodes = {one["metadata"]["name"]: one for one in run.objects if one["kind"] == "Node"}
+    node = nodes["a0"]
+    assert not node["spec"].get("unschedulable")
+    assert not node["spec"].get("taints")
