@@ -361,6 +361,10 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # The reader of stdout has exited, which is not an error.
         sys.stderr.close()
         return exit_code.SUCCESS
+    except SystemExit as stop:
+        if not isinstance(stop.__context__, BrokenPipeError):
+            raise
+        return exit_code.SUCCESS  # rich prints help texts, and turned the BrokenPipeError into this
     except Exception as cause:  # noqa: BLE001 - no traceback may reach a user
         if debug:
             traceback.print_exc()

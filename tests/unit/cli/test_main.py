@@ -395,6 +395,15 @@ def test_a_closed_pipe_changes_neither_exit_code_nor_files(tmp_path, output):
     assert (tmp_path / "r.html").exists()
 
 
+@pytest.mark.parametrize("arguments", [("--help",), ("whatif", "--help")])
+def test_a_help_text_in_a_closed_pipe_succeeds(arguments):
+    command = [sys.executable, "-m", "fairlead.cli", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
 def test_help_does_not_import_numpy_or_the_engine():
     """`fairlead --help` is fast because it imports neither numpy nor the engine."""
     code = (
