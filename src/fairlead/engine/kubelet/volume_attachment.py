@@ -113,13 +113,22 @@ class SingleNodeVolumes(Struct):
                 yield claim
 
     def _is_of_one_node(self, volume: PersistentVolume) -> bool:
-        spec = volume.spec
-        if not spec.access_modes or not MULTI_NODE_ACCESS_MODES.isdisjoint(spec.access_modes):
-            return False
-        if spec.csi is None:
-            return kind_of(spec) is not None
-        driver = self.cluster.related.get(CSIDriver, spec.csi.driver)
-        return driver is None or driver.spec.attach_required
+        csi = volume.spec.csi
+        driver = None if csi is None else self.cluster.related.get(CSIDriver, csi.driver)
+        return attaches_to_one_node(volume, driver)
+
+
+def attaches_to_one_node(volume: PersistentVolume, driver: CSIDriver | None) -> bool:
+    """Return whether `volume` can be attached to only one node at a time.
+
+    `driver` is its CSIDriver; None if the volume or the cluster has none.
+    """
+    spec = volume.spec
+    if not spec.access_modes or not MULTI_NODE_ACCESS_MODES.isdisjoint(spec.access_modes):
+        return False
+    if spec.csi is None:
+        return kind_of(spec) is not None
+    return driver is None or driver.spec.attach_required
 
 
 def _holds(other: PodInfo, claims: Collection[str], pod: Pod) -> bool:

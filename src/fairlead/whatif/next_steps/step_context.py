@@ -10,8 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import StatefulSet
-from fairlead.apiserver.kind import SCALABLE, STATEFUL_SET
+from fairlead.api.objects import CSIDriver, PersistentVolume, StatefulSet
+from fairlead.apiserver.kind import (
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    SCALABLE,
+    STATEFUL_SET,
+)
+from fairlead.engine.kubelet.volume_attachment import attaches_to_one_node
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -93,12 +99,49 @@ class StepContext(Struct, frozen=True):
         """Return whether more replicas of the workload `one` would run and stay.
 
         If pods wait for a node, new replicas would wait, too. A StatefulSet that creates its pods
-        in order creates none while one of them is not ready.
+        in order creates none while one of them is not ready. A replica on another node waits for a
+        volume that all replicas share, if it can be attached to only one node at a time.
         """
         effect = self.answer.effect
         is_full = bool(effect.difference.pending or effect.waited)
         waits = one.workload.kind == STATEFUL_SET.kind and self._waits_in_order(one)
-        return not (one.down or is_full or waits) and self._has_unmanaged_scale(one)
+        if one.down or is_full or waits or not self._has_unmanaged_scale(one):
+            return False
+        return not self._shares_volume_of_one_node(one.workload)
+
+    def _shares_volume_of_one_node(self, workload: WorkloadRef) -> bool:
+        """Return whether the template of `workload` names a claim whose volume has only one node.
+
+        Return False if the snapshot lacks the claim or its volume.
+        """
+        template = self.workloads({workload})[workload].value["spec"]["template"]
+        named = {
+            (workload.namespace, volume["persistentVolumeClaim"]["claimName"])
+            for volume in (template.get("spec") or {}).get("volumes") or ()
+            if volume.get("persistentVolumeClaim")
+        }
+        if not named:
+            return False
+        present = [one for one in entries_of(self.manifests) if isinstance(one, Manifest)]
+        volumes = {
+            one.value["spec"].get("volumeName", "")
+            for one in present
+            if one.kind is PERSISTENT_VOLUME_CLAIM and (one.ref.namespace, one.ref.name) in named
+        }
+        drivers = {
+            one.ref.name: decode_as(CSIDriver, one.value)
+            for one in present
+            if one.kind.kind == CSIDriver.__name__
+        }
+        bound = (
+            decode_as(PersistentVolume, one.value)
+            for one in present
+            if one.kind is PERSISTENT_VOLUME and one.ref.name in volumes
+        )
+        return any(
+            attaches_to_one_node(one, drivers.get(one.spec.csi.driver) if one.spec.csi else None)
+            for one in bound
+        )
 
     def _waits_in_order(self, one: WorkloadEffect) -> bool:
         """Return whether a pod of the StatefulSet `one` was not ready before the change.

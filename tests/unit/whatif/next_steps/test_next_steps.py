@@ -1078,6 +1078,30 @@ def test_a_drain_of_the_only_pod_suggests_a_replica_before_the_drain(snapshot, m
     assert steps_of(answer) == [(words, command)]
 
 
+@pytest.mark.parametrize(
+    ("mode", "attach", "is_suggested"),
+    [
+        ("ReadWriteOnce", True, False),
+        ("ReadWriteMany", True, True),
+        ("ReadWriteOnce", False, True),
+    ],
+    ids=["one node at a time", "many nodes", "a driver that attaches no volumes"],
+)
+def test_a_replica_on_another_node_needs_a_volume_of_many_nodes(
+    snapshot, make, mode, attach, is_suggested
+):
+    workload, pod = single(make)
+    disk, claim = volume("data", ZONE, "z", mode)
+    disk["spec"]["csi"] = {"driver": "disk", "volumeHandle": "data"}
+    driver = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver",
+              "metadata": {"name": "disk"}, "spec": {"attachRequired": attach}}  # fmt: skip
+    used = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    workload["spec"]["template"]["spec"]["volumes"] = pod["spec"]["volumes"] = used
+    nodes = [make.node(name, **{ZONE: "z"}) for name in "ab"]
+    answer = drained(snapshot, *nodes, workload, pod, disk, claim, driver)
+    assert any("kubectl scale" in code for _, code in steps_of(answer)) == is_suggested
+
+
 def test_the_failure_of_every_node_suggests_no_replica(snapshot, make):
     """Its pod would be on a failed node, too."""
     change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="20m")
