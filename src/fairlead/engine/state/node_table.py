@@ -69,6 +69,44 @@ class NodeTable:
     timeAdded. Nodes with equal taints usually, but not always, have the same entry.
     """
 
+    # CPython finds attributes and methods of an object with more than 30 attributes slowly, unless
+    # the class has __slots__.
+    __slots__ = (
+        "_capacities",
+        "_capacity_ids",
+        "_every_row",
+        "_free",
+        "_index",
+        "_label_columns",
+        "_rows",
+        "_taint_ids",
+        "_taints",
+        "alive",
+        "allocatable",
+        "allowed_pods",
+        "capacity",
+        "count",
+        "images",
+        "loaded",
+        "node_log",
+        "nonzero",
+        "nonzero_cpu",
+        "nonzero_memory",
+        "offered",
+        "pod_count",
+        "pod_index",
+        "pod_log",
+        "representatives",
+        "requested",
+        "resource_epoch",
+        "resources",
+        "size",
+        "taint_ids",
+        "unschedulable",
+        "unusual",
+        "volume_use",
+    )
+
     def __init__(self) -> None:
         """Start without nodes."""
         self.resources = ResourceColumns()

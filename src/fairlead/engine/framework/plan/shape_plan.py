@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Hashable, MutableMapping, Sequence
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -73,6 +72,47 @@ class ShapePlan:
     second cycle that uses the plan.
     """
 
+    # CPython finds attributes and methods of an object with more than 30 attributes slowly, unless
+    # the class has __slots__.
+    __slots__ = (
+        "_broken",
+        "_by_sums",
+        "_evaluator",
+        "_feasible",
+        "_framework",
+        "_from_static",
+        "_highest",
+        "_masked",
+        "_node_position",
+        "_pod",
+        "_pod_position",
+        "_size",
+        "_static_version",
+        "_unexplained",
+        "code",
+        "code_counts",
+        "codes",
+        "is_reused",
+        "matrix",
+        "node_names",
+        "normalized_scorers",
+        "rejected",
+        "restricting",
+        "row_filters",
+        "row_scorers",
+        "run_filter",
+        "score_error",
+        "shape",
+        "split",
+        "state",
+        "static",
+        "static_filters",
+        "static_scorers",
+        "statuses",
+        "table",
+        "total",
+    )
+
     def __init__(
         self, framework: Framework, split: PluginSplit, pod: PodInfo, shared: SharedResults
     ) -> None:
@@ -111,6 +151,12 @@ class ShapePlan:
         self._unexplained: dict[int, None] = {}
         self._masked: tuple[Mask, int] | None = None  # (mask, its `count_feasible`)
         self._highest = HighestTotals(self.table.pod_log)
+        # The cached results of ROW plugins; nodes with equal sums share them. Each result is (code,
+        # weighted sum of the scores). There is no cache if a ROW plugin reads more than the
+        # capacity and the sums of a node, or if the plan is limited to some node names.
+        self._by_sums: SumsCache[tuple[int, int]] | None = None
+        if self.node_names is None and read_only_sums(*self.row_filters, *self.row_scorers):
+            self._by_sums = SumsCache(self.table, _SUMS_MAX)
 
     def _pre_filter(self, pod: PodInfo) -> None:
         """Run PreFilter of the cached plugins once; the results apply to all pods of the shape."""
@@ -356,19 +402,6 @@ class ShapePlan:
         return NO_NODE if at is None else int(self.static.codes[at])
 
     # --- row by row ------------------------------------------------------------------------
-
-    @cached_property
-    def _by_sums(self) -> SumsCache[tuple[int, int]] | None:
-        """The cached results of ROW plugins; nodes with equal sums share them (`SumsCache`).
-
-        The sums of a node are its number of pods and the total requests of its pods. Each result is
-        (code, weighted sum of the scores). This property is None if a ROW plugin reads more than
-        the capacity and the sums of a node. It is also None if the plan is limited to some node
-        names.
-        """
-        if self.node_names is None and read_only_sums(*self.row_filters, *self.row_scorers):
-            return SumsCache(self.table, _SUMS_MAX)
-        return None
 
     def _redo_one(self, pod: PodInfo, position: int) -> None:
         # If a NODE plugin rejects the node, a change of the pods on it does not change the verdict.
