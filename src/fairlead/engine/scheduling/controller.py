@@ -57,7 +57,7 @@ from fairlead.engine.scheduling.binding_cycle import (
 )
 from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.engine.scheduling.cycle import schedule_one
+from fairlead.engine.scheduling.cycle import find_decision, known_decision
 from fairlead.engine.scheduling.decision import Decision, Failure, Placement, failure_of_deleted_pod
 from fairlead.engine.scheduling.failure import FailureHandler, failure_event
 from fairlead.engine.scheduling.node_sample import NodeRotation
@@ -315,11 +315,13 @@ class Scheduler:
         if pod.terminating:
             return [self._skip(queued)]
         built = self.profiles[pod.pod.spec.scheduler_name]
+        known = known_decision(built, pod, self._tie_break)
         pending: PendingDecision[Decision | PodGroupResult] = PendingDecision(
-            schedule_one(built, pod, self._tie_break)
+            find_decision(built, pod, self._tie_break), known
         )
+        questions = pending.begin() if known is None else ()
         self._cycle = _Cycle(queued, pod, built, pending, now)
-        return self._continue_cycle(self._cycle, pending.begin(), now)
+        return self._continue_cycle(self._cycle, questions, now)
 
     def _skip(self, queued: QueuedPod) -> Command:
         """End the attempt of a pod that is being deleted; return the event to record."""

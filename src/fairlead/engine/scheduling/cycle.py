@@ -9,7 +9,7 @@
     7 select      the tie-break chooses one of the best nodes
     8 post-filter if no node fits: try preemption
 
-There are three shortcuts:
+There are three shortcuts (`known_decision`):
 - If an equal pod has just failed, its failure is the decision (repeated_failure).
 - If equal pods have been placed, the best nodes are found without a search, and step 7 chooses one
   of them (repeated_placement).
@@ -55,6 +55,19 @@ def schedule_one(
     The function changes only the caches in `built` and the counters in `built` and `tie_break`. If
     `runs_post_filter` is False, no PostFilter plugin runs.
     """
+    known = known_decision(built, pod, tie_break, runs_post_filter=runs_post_filter)
+    if known is not None:
+        return known
+    return (yield from find_decision(built, pod, tie_break, runs_post_filter=runs_post_filter))
+
+
+def known_decision(
+    built: BuiltProfile, pod: PodInfo, tie_break: TieBreak, *, runs_post_filter: bool = True
+) -> Decision | None:
+    """Begin the cycle of `pod`; return its decision if a shortcut finds it, else None.
+
+    If the result is None, call `find_decision`. The arguments are those of `schedule_one`.
+    """
     if not built.framework.cluster.table.count:
         return Failure(NO_NODES)
     if built.meter is not None:
@@ -66,15 +79,23 @@ def schedule_one(
     if built.placements is not None:
         placement = built.placements.find(pod, tie_break)
         if placement is not None:
-            _end_step(built, FILTERED)
-            if placement.via == "score":
-                _end_step(built, SCORED)
+            if built.meter is not None:
+                built.meter.end_step(FILTERED)
+                if placement.via == "score":
+                    built.meter.end_step(SCORED)
             return placement
     if built.is_stateless and pod.pod.status.nominated_node_name:
         nominated = fitting_nominated_node(built.plans, pod)
         if nominated is not None:
             _end_step(built, FILTERED)
             return Placement(*nominated, "nominated", 1, 1)
+    return None
+
+
+def find_decision(
+    built: BuiltProfile, pod: PodInfo, tie_break: TieBreak, *, runs_post_filter: bool = True
+) -> Consultation[Decision]:
+    """Decide on a node for `pod` after `known_decision` has returned None."""
     found = find_nodes_that_fit(built.plans, pod)
     broken = found.error()
     if broken is not None:
