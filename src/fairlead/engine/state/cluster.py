@@ -139,7 +139,11 @@ class Cluster:
         """Apply the object changes in `stimulus`; a stimulus without objects changes nothing."""
         self.changes = []
         if type(stimulus) is ObjectChanged:
-            self._put(stimulus.object)
+            changed = stimulus.object
+            if type(changed) is Pod:  # by far the most frequent
+                self._put_pod(changed)
+            else:
+                self._put(changed)
         elif type(stimulus) is CommandSucceeded:  # frequent, and changes no object
             return
         elif type(stimulus) is ObjectDeleted:
@@ -152,7 +156,7 @@ class Cluster:
 
     def _put(self, changed: ApiObject) -> None:
         """Store a new or changed object."""
-        if isinstance(changed, Pod):  # by far the most frequent
+        if isinstance(changed, Pod):
             self._put_pod(changed)
         elif isinstance(changed, Node):
             self._put_node(changed)
@@ -342,18 +346,20 @@ class Cluster:
         """Count `pod` on `node` before its binding is confirmed; `forget` undoes this."""
         self._assumed[pod.id] = node
         self._place_on(node, pod)
-        self._note_member(pod, is_scheduled=True)
+        if pod.pod.spec.scheduling_group is not None:
+            self._note_member(pod, is_scheduled=True)
 
     def forget(self, pod: PodInfo) -> None:
         """Undo `assume`; does nothing if `pod` is not assumed."""
         node = self._assumed.pop(pod.id, None)
         if node is not None:
             self._take_from(node, pod)
-            self._note_member(pod, is_scheduled=False)
+            if pod.pod.spec.scheduling_group is not None:
+                self._note_member(pod, is_scheduled=False)
 
     def _note_member(self, pod: PodInfo, *, is_scheduled: bool) -> None:
         """Record in the PodGroup of `pod` whether the pod is assumed on a node (`is_scheduled`)."""
-        if pod.pod.spec.scheduling_group is not None and self.pod_groups.has_member(pod):
+        if self.pod_groups.has_member(pod):
             self.pod_groups.put_member(pod, is_scheduled=is_scheduled)
 
     def is_assumed(self, pod: PodInfo) -> bool:
