@@ -115,7 +115,7 @@ class PlanMatrix:
         self._shapes = ShapeColumns(self._table.resources)
         self._width = width
         self._static = StaticScores(width)
-        self._total: Scores = np.zeros((0, width), np.int64)
+        self._total: Scores = np.empty((0, width), np.int64)
         self._is_refused: Mask = np.zeros(width, np.bool_)
         self._by_sums: SumsCache[_Evaluated] | None = None
         self._forget_sums()
@@ -140,8 +140,8 @@ class PlanMatrix:
         room = min(_MEMBERS_MAX, _ENTRIES_MAX // max(self._width, 1))
         if at >= room or len(plan.codes) != self._width:
             return
-        if at >= len(self._total):
-            self._grow(min(max(8, 2 * at), room))
+        if not at:
+            self._total = np.empty((room, self._width), np.int64)  # unused rows take no memory
         self.plans.append(plan)
         self._index[id(plan)] = at
         self._used.append(self._changes)
@@ -152,13 +152,6 @@ class PlanMatrix:
         plan.total = self._total[at]
         self._note_refused(plan, at)
         self._forget_sums()
-
-    def _grow(self, capacity: int) -> None:
-        new = np.zeros((capacity, self._width), np.int64)
-        new[: len(self._total)] = self._total
-        self._total = new
-        for at, plan in enumerate(self.plans):
-            plan.total = new[at]
 
     def _note_refused(self, plan: MatrixMember, at: int) -> None:
         self._is_refused |= self._static.rejected(at)
