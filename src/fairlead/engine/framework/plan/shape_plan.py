@@ -371,7 +371,9 @@ class ShapePlan:
 
     def _redo_rows(self, pod: PodInfo, positions: Collection[int]) -> None:
         if len(positions) >= _COLUMNS_FROM:
-            self._redo_columns(pod, np.array(sorted(positions), np.int64))
+            rows = np.fromiter(positions, np.int64, len(positions))
+            rows.sort()
+            self._redo_columns(pod, rows)
         else:
             for position in positions:
                 self._redo_one(pod, position)
