@@ -76,8 +76,7 @@ class EventHandlers(Struct, frozen=True):
             for change in loaded.changes():
                 self._handle_pod(change, now)
             return
-        first = loaded.pods[loaded.replicas.keys[0]]
-        self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, first), now)
+        self.queue.wake_after_assignment(loaded.pods[loaded.replicas.keys[0]], now)
 
     def _handle_pod(self, change: PodChange, now: Instant) -> None:
         old, new = change.old, change.new
@@ -104,7 +103,7 @@ class EventHandlers(Struct, frozen=True):
         if not self.is_binding(new):
             self.queue.remove(new.key)
         self.nominator.withdraw(new.uid)
-        self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, new), now)
+        self.queue.wake_after_assignment(new, now)
 
     def _waiting(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
         """Handle a new pod (`old` is None) or changed pod that has no node."""

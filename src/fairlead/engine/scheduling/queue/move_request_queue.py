@@ -73,6 +73,10 @@ class MoveRequestQueue(SchedulingQueue):
             super().wake(event, now, spare)
             self._moved_in = self._cycle
 
+    def wake_after_assignment(self, pod: PodInfo, now: Instant) -> None:
+        """Move pods as `wake` does; the move request counts even if no pod is waiting."""
+        self.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, pod), now)
+
     def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:
         """Do nothing, because the end of a nomination is not a move request."""
 

@@ -92,6 +92,17 @@ def test_a_move_during_an_attempt_sends_the_pod_to_backoff(old_waiting):
     assert old_waiting.place("a") == "backoff"
 
 
+def test_a_bound_pod_is_a_move_even_if_no_pod_waits(old_waiting):
+    """Pod a is placed, another pod is bound, and then the binding of pod a is refused."""
+    old_waiting.add("a")
+    queued = old_waiting.queue.pop(seconds(1))
+    old_waiting.queue.done(queued)
+    other = old_waiting.info(make_pod("other", node="n1"))
+    old_waiting.queue.wake_after_assignment(other, seconds(1.5))
+    old_waiting.queue.put_back(queued, seconds(2), ("NodeResourcesFit",))
+    assert old_waiting.place("a") == "backoff"
+
+
 def test_an_update_makes_a_waiting_pod_active(old_waiting):
     """From the unschedulable pods if its spec or labels changed, from backoff in any case."""
     unschedulable(old_waiting)
