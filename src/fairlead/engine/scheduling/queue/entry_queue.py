@@ -23,17 +23,17 @@ Entry = tuple[tuple[int, ...], int, QueuedPod]
 
 
 class EntryQueue:
-    """The pods of the queue `place`, in ascending order of the key given to `push`."""
+    """The pods of the queue `place`, in ascending order of the key given to `push`.
+
+    `count` is the number of entries, valid or not.
+    """
 
     def __init__(self, place: QueueName) -> None:
         """Start without pods."""
         self._place = place
+        self.count = 0
         self._in_order: deque[Entry] = deque()
         self._heap: list[Entry] = []
-
-    def __bool__(self) -> bool:
-        """Return whether there are entries, which may all be invalid."""
-        return bool(self._in_order or self._heap)
 
     def push(self, queued: QueuedPod, key: tuple[int, ...], token: int) -> None:
         """Add an entry for `queued`, sorted by `key`; earlier entries of the pod become invalid.
@@ -41,6 +41,7 @@ class EntryQueue:
         `token` must differ from the tokens of all earlier entries.
         """
         queued.place, queued.token = self._place, token
+        self.count += 1
         entry = (key, token, queued)
         if not self._in_order or entry > self._in_order[-1]:
             self._in_order.append(entry)
@@ -68,6 +69,7 @@ class EntryQueue:
 
     def _drop(self) -> None:
         """Remove the first entry, valid or not; there must be one."""
+        self.count -= 1
         in_order, heap = self._in_order, self._heap
         if not heap or (in_order and in_order[0] < heap[0]):
             in_order.popleft()
