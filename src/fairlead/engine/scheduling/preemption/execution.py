@@ -40,8 +40,6 @@ from fairlead.engine.state.pod_info import PodInfo
 
 PREEMPTION: Final = "preemption"
 _IN_MEMORY: Final = " (in kube-scheduler memory)."
-# The commands of a preemption whose outcomes matter.
-AWAITED: Final = (PatchStatus, DeleteObject)
 
 
 @dataclass(slots=True)
@@ -68,7 +66,7 @@ class PreemptionExecution:
     group: ObjectRef | None = None
     failed: bool = False
     must_retry: bool = False
-    _outstanding: dict[str, Command] = field(default_factory=dict)
+    _outstanding: dict[int, PatchStatus | DeleteObject] = field(default_factory=dict)  # by id()
     _phase: int = 0
     _phases: tuple[tuple[PodInfo, ...], ...] = field(init=False)
     _victim_of: dict[str, PodInfo] = field(init=False)  # keyed by uid
@@ -106,39 +104,35 @@ class PreemptionExecution:
         """Return the first commands of the preemption."""
         return self._advance()
 
-    def handle_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the next commands after `outcome`; [] if another preemption sent the command.
+    def handle_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command] | None:
+        """Return the next commands after `outcome`; None if another preemption sent the command.
 
         Two preemptions may send equal commands for one pod. Therefore `outcome.command` must be the
         very object that this preemption sent.
         """
-        command = outcome.command
-        if not isinstance(command, AWAITED):
-            return []
-        uid = command.target.uid
-        if self._outstanding.get(uid) is not command:
-            return []
+        command = self._outstanding.pop(id(outcome.command), None)
+        if command is None:
+            return None
         removing = self._phase > len(self.lower_nominated)
         if type(outcome) is CommandSucceeded and removing:
-            return self._next_commands(command, uid)
+            return self._next_commands(command)
         if type(outcome) is CommandFailed and outcome.reason is not FailureReason.NOT_FOUND:
             self.must_retry = True
             self.failed = self.failed or removing
-        del self._outstanding[uid]
         return self._advance()
 
-    def _next_commands(self, command: PatchStatus | DeleteObject, uid: str) -> list[Command]:
-        """Return the next commands after `command` succeeded for the victim with `uid`.
+    def _next_commands(self, command: PatchStatus | DeleteObject) -> list[Command]:
+        """Return the next commands after `command` succeeded for a victim.
 
         If `command` patched the victim's status, the result deletes the victim. If `command`
         deleted the victim, the result contains the victim's event. If no outcome is outstanding
         then, the next phase starts.
         """
-        victim = self._victim_of[uid]
+        victim = self._victim_of[command.target.uid]
         if type(command) is PatchStatus:
-            self._outstanding[uid] = self._delete(victim)
-            return [self._outstanding[uid]]
-        del self._outstanding[uid]
+            deletion = self._delete(victim)
+            self._outstanding[id(deletion)] = deletion
+            return [deletion]
         if victim is self.victims[-1] and not victim.pod.spec.node_name:
             # If the victim's binding fails, its deletion is not an event that wakes the preemptor.
             # In upstream, the preemptor then waits for another event.
@@ -158,11 +152,11 @@ class PreemptionExecution:
                     commands.append(self._event(pod, _IN_MEMORY))
                     continue
                 command = clear_nomination(pod) if clearing else self._remove(pod)
-                self._outstanding[pod.uid] = command
+                self._outstanding[id(command)] = command
                 commands.append(command)
         return commands
 
-    def _remove(self, victim: PodInfo) -> Command:
+    def _remove(self, victim: PodInfo) -> PatchStatus | DeleteObject:
         if is_preempted(victim):
             return self._delete(victim)
         condition = observed(self._condition, victim.pod.metadata.generation)

@@ -11,7 +11,6 @@ from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.scheduling.preemption.default_preemption import NAME
-from fairlead.engine.scheduling.preemption.execution import AWAITED
 from fairlead.engine.scheduling.preemption.execution import new_execution as new_group_execution
 from fairlead.engine.scheduling.preemption.unbound_victims import UnboundVictims
 from fairlead.engine.state.cluster import Cluster
@@ -51,8 +50,8 @@ class Execution(Protocol):
         """Return the first commands of the preemption."""
         ...
 
-    def handle_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the next commands after the outcome of a command."""
+    def handle_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command] | None:
+        """Return the next commands after `outcome`; None if another preemption sent the command."""
         ...
 
     def must_wait(self, pods: Mapping[str, PodInfo]) -> bool:
@@ -118,17 +117,18 @@ class Preemptions:
         self, outcome: CommandSucceeded | CommandFailed
     ) -> tuple[list[Command], list[PodInfo]]:
         """Return the next commands after `outcome`, and the preemptors to retry immediately."""
-        commands: list[Command] = []
-        failed: list[PodInfo] = []
-        if not self._by_preemptor or type(outcome.command) not in AWAITED:
-            return commands, failed
-        for key, execution in list(self._by_preemptor.items()):
-            commands += execution.handle_outcome(outcome)
-            if execution.is_done:
-                del self._by_preemptor[key]
-                if execution.must_retry:
-                    failed.append(execution.preemptor)
-        return commands, failed
+        for key, execution in self._by_preemptor.items():
+            commands = execution.handle_outcome(outcome)
+            if commands is not None:
+                return commands, self._end_if_done(key, execution)
+        return [], []
+
+    def _end_if_done(self, key: str, execution: Execution) -> list[PodInfo]:
+        """Remove `execution` if it is done; return the preemptor if it must be retried now."""
+        if not execution.is_done:
+            return []
+        del self._by_preemptor[key]
+        return [execution.preemptor] if execution.must_retry else []
 
     def gate(self, pod: PodInfo) -> Status | None:
         """Return a rejection while `pod` waits for a preemption that it or its PodGroup started.

@@ -18,7 +18,6 @@ from msgspec import Struct, field
 from fairlead.engine.core.command import Command, DeleteObject, RecordEvent
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.engine.scheduling.preemption.execution import (
-    AWAITED,
     PREEMPTION,
     clear_nomination,
 )
@@ -43,7 +42,7 @@ class SynchronousExecution(Struct):
     unbound: UnboundVictims
     failed: bool = False
     _deleted: int = 0
-    _outstanding: dict[str, Command] = field(default_factory=dict)
+    _outstanding: dict[int, Command] = field(default_factory=dict)  # by id()
     _is_clearing: bool = False
 
     @property
@@ -64,14 +63,10 @@ class SynchronousExecution(Struct):
         """Return the first commands of the preemption."""
         return self._advance()
 
-    def handle_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the next commands after `outcome`; [] if another preemption sent the command."""
-        command = outcome.command
-        if not isinstance(command, AWAITED):
-            return []
-        if self._outstanding.get(command.target.uid) is not command:
-            return []
-        del self._outstanding[command.target.uid]
+    def handle_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command] | None:
+        """Return the next commands after `outcome`; None if another preemption sent the command."""
+        if self._outstanding.pop(id(outcome.command), None) is None:
+            return None
         if self._is_clearing:
             return []
         if isinstance(outcome, CommandFailed):
@@ -86,12 +81,13 @@ class SynchronousExecution(Struct):
         """Delete the next victim; after the last victim, clear all nominations together."""
         if self._deleted < len(self.victims):
             victim = self.victims[self._deleted]
-            self._outstanding = {victim.uid: DeleteObject(victim.ref, why=PREEMPTION)}
+            commands: list[Command] = [DeleteObject(victim.ref, why=PREEMPTION)]
         else:
             self._is_clearing = True
             nominated = (p for p in self.lower_nominated if p.pod.status.nominated_node_name)
-            self._outstanding = {pod.uid: clear_nomination(pod) for pod in nominated}
-        return list(self._outstanding.values())
+            commands = [clear_nomination(pod) for pod in nominated]
+        self._outstanding = {id(command): command for command in commands}
+        return commands
 
     def _event(self, victim: PodInfo) -> RecordEvent:
         return RecordEvent(

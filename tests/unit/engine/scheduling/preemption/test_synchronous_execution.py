@@ -75,5 +75,5 @@ def test_outcomes_of_other_commands_are_ignored(execution, info):
     other = info("other")
     event = RecordEvent(other.ref, "Normal", "Other", "", "", "default-scheduler")
     for command in (event, DeleteObject(other.ref, why="preemption")):
-        assert execution.handle_outcome(CommandSucceeded(command)) == []
+        assert execution.handle_outcome(CommandSucceeded(command)) is None
     assert not execution.is_done
