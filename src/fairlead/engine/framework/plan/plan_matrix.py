@@ -243,7 +243,7 @@ class PlanMatrix:
         if fits is None and not self._is_refused[row]:
             self._total[: len(self.plans), row] = totals
         else:
-            fits = np.ones(len(static), np.bool_) if fits is None else fits
+            fits = np.ones(len(scores), np.bool_) if fits is None else fits
             self._write(row, totals, fits, static >= 0)
         return True
 
@@ -267,12 +267,13 @@ class PlanMatrix:
                 fits = verdicts if fits is None else fits & verdicts
         return sums, fits
 
-    def _write(self, row: int, totals: Scores, fits: Mask, is_open: Mask) -> None:
+    def _write(self, row: int, totals: Scores, fits: Mask, is_open: Mask | np.bool_) -> None:
         """Write the totals of `row` for all plans, and mark `row` as rejected or feasible in them.
 
         Marking is needed if a plan rejects the node at `row` now, or may have rejected it before.
         In all other cases, the caller writes the totals without calling this method. `is_open` is
-        False for the plans whose NODE plugins reject the node.
+        False for the plans whose NODE plugins reject the node, and a single value if all plans
+        share these verdicts.
         """
         members = slice(len(self.plans))
         column = self._total[members, row]

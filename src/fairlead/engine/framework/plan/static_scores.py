@@ -76,6 +76,12 @@ class StaticScores:
         rejected: Mask = self._scores[self._index[member]] < 0
         return rejected
 
-    def at(self, row: int) -> Scores:
-        """Return the static score of the node at `row` for each member."""
+    def at(self, row: int) -> Scores | np.int64:
+        """Return the static score of the node at `row` for each member.
+
+        If all members have the same StaticResults, the result is a single score.
+        """
+        if len(self._statics) == 1:
+            score: np.int64 = self._scores[0, row]
+            return score
         return self._scores[:, row].take(self._index[: self._count])
