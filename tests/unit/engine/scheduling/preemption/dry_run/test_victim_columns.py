@@ -159,8 +159,8 @@ def test_victims_among_loaded_pods_are_those_among_pods_that_arrived_one_by_one(
         fit = only_fit(found.plan, found.state)
         answer = select_victims_by_resources(fit, pod, node, loaded, (), ())
         answers.append([one.key for one in answer.victims])
-        late = node.pods.rows() if isinstance(node.pods, LazyDict) else ()
-        assert len(list(late)) == (len(pods) - len(answer.victims) if loads == [pods] else 0)
+        late = node.pods.group_sizes().total() if isinstance(node.pods, LazyDict) else 0
+        assert late == (len(pods) - len(answer.victims) if loads == [pods] else 0)
     assert answers[0] == answers[1]
 
 
@@ -573,4 +573,4 @@ def test_loaded_pods_are_read_without_creating_pod_infos(start, is_changed, prio
         cluster.apply(ObjectChanged(make_pod(f"new-{name}", node=name, priority=3)))
     assert VictimColumns(cluster.table).refresh()
     late = [node.pods for node in cluster.table.nodes() if isinstance(node.pods, LazyDict)]
-    assert sum(len(list(pods.rows())) for pods in late) == len(pods)
+    assert sum(pods.group_sizes().total() for pods in late) == len(pods)
