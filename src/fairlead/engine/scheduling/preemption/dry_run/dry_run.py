@@ -27,8 +27,8 @@ has dropped changes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -115,6 +115,7 @@ class _LowestPriorities:
         self._victims = victims
         self._column: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._nodes = self._pods = 0
+        self._labels = -1
 
     def below(self, priority: int, table: NodeTable, rows: Rows) -> Mask:
         """Return, for each of `rows`, whether the node has a pod with a lower priority."""
@@ -123,7 +124,11 @@ class _LowestPriorities:
         return has_lower
 
     def _refresh(self, table: NodeTable) -> None:
-        nodes, pods = table.node_log.since(self._nodes), table.pod_log.since(self._pods)
+        # Nodes have been added, removed or relabelled if the labels' epoch has changed. Other
+        # changes of a Node do not matter.
+        labels = table.pod_index.labels.value
+        nodes = () if labels == self._labels else table.node_log.since(self._nodes)
+        pods = table.pod_log.since(self._pods)
         rows: Iterable[int]
         if (
             nodes is None
@@ -138,6 +143,7 @@ class _LowestPriorities:
             others = table.representatives.of(table.at(row).pods)
             self._column[row] = min([other.priority for other in others], default=NO_POD)
         self._nodes, self._pods = table.node_log.position, table.pod_log.position
+        self._labels = labels
 
     def _start(self, table: NodeTable) -> list[int]:
         """Read all priorities afresh; return the rows that the caller must read one by one.
@@ -158,16 +164,22 @@ class _Run(Struct, frozen=True):
 
     There are three cases:
     - Only NodeResourcesFit depends on the pods of a node. `fit` is this Filter.
-    - Some Filters depend on other nodes, but not every node needs a trial. `verdicts` gives the
-      verdicts of these Filters, and `fit` is None.
-    - Every node needs a trial. `fit` and `verdicts` are None.
+    - Some Filters depend on other nodes, but not every node needs a trial. `find_verdicts` returns
+      the verdicts of these Filters, and `fit` is None.
+    - Every node needs a trial. `fit` is None, and `find_verdicts` returns None.
+
+    `find_verdicts` is slow at the first call, so it is called only if a node has possible victims.
     """
 
     pod: PodInfo
     found: Feasibility
     columns: CandidateColumns
     fit: NodeResourcesFit | None
-    verdicts: ClusterVerdicts | None
+    find_verdicts: Callable[[], ClusterVerdicts | None]
+
+
+def _no_verdicts() -> None:
+    return None
 
 
 class DryRuns:
@@ -196,13 +208,11 @@ class DryRuns:
         table = framework.cluster.table
         columns = self._current(pod, found, table)
         fit = only_fit(found.plan, found.state)
-        verdicts = None
+        find_verdicts: Callable[[], ClusterVerdicts | None] = _no_verdicts
         if fit is None and not self._policy.eligibility:
-            verdicts = cluster_verdicts(framework, found)
-        run = _Run(pod, found, columns, fit, verdicts)
-        columns.find = partial(
-            self._evaluate, pod, found, fit if verdicts is None else verdicts.fit
-        )
+            find_verdicts = cache(partial(cluster_verdicts, framework, found))
+        run = _Run(pod, found, columns, fit, find_verdicts)
+        columns.find = partial(self._find_victims, run)
         own = self._own_node(pod)
         if own is not None:
             columns.unknown[own.row] = True  # the pod's own nomination does not count on its node
@@ -331,19 +341,20 @@ class DryRuns:
     def _evaluate_rows(self, run: _Run, rows: Rows) -> None:
         """Evaluate `rows`; first rule out the nodes without pods of lower priority.
 
-        The first step is skipped if there are few rows and `run.verdicts` is None. The evaluation
-        of a single row then looks for pods of lower priority.
+        The first step is skipped if there are few rows and `run.fit` is not None. The evaluation of
+        a single row then looks for pods of lower priority.
         """
         table = self._plans.framework.cluster.table
-        if len(rows) >= _COLUMNS_FROM or run.verdicts is not None:
+        if len(rows) >= _COLUMNS_FROM or run.fit is None:
             has_victims = self._lowest.below(run.pod.priority, table, rows)
             run.columns.refuse(rows[~has_victims], NO_VICTIMS)
             rows = rows[has_victims]
         if run.fit is not None:
             self._evaluate_by_sums(run.fit, run, rows)
             return
-        if run.verdicts is not None and len(rows):
-            rows = self._evaluate_by_verdicts(run.verdicts, run, rows)
+        verdicts = run.find_verdicts() if len(rows) else None
+        if verdicts is not None:
+            rows = self._evaluate_by_verdicts(verdicts, run, rows)
         for row in rows.tolist():
             run.columns.put(row, self._evaluate(run.pod, run.found, None, row))
 
@@ -384,7 +395,7 @@ class DryRuns:
         by_sums = self._by_sums(pod, found.plan.table)
         by_sums.find = partial(self._evaluate, pod, found, fit)
         self._evaluate_by_sums(
-            fit, _Run(pod, found, by_sums, fit, None), rows[by_sums.unknown[rows]]
+            fit, _Run(pod, found, by_sums, fit, _no_verdicts), rows[by_sums.unknown[rows]]
         )
         # The status ERROR (`_no_victim`) means that the pod fits even if no pod is removed.
         errors = np.array([one.code is Code.ERROR for one in by_sums.statuses], np.bool_)
@@ -397,6 +408,12 @@ class DryRuns:
         refusals = by_sums.refusals[short]
         for refusal in _distinct(refusals):
             columns.refuse(short[refusals == refusal], by_sums.statuses[refusal])
+
+    def _find_victims(self, run: _Run, row: int) -> Candidate | Status:
+        """Find the victims on the node at `row`, which was evaluated before."""
+        verdicts = run.find_verdicts()
+        fit = run.fit if verdicts is None else verdicts.fit
+        return self._evaluate(run.pod, run.found, fit, row)
 
     def _own_node(self, pod: PodInfo) -> NodeInfo | None:
         """Return the node to which `pod` itself is nominated; None if there is none."""

@@ -67,7 +67,7 @@ def rooms(served, pod):
 @pytest.mark.parametrize("own", [apart(HOSTNAME), apart(ZONE), SPREAD, {}])
 @pytest.mark.parametrize("seed", range(2))
 def test_cached_results_equal_those_of_a_new_evaluation(own, seed):
-    """Also after pods were added and deleted, and a node has changed its zone or its taints."""
+    """Also after changes of pods, and after a node was replaced, relabelled or tainted."""
     chance, cluster, nominator = Chance(seed), Cluster(), Nominator()
     for number, name in enumerate(NODES):
         zone = {ZONE: f"z{number % 3}"} if number < 6 else {}
@@ -85,8 +85,11 @@ def test_cached_results_equal_those_of_a_new_evaluation(own, seed):
             cluster.apply(ObjectDeleted(gone))
         elif chance.one_in(6):
             name = chance.of(NODES)
-            before = cluster.table.find(name).labels
+            node = cluster.table.find(name).node
+            before = node.metadata.labels
             labels = chance.of([before, {HOSTNAME: name, ZONE: f"z{chance.below(3)}"}])
+            if chance.one_in(3):
+                cluster.apply(ObjectDeleted(node))
             taints = chance.of([(), ("a:NoSchedule",), ("a:PreferNoSchedule",)])
             cluster.apply(ObjectChanged(make_node(name, labels=labels, taints=taints, cpu=4)))
         else:
