@@ -71,18 +71,13 @@ class LoopDetector:
     def report(self, record: Record) -> None:
         """Pass `record` on to the reporter, followed by the findings that result from it."""
         self._reporter.report(record)
-        match record:
-            case PodPreempting():
-                self._displaced(record)
-                self._wasted(
-                    record.pod, self._nominations.nominated(record.pod.uid, record.node), record.at
-                )
-            case PodPlaced():
-                self._wasted(
-                    record.pod, self._nominations.placed(record.pod.uid, record.node), record.at
-                )
-            case _:
-                pass
+        if type(record) is PodPreempting:
+            self._displaced(record)
+            times = self._nominations.nominated(record.pod.uid, record.node)
+            self._wasted(record.pod, times, record.at)
+        elif type(record) is PodPlaced:
+            times = self._nominations.placed(record.pod.uid, record.node)
+            self._wasted(record.pod, times, record.at)
 
     def _displaced(self, record: PodPreempting) -> None:
         victims = zip(record.victims, record.victim_workloads, strict=True)

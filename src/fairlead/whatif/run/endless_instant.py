@@ -59,11 +59,11 @@ class EndlessInstant(Struct):
 
         Raises InputError if the pod's workload replaces pods without end.
         """
-        match stimulus:
-            case ObjectDeleted(Pod() as pod):
-                self._count(pod, now)
-            case ObjectChanged(Pod() as pod) if is_terminal(pod):
-                self._count(pod, now)
+        if type(stimulus) is not ObjectChanged and type(stimulus) is not ObjectDeleted:
+            return
+        pod = stimulus.object
+        if type(pod) is Pod and (type(stimulus) is ObjectDeleted or is_terminal(pod)):
+            self._count(pod, now)
 
     def _count(self, pod: Pod, now: Instant) -> None:
         if now != self._now:
@@ -106,7 +106,7 @@ class AttemptLimit(Struct):
 
         Raises InputError if the attempts of a pod fail without end.
         """
-        if isinstance(record, PodUnschedulable):
+        if type(record) is PodUnschedulable:
             self._count(record)
         self.reporter.report(record)
 

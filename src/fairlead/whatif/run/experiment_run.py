@@ -161,7 +161,8 @@ class _RecordedEngine(Struct):
     allocatable_before: dict[str, int] = field(default_factory=dict)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[IssuedCommand]:
-        if isinstance(stimulus, CommandSucceeded):  # a fast path: there is nothing to record
+        # isinstance and match are ten times as slow as this comparison if the result is False.
+        if type(stimulus) is CommandSucceeded:  # a fast path: there is nothing to record
             self.recorder.begin(now)
             return self._recorded(self.engine.handle(stimulus, now))
         self.recorder.observe(stimulus, now)
@@ -169,7 +170,7 @@ class _RecordedEngine(Struct):
             self.endless.observe(stimulus, now)
             self.jobs.observe(stimulus, now)
         issued = self.engine.handle(stimulus, now)
-        if isinstance(stimulus, ObjectsLoaded):
+        if type(stimulus) is ObjectsLoaded:
             offered, used = total_device_amounts(self.engine.cluster)
             self.requested_before = requested_in(self.engine.cluster) | used
             self.allocatable_before = allocatable_in(self.engine.cluster) | offered

@@ -80,30 +80,28 @@ class GangRecorder:
 
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Record the changes of pods and PodGroups in `stimulus`."""
-        match stimulus:
-            case ObjectsLoaded():
-                for some in stimulus.grouped:
-                    if not isinstance(some, Replicas):
-                        self._record(some, now)
-                    elif group_name(some[0]):
-                        for pod in some:
-                            self._record(pod, now)
-            case ObjectChanged(changed):
-                self._record(changed, now)
-            case ObjectDeleted(Pod() as gone):
-                self._leave(gone.metadata.uid, now)
+        if type(stimulus) is ObjectChanged:
+            self._record(stimulus.object, now)
+        elif type(stimulus) is ObjectDeleted and type(stimulus.object) is Pod:
+            self._leave(stimulus.object.metadata.uid, now)
+        elif type(stimulus) is ObjectsLoaded:
+            for some in stimulus.grouped:
+                if not isinstance(some, Replicas):
+                    self._record(some, now)
+                elif group_name(some[0]):
+                    for pod in some:
+                        self._record(pod, now)
 
     def _record(self, found: ApiObject, now: Instant) -> None:
-        match found:
-            case PodGroup():
-                gang, info = self._gang(found.key), group_info(found)
-                gang.minimum, gang.queue = info.min_member, info.queue
-                gang.created = now if gang.created is None else gang.created
-                gang.note_start(now)
-            case Pod():
-                name = group_name(found)
-                if name:
-                    self._record_pod(found, self._gang(f"{found.metadata.namespace}/{name}"), now)
+        if type(found) is Pod:
+            name = group_name(found)
+            if name:
+                self._record_pod(found, self._gang(f"{found.metadata.namespace}/{name}"), now)
+        elif type(found) is PodGroup:
+            gang, info = self._gang(found.key), group_info(found)
+            gang.minimum, gang.queue = info.min_member, info.queue
+            gang.created = now if gang.created is None else gang.created
+            gang.note_start(now)
 
     def _gang(self, key: str) -> _Gang:
         return self._gangs.setdefault(key, _Gang())

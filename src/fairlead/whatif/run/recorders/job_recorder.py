@@ -44,20 +44,21 @@ class _CapacityRecorder(Struct):
 
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Record the nodes in `stimulus`, which arrives at `now`."""
-        match stimulus:
-            case ObjectsLoaded(others=others):  # without pods, so that no pod is made for this
-                changed = [self._update(one) for one in others]
-            case ObjectChanged(object=Node() as node):
-                changed = [self._update(node)]
-            case ObjectDeleted(object=Node() as node):
-                changed = [self._replace(self._nodes.pop(node.metadata.name, None), None)]
-            case _:
-                return
+        if type(stimulus) is ObjectChanged:
+            changed = [self._update(stimulus.object)]
+        elif type(stimulus) is ObjectDeleted and type(stimulus.object) is Node:
+            gone = stimulus.object.metadata.name
+            changed = [self._replace(self._nodes.pop(gone, None), None)]
+        elif type(stimulus) is ObjectsLoaded:
+            # without pods, so that no pod is made for this
+            changed = [self._update(one) for one in stimulus.others]
+        else:
+            return
         if any(changed):
             self._record(now)
 
     def _update(self, found: ApiObject) -> bool:
-        if not isinstance(found, Node):
+        if type(found) is not Node:
             return False
         name = found.metadata.name
         before, self._nodes[name] = self._nodes.get(name), found
@@ -96,11 +97,10 @@ class JobRecorder(Struct):
 
     def report(self, record: Record) -> None:
         """Record the queues and gangs in `record`, then forward it."""
-        match record:
-            case QueueAllocation():
-                self.samples.append(record)
-            case PodPreempting(victims=victims, at=at):
-                self.gangs.preempted(victims, at)
+        if type(record) is QueueAllocation:
+            self.samples.append(record)
+        elif type(record) is PodPreempting:
+            self.gangs.preempted(record.victims, record.at)
         self.reporter.report(record)
 
     def observe(self, stimulus: Stimulus, now: Instant) -> None:

@@ -150,16 +150,16 @@ class OutageRecorder(Struct):
     def report(self, record: Record) -> None:
         """Record a decision about a failed node or one of its pods."""
         match record:
+            case EvictionTimed(pod=ref):  # the most frequent records come first
+                self.timers[ref.uid] = record
+            case EvictionCancelled(pod=ref):
+                self.timers.pop(ref.uid, None)
             case ZoneAssessed(zone, state, size, unready, rate, at):
                 self.zones.append(ZoneChange(at, zone, state, size, unready, rate))
                 self._rates[zone] = rate
             case NodeTainted(node, zone, _, is_rate_limited, at):
                 if is_rate_limited and node not in self._left_out:
                     self.taints.append(RateLimitedTaint(at, zone, node))
-            case EvictionTimed(pod=ref):
-                self.timers[ref.uid] = record
-            case EvictionCancelled(pod=ref):
-                self.timers.pop(ref.uid, None)
             case PodEvicted(pod=ref, why=why):
                 self.timers.pop(ref.uid, None)
                 if why not in NODE_REMOVAL_REASONS:

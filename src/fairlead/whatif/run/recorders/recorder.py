@@ -174,17 +174,20 @@ class Recorder(Struct):
 
     def report(self, record: Record) -> None:
         """Add the content of `record` to the outcome of the run."""
-        if isinstance(record, PodUnschedulable):  # the most frequent record
+        # The most frequent records come first. isinstance and match are ten times as slow as these
+        # comparisons if the result is False.
+        if type(record) is PodUnschedulable:
             self._on_unschedulable(record)
             return
-        if isinstance(record, KubeletFlapped):
+        if type(record) is PodPlaced:
+            self.choices += record.equals > 1
+            return
+        if type(record) is KubeletFlapped:
             self._on_flapped(record)
             return
-        timer = self.outage.timers.get(record.pod.uid) if isinstance(record, PodEvicted) else None
+        timer = self.outage.timers.get(record.pod.uid) if type(record) is PodEvicted else None
         self.outage.report(record)
         match record:
-            case PodPlaced(equals=equals):
-                self.choices += equals > 1
             case PodPreempting():
                 self._on_preempting(record)
             case PodEvicted():
@@ -372,13 +375,16 @@ class Recorder(Struct):
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Record a stimulus before the controllers handle it."""
         self.now = self.outage.now = now
-        match stimulus:
-            case ObjectChanged(Pod() as pod):
-                self._observe_pod(stimulus, pod)
-            case ObjectChanged(Node() as node):
-                self._observe_node(stimulus, node)
-            case ObjectChanged(changed):
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            changed = stimulus.object
+            if type(changed) is Pod:
+                self._observe_pod(stimulus, changed)
+            elif type(changed) is Node:
+                self._observe_node(stimulus, changed)
+            else:
                 self._record(changed)
+            return
+        match stimulus:
             case ObjectDeleted(gone):
                 self._observe_deleted(stimulus, gone)
             case ObjectsLoaded():
