@@ -38,7 +38,7 @@ class _View(
     """
 
 
-class OwnerReference(_View, frozen=True):
+class OwnerReference(_View, frozen=True, cache_hash=True):
     """An entry of metadata.ownerReferences."""
 
     api_version: str = ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct, field
 
@@ -30,6 +30,11 @@ class Operation(StrEnum):
     DELETE = "DELETE"
     CONNECT = "CONNECT"
     LOAD = "LOAD"
+
+
+# Python finds a global of a module ten times as fast as a member of an Enum.
+_CREATE: Final = Operation.CREATE
+_UPDATE: Final = Operation.UPDATE
 
 
 class ReinvocationContext(Struct):
@@ -87,13 +92,13 @@ class AdmissionAttributes(Struct, frozen=True):
     @property
     def is_new(self) -> bool:
         """True if the request creates a whole object rather than a subresource."""
-        return self.operation is Operation.CREATE and not self.subresource
+        return self.operation is _CREATE and not self.subresource
 
     @property
     def is_resize(self) -> bool:
         """True if the request changes the resources of an existing pod in place."""
         is_part = self.subresource == "resize"
-        return is_part and self.kind is POD and self.operation is Operation.UPDATE
+        return is_part and self.kind is POD and self.operation is _UPDATE
 
     @property
     def name(self) -> str:

@@ -55,6 +55,8 @@ SYSTEM_NAMESPACE: Final = "kube-system"
 _USERS: Final = "checks users"
 _RUNNING_PODS: Final = "checks changes of running pods"
 _POD_GROUPS: Final = "checks PodGroups"
+# Python finds a global of a module ten times as fast as a member of an Enum.
+_LOAD: Final = Operation.LOAD
 # The plugins of a server that a simulation leaves out, with the reason.
 NOT_SIMULATED: Final[Mapping[str, str]] = {
     "NodeRestriction": _USERS,
@@ -146,7 +148,7 @@ class _OfRequests:
         self.plugins = plugins
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        if attributes.operation is Operation.LOAD:
+        if attributes.operation is _LOAD:
             return attributes.obj
         for plugin in self.plugins:
             admitted = plugin.admit(attributes, storage)

@@ -25,7 +25,7 @@ class Component(StrEnum):
     CLUSTER_AUTOSCALER = "cluster-autoscaler"
 
 
-class Issuer(Struct, frozen=True):
+class Issuer(Struct, frozen=True, cache_hash=True):
     """A component and, for the controller manager, the service account of one controller.
 
     `account` is empty for other components. It is also empty if one controller of Fairlead replaces

@@ -61,7 +61,7 @@ _PROGRAM_IN: Final = "program in "  # precedes one of these kinds in the kind of
 _FINITE: Final = (POD, "Job", "PodGroup", "Workflow", "TaskRun")
 
 
-class WorkloadRef(Struct, frozen=True, order=True):
+class WorkloadRef(Struct, frozen=True, order=True, cache_hash=True):
     """A workload by kind and name; a pod without a controller is its own workload.
 
     If a custom resource has a kind with the name of a built-in kind, `kind` includes its API group

@@ -35,6 +35,9 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
 _NAMES_MAX: Final = 3
+# Python finds a global of a module ten times as fast as a member of an Enum.
+_CREATED: Final = Step.CREATED
+_LEFT: Final = Step.LEFT
 
 
 class RolloutHistory(Struct, frozen=True):
@@ -111,7 +114,7 @@ def _created(run: RolloutHistory) -> Iterator[tuple[WorkloadRef, str]]:
     for ref, transitions in run.transitions.items():
         first: dict[str, Instant] = {}
         for one in transitions:
-            if one.step is Step.CREATED:
+            if one.step is _CREATED:
                 first.setdefault(one.revision, one.at)
         yield from ((ref, revision) for revision, at in first.items() if at >= run.since)
     for error in run.errors:
@@ -127,7 +130,7 @@ def _initial_pods(run: RolloutHistory, ref: WorkloadRef, revision: str) -> tuple
     for other, number in run.live.get(ref, {}).items():
         counts[other == revision] += number
     for one in run.transitions.get(ref, ()):
-        created, left = one.step is Step.CREATED, one.step is Step.LEFT
+        created, left = one.step is _CREATED, one.step is _LEFT
         counts[one.revision == revision] += left - created
     return counts[True], counts[False]
 
@@ -165,7 +168,7 @@ class _Replay(Struct):
     def add(self, one: PodTransition, revision: str) -> bool:
         """Add a transition; return whether the rollout makes progress."""
         is_new = one.revision == revision
-        change = (one.step is Step.CREATED) - (one.step is Step.LEFT)
+        change = (one.step is _CREATED) - (one.step is _LEFT)
         self.new += change * is_new
         self.old += change * (not is_new)
         self.ready += ((one.step is Step.READY) - (one.step is Step.UNREADY)) * is_new
@@ -194,7 +197,7 @@ def _time_of_excess(
         before = one.at
         makes_progress = replay.add(one, revision)
         if last is None:
-            if one.step is not Step.CREATED or one.revision != revision:
+            if one.step is not _CREATED or one.revision != revision:
                 continue
             last = one.at
         if one.at - last > late:

@@ -70,8 +70,9 @@ def _is_limited(attributes: AdmissionAttributes) -> bool:
     # upstream: limitranger/admission.go:SupportsAttributes
     if attributes.kind is POD:
         return attributes.is_new or attributes.is_resize
-    is_written = attributes.operation in (Operation.CREATE, Operation.UPDATE)
-    return attributes.kind is PERSISTENT_VOLUME_CLAIM and is_written and not attributes.subresource
+    if attributes.kind is not PERSISTENT_VOLUME_CLAIM or attributes.subresource:
+        return False
+    return attributes.operation in (Operation.CREATE, Operation.UPDATE)
 
 
 def _items(limit_range: Json) -> list[Json]:

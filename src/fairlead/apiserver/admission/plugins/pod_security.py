@@ -28,6 +28,7 @@ _POD_SPEC: Final = "core.v1.PodSpec"
 _MODES: Final = ("enforce", "audit", "warn")
 _VERSION: Final = re.compile(r"latest|v1\.(0|[1-9][0-9]*)")
 _CHECKED_PARTS: Final = ("", "ephemeralcontainers")
+_CHECKED_OPERATIONS: Final = (Operation.CREATE, Operation.UPDATE)
 
 
 class _Level(Struct, frozen=True):
@@ -59,7 +60,7 @@ class PodSecurity:
         level or version label.
         """
         kind, obj = attributes.kind, attributes.obj
-        if attributes.operation not in (Operation.CREATE, Operation.UPDATE):
+        if attributes.operation not in _CHECKED_OPERATIONS:
             return obj
         if kind is NAMESPACE:
             _require_levels(obj)

@@ -49,6 +49,8 @@ _KINDS: Final = frozenset(one.__name__ for one in SCALABLE)
 UNSCALABLE: Final = {"DaemonSet": "daemonsets.apps", "Job": "jobs.batch", "Node": "nodes"}
 DEPLOYMENT: Final = "Deployment"
 _NO_SCALE: Final = "{} does not implement the scale subresource"
+# Python finds a global of a module ten times as fast as a member of an Enum.
+_ACTIVE: Final = PodState.ACTIVE
 
 ScalePath = tuple[str, str, str]
 
@@ -103,7 +105,7 @@ class Scales(Struct):
         pods = self._pods.get(key)
         if pods is None:
             pods = self._pods[key] = _ControllerPods(pod)
-        if pod_state(pod) is not PodState.ACTIVE:
+        if pod_state(pod) is not _ACTIVE:
             pods.active.pop(name, None)
         elif name not in pods.active:
             pods.active[name] = None
@@ -120,7 +122,7 @@ class Scales(Struct):
             pods = self._pods[key] = _ControllerPods(replicas[0])
         for name in replicas.names if pods.active else ():
             pods.active.pop(name, None)
-        if pod_state(replicas[0]) is PodState.ACTIVE:
+        if pod_state(replicas[0]) is _ACTIVE:
             pods.active |= dict.fromkeys(replicas.names)
             pods.peak = max(pods.peak, len(pods.active))
 

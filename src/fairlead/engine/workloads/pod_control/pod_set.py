@@ -61,15 +61,22 @@ class PodState(StrEnum):
     FAILED = "failed"
 
 
+# Python finds a global of a module ten times as fast as a member of an Enum.
+_ACTIVE: Final = PodState.ACTIVE
+_TERMINATING: Final = PodState.TERMINATING
+_SUCCEEDED: Final = PodState.SUCCEEDED
+_FAILED: Final = PodState.FAILED
+
+
 def pod_state(pod: Pod) -> PodState:
     """Return the state of `pod`; a finished pod stays finished even while it is being deleted."""
     match pod.status.phase:
         case "Succeeded":
-            return PodState.SUCCEEDED
+            return _SUCCEEDED
         case "Failed":
-            return PodState.FAILED
+            return _FAILED
         case _:
-            return PodState.TERMINATING if is_terminating(pod) else PodState.ACTIVE
+            return _TERMINATING if is_terminating(pod) else _ACTIVE
 
 
 def ready_since(pod: Pod) -> Instant | None:
@@ -234,7 +241,7 @@ class PodSet:
         known = self.active.get(name)
         if known is None or not differs_in_status_only(known, pod):
             return False
-        if pod_state(pod) is not PodState.ACTIVE or name in self.deletions_expected:
+        if pod_state(pod) is not _ACTIVE or name in self.deletions_expected:
             return False
         if self.restarts is not None and self.restarts.get(name, 0) != container_restarts(pod):
             return False
@@ -251,7 +258,7 @@ class PodSet:
         is_usual = self.ended is None and self.restarts is None and not has_expectations
         if (
             not is_usual
-            or pod_state(replicas[0]) is not PodState.ACTIVE
+            or pod_state(replicas[0]) is not _ACTIVE
             or not replicas.have_own_keys
             or not self.pods.keys().isdisjoint(replicas.names)
         ):
@@ -279,12 +286,12 @@ class PodSet:
         self._note_restarts(pod)
         if self._slots is None:  # else `by_slot` is built later, from all pods
             self._by_slot.setdefault(slot, {})[name] = None
-        if self.deletions_expected.get(name) == pod.metadata.uid and after is PodState.ACTIVE:
+        if self.deletions_expected.get(name) == pod.metadata.uid and after is _ACTIVE:
             return before
         is_ours = self.deletions_expected.pop(name, None) is not None
-        if self.ended is not None and before is not after is not PodState.ACTIVE:
+        if self.ended is not None and before is not after is not _ACTIVE:
             self.ended.append(EndedPod(pod, after, is_ours))
-        if after is PodState.ACTIVE:
+        if after is _ACTIVE:
             self._activate(pod)
         else:
             self._deactivate(name)
@@ -301,7 +308,7 @@ class PodSet:
         if self.restarts is not None:
             self.restarts.pop(name, None)
         self._deactivate(name)
-        self.terminating -= before is PodState.TERMINATING
+        self.terminating -= before is _TERMINATING
         is_ours = self.deletions_expected.pop(name, None) is not None
         if self.ended is not None:
             self.ended.append(EndedPod(pod, None, is_ours))
@@ -374,16 +381,14 @@ class PodSet:
         """
         if self.deletions_expected.pop(name, None) is not None and name in self.pods:
             pod = self.pods[name]
-            if pod_state(pod) is PodState.ACTIVE:
+            if pod_state(pod) is _ACTIVE:
                 self._activate(pod)
 
     @property
     def pods_alive(self) -> list[str]:
         """Names of the pods that have not finished, including terminating pods."""
         return [
-            name
-            for name, pod in self.pods.items()
-            if pod_state(pod) in (PodState.ACTIVE, PodState.TERMINATING)
+            name for name, pod in self.pods.items() if pod_state(pod) in (_ACTIVE, _TERMINATING)
         ]
 
     def available(self, min_ready: DurationNs, now: Instant) -> int:
@@ -429,10 +434,10 @@ class PodSet:
 
     def _count(self, before: PodState | None, after: PodState) -> None:
         if before is not after:
-            self.succeeded += after is PodState.SUCCEEDED
-            self.failed += after is PodState.FAILED
-            self.terminating += after is PodState.TERMINATING
-            self.terminating -= before is PodState.TERMINATING
+            self.succeeded += after is _SUCCEEDED
+            self.failed += after is _FAILED
+            self.terminating += after is _TERMINATING
+            self.terminating -= before is _TERMINATING
 
     # --- replacements --------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -32,6 +33,11 @@ class Step(StrEnum):
     READY = "ready"
     UNREADY = "unready"
     LEFT = "left"
+
+
+# Python finds a global of a module ten times as fast as a member of an Enum.
+_READY: Final = Step.READY
+_UNREADY: Final = Step.UNREADY
 
 
 class PodTransition(Struct, frozen=True):
@@ -97,7 +103,7 @@ class WorkloadRecorder(Struct):
         was_ready = (before is not None and _ready(before)) if known is None else known
         self._is_ready[uid] = is_ready
         if is_ready != was_ready:
-            self._add(pod, Step.READY if is_ready else Step.UNREADY, now)
+            self._add(pod, _READY if is_ready else _UNREADY, now)
 
     def _add(self, pod: Pod, step: Step, now: Instant) -> None:
         self.transitions.append(PodTransition(now, workload_of(pod), revision_of(pod), step))
@@ -134,7 +140,7 @@ class WorkloadRecorder(Struct):
         """Return {workload: [(instant, change of its number of ready pods)]}, ordered by time."""
         deltas: dict[WorkloadRef, list[tuple[Instant, int]]] = defaultdict(list)
         for one in self.transitions:
-            change = (one.step is Step.READY) - (one.step is Step.UNREADY)
+            change = (one.step is _READY) - (one.step is _UNREADY)
             deltas[one.workload].append((one.at, change))
         return deltas
 
