@@ -143,9 +143,10 @@ class Engine:
     def _selected(self, stimulus: Stimulus) -> _Group:
         if type(stimulus) is CommandSucceeded:
             key = type(stimulus.command), stimulus.issuer
-            if key not in self._concerned_by_success:
-                self._concerned_by_success[key] = self._after_success(stimulus)
-            found = self._concerned_by_success[key]
+            try:
+                found = self._concerned_by_success[key]
+            except KeyError:
+                found = self._concerned_by_success[key] = self._after_success(stimulus)
             return found or self._concerned_by(topic_of(stimulus), stimulus.issuer)
         if type(stimulus) is ObjectDeleted and type(stimulus.object) is Pod:
             return self._concerned_by_pod_deletions

@@ -25,13 +25,15 @@ class NodePods:
     def put(self, pod: Pod) -> bool:
         """Store `pod` if it is bound; return whether it is new on its node."""
         key, node = pod.key, pod.spec.node_name
-        is_moved = self._node_of.get(key, "") != node
-        if is_moved:
-            self._take_off(key)
+        if self._node_of.get(key, "") == node:
+            if node:
+                self._by_node[node][key] = pod
+            return False
+        self._take_off(key)
         if node:
             self._node_of[key] = node
             self._by_node.setdefault(node, {})[key] = pod
-        return is_moved and node != ""
+        return node != ""
 
     def remove(self, pod: Pod) -> None:
         """Remove `pod`."""

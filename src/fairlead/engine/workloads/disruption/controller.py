@@ -102,13 +102,16 @@ class Disruption:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return status writes of the budgets that `stimulus` affects."""
+        # Most stimuli are about pods. isinstance and match are ten times as slow as these
+        # comparisons if the result is False.
+        if type(stimulus) is ReadinessChanged or type(stimulus) is ObjectChanged:
+            pod = stimulus.object
+            if type(pod) is Pod:
+                if type(stimulus) is ObjectChanged:  # else DisruptionTarget and scales are the same
+                    self._stale.observe(pod)
+                    self._scales.observe_pod(pod)
+                return self._count(pod, now)
         match stimulus:
-            case ReadinessChanged(Pod() as pod):  # changes neither DisruptionTarget nor scales
-                return self._count(pod, now)
-            case ObjectChanged(Pod() as pod):
-                self._stale.observe(pod)
-                self._scales.observe_pod(pod)
-                return self._count(pod, now)
             case ObjectChanged(one):
                 return self._sync_all(self._observe(one), now)
             case ObjectDeleted(one):
@@ -282,9 +285,11 @@ class Disruption:
         return self._scales.total(budget.view.metadata.namespace, budget.owners, state.expected)
 
     def _plan_recheck(self, state: BudgetState, now: Instant) -> None:
-        meta = state.budget.view.metadata
+        if not state.budget.view.status.disrupted_pods or state.recheck_at is not None:
+            return
         due = state.budget.next_recheck(now)
-        if due is not None and state.recheck_at is None:
+        if due is not None:
+            meta = state.budget.view.metadata
             state.recheck_at = due + RECHECK_LAG
             self._rechecks.add(state.recheck_at, (meta.namespace, meta.name))
 

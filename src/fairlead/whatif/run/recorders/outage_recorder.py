@@ -33,7 +33,13 @@ from fairlead.engine.core.reporter import (
     Record,
     ZoneAssessed,
 )
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.stimulus import (
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    ReadinessChanged,
+    Stimulus,
+)
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE
 from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
@@ -240,13 +246,13 @@ class OutageRecorder(Struct):
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Record a stimulus before the controllers handle it."""
         self.now = now
-        match stimulus:
-            case ObjectsLoaded():
-                self._load(stimulus)
-            case ObjectChanged(changed):
-                self._record(changed)
-            case ObjectDeleted(gone):
-                self._forget(gone)
+        # isinstance and match are ten times as slow as these comparisons if the result is False.
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            self._record(stimulus.object)
+        elif type(stimulus) is ObjectDeleted:
+            self._forget(stimulus.object)
+        elif type(stimulus) is ObjectsLoaded:
+            self._load(stimulus)
 
     def _load(self, loaded: ObjectsLoaded) -> None:
         """Record all objects, nodes before pods."""
@@ -268,11 +274,10 @@ class OutageRecorder(Struct):
         self._loaded = loaded.bound_pods.copy()
 
     def _record(self, changed: ApiObject) -> None:
-        match changed:
-            case Node():
-                self._record_node(changed)
-            case Pod():
-                self._record_pod(changed)
+        if type(changed) is Pod:
+            self._record_pod(changed)
+        elif type(changed) is Node:
+            self._record_node(changed)
 
     def _forget(self, gone: ApiObject) -> None:
         match gone:
