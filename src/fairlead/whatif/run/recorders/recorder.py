@@ -683,17 +683,20 @@ class Recorder(Struct):
         replica of the same owner, if the pod is unchanged since the dump and has a node. The
         readiness may be out of date.
         """
-        owners = {key: tracks.owner for key, tracks in self._loaded.items()}
-        loaded = {key: owner for key, owner in owners.items() if owner in workloads}
+        group: Replicas | None = None  # the replicas of the previous row
         for one in self._tracks.raw() if workloads else ():
             if not isinstance(one, tuple):
                 workload = workload_of(one.pod)
                 if workload in workloads:
                     yield workload, one.pod.metadata.uid, one.pod, one.pod.spec.node_name
-            elif id(one[0]) in loaded:
-                replicas, index = one
-                workload, node = loaded[id(replicas)], replicas.nodes[index]
-                yield workload, replicas.uids[index], replicas[0 if node else index], node
+                continue
+            replicas, index = one
+            if replicas is not group:
+                group, owner = replicas, self._loaded[id(replicas)].owner
+                first = replicas[0] if owner in workloads else None
+            if first is not None:
+                node = replicas.nodes[index]
+                yield owner, replicas.uids[index], first if node else replicas[index], node
 
     def samples(self) -> Iterable[Pod]:
         """Yield one pod of each group of unchanged loaded replicas, and all other existing pods."""
