@@ -31,9 +31,9 @@ the group (`apiserver/validation/<group>`) calls `check_fields` for the type, or
     format               the format of a string, see `validation.meta.format`
     maxLength, maxItems  maximum length of a string or a list; `maxProperties` of a map
     immutable            an update must not change the field; ="..." is the error detail. Further
-                         words: `forbids` leaves the value out of the error, `shape` names the
-                         internal Go type with which the error prints the value, `called` is
-                         upstream's name of the field
+                         words: `forbids` leaves the value out of the error, `shape` is the
+                         value's type (the error prints the value as a struct of the internal Go
+                         type), `called` is upstream's name of the field
 
 The row of an immutable field begins with the field's path in the object, such as `spec.selector`.
 The row is in the block of the object's type, such as `apps.v1.Deployment`.

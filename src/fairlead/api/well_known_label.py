@@ -51,7 +51,7 @@ _PROVIDER_DOMAINS: Final = frozenset(
 
 
 def is_provider_label(key: str) -> bool:
-    """Return whether Karpenter, EKS, GKE, AKS or a discovery of features sets the label `key`.
+    """Return whether Karpenter, EKS, GKE, AKS or a feature discovery sets the label `key`.
 
     Such a label states how the machine was created, or what it contains. Examples are its node
     pool, whether it is a spot machine, and the model of its GPU.

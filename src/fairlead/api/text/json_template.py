@@ -88,7 +88,7 @@ class JsonTemplate:
             return None
         differing = frozenset(compress(count(), map(ne, pieces, own)))
         if any(pieces[index + 1].lstrip().startswith(b":") for index in differing):
-            return None  # a key
+            return None  # the string is a key
         return JsonTemplate(own, self._variable | differing)
 
     def strings(self, text: bytes) -> list[str] | None:
@@ -193,7 +193,7 @@ class TemplateRows:
         return TemplateRows(self.template, columns, end - begin)
 
     def sorted_by(self, number: int) -> TemplateRows:
-        """Return the texts sorted by their string with the number `number`.
+        """Return the texts sorted by the string in the placeholder with the number `number`.
 
         Returns `self` if the texts are already in order.
         """
