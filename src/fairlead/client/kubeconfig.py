@@ -220,7 +220,8 @@ def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> 
     if not server:
         raise ConnectionConfigError(path, "is required", f"{place}.server")
     if "://" not in server:
-        # Also with a certificate authority: clientcmd reads TLS settings only for https URLs.
+        # The scheme is http even if there is a certificate authority: clientcmd reads TLS settings
+        # only for https URLs.
         server = f"http://{server}"
     if not host_of(server, ("http", "https")):
         problem = f"{server!r} is not an http or https URL"
@@ -280,7 +281,7 @@ def _with_user(
         impersonation=Impersonation(user.as_, user.as_uid, tuple(user.as_groups or ()), extra),
     )
     if not connection.server.startswith("https:"):
-        # Credentials would be readable on the network.
+        # No credentials are sent, because they would be readable on the network.
         # upstream: client-go/rest/config.go: IsConfigTransportTLS
         return connection
     return replace(

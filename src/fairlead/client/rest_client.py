@@ -508,7 +508,7 @@ def _is_this_machine(host: str) -> bool:
     # upstream: golang.org/x/net/http/httpproxy/proxy.go: useProxy
     try:
         return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:  # a name
+    except ValueError:  # a host name
         return False
 
 
@@ -530,6 +530,6 @@ def _system_proxy(server: str) -> str:
         return ""
     # upstream: golang.org/x/net/http/httpproxy: parseProxy
     url = found if "://" in found else f"http://{found}"
-    known = url.replace("socks5h:", "socks5:", 1)  # with both, the proxy resolves names
+    known = url.replace("socks5h:", "socks5:", 1)  # for both schemes, the proxy resolves names
     require_proxy(f"{parts.scheme.upper()}_PROXY", "", known)
     return url

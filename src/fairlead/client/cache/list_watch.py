@@ -15,7 +15,7 @@ from fairlead.client.rest_client import ApiRequest, RestClient
 # A watch that lasts this much longer than its timeoutSeconds has a half-open connection.
 GRACE_SECONDS: Final = 5
 LIST_SECONDS_MAX: Final = 60
-# A watch that the server has accepted and kept open for this long can be read.
+# If the server has accepted a watch and kept it open for this long, the resource is readable.
 OPEN_SECONDS: Final = 2.0
 
 OnUpdates = Callable[[list[ObjectUpdate]], None]

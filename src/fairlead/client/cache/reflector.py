@@ -53,8 +53,9 @@ STALE_LISTS_MAX: Final = 5
 OLD_BOOKMARKS_MAX: Final = 2
 # The resource is listed again if a watch fails with one of _NO_VERSION after at least this many
 # failures in a row. Such a status may mean that the server does not know the version: "Too large
-# resource version" has status 504. The same applies to a watch that fails because of its content.
-# Another watch from the same version would have the same content.
+# resource version" has status 504. The resource is also listed again after that many failures if
+# the watch fails because of its content: another watch from the same version would have the same
+# content.
 REFUSED_WATCHES_MAX: Final = 3
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410

@@ -63,7 +63,7 @@ class Election:
             await self._write(write, RELEASE_SECONDS_MAX)
 
     def _until_next(self) -> float:
-        """Return the seconds until the next attempt or the end of leadership, if sooner."""
+        """Return the seconds until the next attempt, or until leadership ends if that is sooner."""
         due = self.state.next_attempt()
         deadline = self.state.deadline()
         due = due if deadline is None else min(due, deadline)

@@ -300,7 +300,8 @@ def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) 
 
     The request is not repeated after a status in `final`. After status 500, there are at most
     ERROR_TRIES_MAX tries. A successful response without a JSON object counts as a transient
-    failure. It comes from a proxy, which may not have passed the request on to the API server.
+    failure. Such a response comes from a proxy, which may not have passed the request on to the API
+    server.
     """
     tries = errors = 0
     while True:

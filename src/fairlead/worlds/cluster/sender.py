@@ -48,7 +48,8 @@ _USUAL_REFUSALS: Final = (404, 408, 409, 429)
 # Separate the name of the object in a refusal from the reason. upstream: NewForbidden, NewInvalid
 _SEPARATORS: Final = (" is forbidden: ", " is invalid: ")
 REFUSALS_NAMED: Final = 100
-# The cause in a refusal of new objects in a namespace that is being deleted, which is usual.
+# The cause in a refusal of new objects in a namespace that is being deleted. Such refusals are
+# usual.
 # upstream: client-go/tools/events/event_broadcaster.go: recordEvent does not log it either
 _ENDING_NAMESPACE: Final = b'"NamespaceTerminating"'
 

@@ -170,7 +170,7 @@ class Shadow:
         """Compare a new placement or nomination of `new` with the choice of each configuration."""
         old = self.cluster.pods.get(new.key)
         if old is None or old.uid != new.metadata.uid or old.pod.spec.node_name:
-            return  # not seen before, so its placement was no decision of a scheduler
+            return  # not known before as a pod without a node, so this is no new decision
         if is_terminal(new) or new.metadata.deletion_timestamp:
             return
         nominated = new.status.nominated_node_name

@@ -159,8 +159,8 @@ def _only(names: Sequence[str], nodes: NodeList | None) -> NodeList:
 def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]:
     """Return the reason why each node does not fit, by node name.
 
-    The result contains only nodes on which preemption cannot help if `for_good` is True. Otherwise
-    it contains only nodes on which preemption may help.
+    If `for_good` is True, the result contains only nodes on which preemption cannot help.
+    Otherwise, it contains only nodes on which preemption may help.
     """
     unresolvable = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return {

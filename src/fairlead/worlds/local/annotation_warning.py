@@ -32,7 +32,7 @@ class AnnotationWarnings:
 
 def _has_own(obj: Json) -> bool:
     """Return whether `obj` or its pod template has a `fairlead.dev/` annotation; few objects do."""
-    spec = obj.get("spec")  # anything in a custom resource
+    spec = obj.get("spec")  # of any type in a custom resource
     template = spec.get("template") if isinstance(spec, dict) else None
     for part in (obj, template):
         meta = part.get("metadata") if isinstance(part, dict) else None

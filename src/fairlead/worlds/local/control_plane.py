@@ -56,7 +56,8 @@ INPUT_DURATION: Final[DurationNs] = seconds(2)
 # real time. Pods then start on time while thousands of other pods are still being scheduled. A
 # clock that is set to run faster slows down until these pods are scheduled.
 BUSY_MAX: Final[DurationNs] = seconds(0.05)
-# Between two starts of a control plane, an owner uses at most 2**32 serial numbers.
+# Between two starts of a control plane, at most 2**32 serial numbers are used for the names of the
+# objects of one owner.
 SERIALS_BITS: Final = 32
 OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(

@@ -168,7 +168,7 @@ class PodWriteCopies:
         if shape not in self._sets:
             self._sets[shape] = next(self._unused)
         numbered = [self._sets[shape], *addresses]
-        if not addresses:  # Other sets belong to one pod.
+        if not addresses:  # Sets with addresses belong to one pod.
             if len(self._numbers) >= TEMPLATES_MAX:
                 self._numbers.clear()
             self._numbers[id(fields)] = fields, numbered

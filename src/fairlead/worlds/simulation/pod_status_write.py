@@ -49,7 +49,7 @@ class _StatusWrite(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodStatusWrites:
-    """Performs commands that only change the members of pod statuses named above."""
+    """Performs commands that only change the members of pod statuses that the module names."""
 
     def __init__(self, pods: ViewedPods) -> None:
         self._pods = pods

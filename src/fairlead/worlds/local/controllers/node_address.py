@@ -53,7 +53,7 @@ class NodeAddresses(ReactiveController):
         super().__init__()
         self._storage = storage
         self._simulated = simulated
-        # By uid of the node: the pod range and address of nodes that need no others.
+        # By uid of the node: its pod range and address; only nodes that need no write.
         self._known: dict[str, tuple[str, str]] = {}
         # By uid of the node, until the writes that assign the number are observed.
         self._numbers: dict[str, int] = {}

@@ -95,10 +95,10 @@ class PodDetails:
         """Return `command` with the details that clients expect.
 
         If the pod does not exist, `command` is returned unchanged. If a kubelet rejects the pod,
-        its write gets only the status's own observedGeneration. In any other write, the conditions
-        get an observedGeneration, and are merged into the conditions of the pod. A kubelet's write
-        (`inputs` is not None) also gets the status's own observedGeneration, the addresses and the
-        container statuses.
+        only `status.observedGeneration` is added to its write. In any other write, each condition
+        gets an observedGeneration, and the conditions are merged into those of the pod. A
+        kubelet's write (`inputs` is not None) also gets `status.observedGeneration`, the addresses
+        and the container statuses.
 
         upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
         """

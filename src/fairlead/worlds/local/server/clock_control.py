@@ -19,7 +19,7 @@ from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.worlds.local.server.runner import Runner
 
 PATH: Final = "/fairlead/clock"
-SPEED_MIN: Final = 0.001  # a lower speed makes the waits of timers longer than a process runs
+SPEED_MIN: Final = 0.001  # at a lower speed, timers could wait longer than a process runs
 SPEED_MAX: Final = 100_000.0
 SPEED_RANGE: Final = f"must be from {SPEED_MIN:g} to {SPEED_MAX:g}"
 ADVANCE_MAX: Final[DurationNs] = seconds(366 * 24 * 3_600)
