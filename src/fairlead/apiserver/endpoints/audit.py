@@ -138,13 +138,13 @@ def audit_line(
 def _bodies(request: Request, answer: Response | Watch, level: AuditLevel) -> Json:
     """Return the fields of an event at `level`: the level, and the bodies of the write.
 
-    A body that cannot be decoded is left out.
+    A body that cannot be decoded and the body of a long list are left out.
     """
     found: Json = {"level": level.value}
     sent = _decoded(request.body, request.headers.get("content-type", ""))
     if sent is not None:
         found["requestObject"] = sent
-    # A body that is not a tuple can be read only once. It is a long list.
+    # A body that is not a tuple is a long list, which can be read only once. It is left out.
     body = answer.body if isinstance(answer, Response) else ()
     if level is AuditLevel.REQUEST_RESPONSE and isinstance(body, tuple):
         given = _decoded(b"".join(body), answer.content_type)

@@ -170,6 +170,6 @@ class AdmissionControl:
 def has_dynamic_admission(storage: Storage) -> bool:
     """Return whether a webhook or policy binding exists.
 
-    Its verdict may depend on the user.
+    The verdict of a webhook or policy may depend on the user.
     """
     return any(map(storage.count, DYNAMIC_ADMISSION_KINDS))

@@ -203,8 +203,8 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
     # By subresource: the fields, besides spec, that a write to the subresource does not own.
     # upstream: GetResetFields of the strategies
     reset_fields: Mapping[str, tuple[FieldPath, ...]] = field(default_factory=dict)
-    # If False, a write owns all its fields. Upstream's list of exceptions has no effect, because it
-    # is for a version that does not exist.
+    # If False, a write owns all its fields. Upstream's reset fields have no effect for such a kind,
+    # because they are for a version that does not exist.
     resets_fields: bool = True
     # The path of the objects in etcd, which some error messages contain; "" means the plural.
     storage_prefix: str = ""

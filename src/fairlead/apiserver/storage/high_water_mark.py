@@ -21,7 +21,8 @@ LoggedRow = tuple[int, str, str, str, str, bytes]
 
 _SIZE: Final = 80
 _DIGEST_BYTES: Final = 8
-# hashlib releases the GIL for longer texts, and reacquiring it takes a thousand times as long.
+# hashlib releases the GIL for longer texts, and reacquiring it takes a thousand times as long
+# as the hash.
 _HASHED_BYTES_MAX: Final = 2_047
 
 

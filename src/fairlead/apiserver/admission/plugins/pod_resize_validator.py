@@ -57,7 +57,7 @@ def _problem(pod: Json, node: Json) -> str:
 
 
 def _excess(pod: Json, allocatable: Json) -> Iterator[str]:
-    """Yield an error if the cpu that `pod` requests exceeds `allocatable`; the same for memory.
+    """Yield an error for each resource, cpu or memory, of which `pod` requests too much.
 
     `allocatable` contains the allocatable amounts of the node.
     """

@@ -43,8 +43,8 @@ class LimitedResource(Struct, frozen=True, kw_only=True):
     amounts with names such as `requests.cpu`. A quota must limit each used amount whose name
     contains one of the texts in `contains`.
 
-    `scopes` are requirements as in the scopeSelector of a quota. They limit an object that matches
-    all of them. For each of `scopes`, a quota that applies to the object must have the same scope.
+    `scopes` are requirements as in the scopeSelector of a quota. If an object matches all of them,
+    at least one of the quotas that apply to it must have the same scope, for each of `scopes`.
     """
 
     resource: str

@@ -123,7 +123,7 @@ def converted_page(
     entries = list(found.objects)
     matches, end = [], 0
     is_full = False
-    # A webhook keeps names.
+    # A conversion webhook does not change names.
     named = [at for at, (key, _) in enumerate(entries) if may_match(predicate, key)]
     size = max(found.limit, MATCHED_MIN) if found.limit > 0 else len(named)
     for start in range(0, len(named), max(size, 1)):

@@ -219,7 +219,7 @@ class Watch:
 
     def defer(self, change: StoredChange) -> None:
         """Queue a change of an object for `convert_waiting`."""
-        # A webhook keeps names.
+        # A conversion webhook does not change names.
         if self.scope.may_concern(change) and self.scope.predicate.name in ("", change.key[1]):
             self._wait(change)
 

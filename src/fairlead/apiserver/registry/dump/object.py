@@ -48,7 +48,7 @@ class DumpedTemplate(Protocol):
         """
 
     def number_at(self, path: Sequence[str | int]) -> int | None:
-        """Return the index of the string at `path` in the result of `replica_strings`.
+        """Return the index, in the result of `replica_strings`, of the string at `path`.
 
         `path` leads to a string in a pod's view. Return None if all views have the same string
         there.

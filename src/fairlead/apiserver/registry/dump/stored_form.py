@@ -170,8 +170,8 @@ class StoredForm:
     def has_replicas(self, pods: DumpedReplicas) -> bool:
         """Return whether all `pods` are in stored form, by the rules of `has_replica`.
 
-        The result is also False if names or uids are not unique. The same holds if only some of the
-        pods have a node, or only some have a start time.
+        The result is also False if names or uids are not unique, if only some of the pods have a
+        node, or if only some have a start time.
         """
         nodes, created, started = {*pods.nodes}, {*pods.created}, {*pods.start_times}
         if any(node and dns_subdomain_problems(node) for node in nodes - self._nodes):
