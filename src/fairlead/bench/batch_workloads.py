@@ -2,7 +2,7 @@
 
 Nodes have 32 CPU and 64Gi. Pods request 1 CPU and 1Gi. The configuration is kube-batch's built-in
 default. The thresholds are the rates (pods/s) of kube-batch itself on two cores, in one process and
-without an API server. It was stopped after two minutes, long before all pods were placed.
+without an API server. kube-batch was stopped after two minutes, long before all pods were placed.
 """
 
 from __future__ import annotations

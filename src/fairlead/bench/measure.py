@@ -20,7 +20,7 @@ from fairlead.worlds.driver import CommandSource
 _NS_PER_MS: Final = 1_000_000
 # Reading the CPU time of the process twice takes 3 µs, a tenth of the time of a cycle. So with at
 # least _MANY_PODS measured pods, only every seventh cycle is measured. Seven has no factor in
-# common with the numbers of shapes that alternate in SchedulingMixed.
+# common with the numbers of different pods that alternate in SchedulingMixed.
 _MANY_PODS: Final = 1_000
 _SAMPLING_INTERVAL: Final = 7
 

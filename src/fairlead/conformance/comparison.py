@@ -44,7 +44,7 @@ class Mismatch(Struct, frozen=True):
 class Remark(Struct, frozen=True):
     """A note on a case. The case counts neither as agreement nor as mismatch.
 
-    It is counted under `verdict` instead.
+    It is counted under the word in `verdict` instead.
     """
 
     text: str

@@ -17,7 +17,7 @@ _ROWS_MAX: Final = (100, 30, 10, 3)
 _HEAD_MAX: Final = CHARACTERS_MAX // 4
 # What the tables leave to the notes if there is no room for all notes.
 _NOTES_MIN: Final = CHARACTERS_MAX // 2
-_REST: Final = 100  # more than the line about the rest has
+_REST: Final = 100  # more characters than the line about the omitted rows has
 
 
 def within_limit(

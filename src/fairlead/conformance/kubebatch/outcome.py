@@ -26,7 +26,8 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 # The steps about tasks that the recorded trace contains.
 _TRACED: Final = ("allocate", "pipeline", "release", "unevict", "unpipeline", "evict")
 _MILLI: Final = 1000
-# Decimal places in the recordings: bytes of memory have none, milli-units of the others have three.
+# Decimal places in the recordings: bytes of memory have none, and milli-units of other resources
+# have three.
 _PLACES: Final = {"memory": 0}
 
 

@@ -55,7 +55,7 @@ from fairlead.testing.torture.karpenter_auditor import KarpenterAuditor
 from fairlead.testing.torture.law import Law, LawBrokenError
 
 OUTAGE_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-VALIDATE_EVERY: Final = 400  # deadlines
+VALIDATE_EVERY: Final = 400  # in deadlines
 _REFUSAL: Final = re.compile(
     r"(?s)0/\d+ nodes are available: .+|no nodes available to schedule pods"
 )

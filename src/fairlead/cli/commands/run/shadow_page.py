@@ -26,7 +26,8 @@ td { vertical-align: top; }
 .examples td { min-width: 180px; overflow-wrap: anywhere; }
 .examples td:first-child { min-width: 0; white-space: nowrap; }
 """
-# The classes that the order of observation alone can cause, see fairlead.worlds.cluster.shadow.
+# The results of a comparison that the order of observation alone can cause. See
+# fairlead.worlds.cluster.shadow.
 _OF_ORDER: Final = (
     ShadowAgreement.LOWER,
     ShadowAgreement.INFEASIBLE,

@@ -23,8 +23,8 @@ def print_failed_start(arguments: Sequence[str]) -> None:
     """Print the line if `arguments`, those of a failed `fairlead up`, contain --detach.
 
     The line sets KUBECONFIG to the file of the cluster that runs in the background. If there is no
-    such cluster, kubectl refuses the KUBECONFIG. The status of the line is that of `false`. Nothing
-    is printed to a terminal.
+    such cluster, kubectl refuses the KUBECONFIG. The line ends with `false`, so evaluating it
+    fails. Nothing is printed to a terminal.
     """
     if not _is_detached(arguments):
         return

@@ -209,7 +209,7 @@ def _placements(title: str, pods: Sequence[PodEnd], groups: NodeGroups) -> Secti
     """Return the section of `pods` and their nodes.
 
     If not all pods can be printed, the section has a row for each workload and each of `groups`
-    instead. Exception: there would be as many such rows as pods.
+    instead, provided that these rows are fewer than the pods.
     """
     named = TableColumn(f"{title} ({len(pods):,})", is_name=True)
     what = f"{counted(len(pods), 'pod')} {title.lower()}"

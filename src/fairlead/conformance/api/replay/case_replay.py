@@ -18,7 +18,7 @@ from fairlead.conformance.api.replay.validators import Validators
 from fairlead.conformance.api.transport import Transport, Watching
 from fairlead.conformance.comparison import Mismatch
 
-_MANAGED = "04-patch"  # Its cases test managed fields.
+_MANAGED = "04-patch"  # The cases of this theme test managed fields.
 _UNPACKED = ("06-kubectl", "07-clients")  # Recorded by a proxy that decompressed bodies.
 _STRUCTURE = "07-clients"  # Its recordings depend on unknown initial objects.
 _DEFAULT_USER = "admin"

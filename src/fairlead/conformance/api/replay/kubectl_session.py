@@ -157,7 +157,7 @@ class KubectlSession:
     def _observes_changes(self, line: Json) -> bool:
         """Return whether the command observes ongoing changes.
 
-        These commands are `rollout status`, and the two commands after a command with --wait=false.
+        The commands that do so are `rollout status` and the two after a command with --wait=false.
         """
         self._commands_until_pause = (
             _COMMANDS_WITHOUT_PAUSE
