@@ -194,7 +194,7 @@ def _scheduler_config(
 
     --config may name a ConfigMap in `dump`.
 
-    Raises InputError, also for a configuration with extenders.
+    Raises InputError if the configuration is invalid or names extenders.
     """
     from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
     from fairlead.whatif.configuration.stored_configuration import chosen_configuration

@@ -255,8 +255,8 @@ class FinalState:
 
         Two exceptions pass the check. A NodeClaim may stay in deletion while its Node still has
         pods, because do-not-disrupt or a disruption budget may protect them. A Node may be empty
-        while a pod may still be placed on it. This can be a pending pod, or a pod of a Node that is
-        being drained.
+        while a pod may still be placed on it: a pending pod, or a pod of a Node that is being
+        drained.
         """
         claims = {one["metadata"]["name"]: one for one in self._kinds["NodeClaim"]}
         for name, held in claims.items():
