@@ -81,9 +81,9 @@ def has_placeholder(text: str) -> bool:
 
 
 def same_form(recorded: str, found: str) -> bool:
-    """Return whether `found` matches `recorded` with any placeholder values.
+    """Return whether `found` equals `recorded` if values of the right form replace placeholders.
 
-    Binds no placeholder.
+    Values to which placeholders are bound are not considered, and no placeholder is bound.
     """
     form = _form(recorded)
     return recorded == found if form is None else form.pattern.fullmatch(found) is not None

@@ -6,9 +6,9 @@ decides which quotas to recount and at which time. The API server then counts th
 (`UpdateQuotaStatus`).
 
 A terminating pod stops counting when its grace period is over. This is so even if its node is lost
-and the pod still exists. Upstream notices this at its next periodic recount of all quotas, every 5
-minutes. At the time of this periodic recount, this controller recounts only the quotas of the pod's
-namespace. It skips all other periodic recounts.
+and the pod still exists. Upstream notices this when it next recounts all quotas, which it does
+every 5 minutes. This controller recounts at the same time, but only the quotas of the pod's
+namespace. If no grace period has ended since the last of these times, it recounts nothing.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota, enqueueAll;
 config/v1alpha1/defaults.go (ResourceQuotaSyncPeriod);

@@ -9,12 +9,14 @@ this field owns .spec.replicas of the Scale. After a write through the Scale, th
     hpa updates the Scale: hpa {.spec.replicas}
     Deployment: ann {.spec.template}, bob {.metadata.labels}, hpa {.spec.replicas}
 
-An updater is identified by its name and API version. In the managedFields of the Scale, the version
-is autoscaling/v1, so no updater there matches an updater of the object. A write through the Scale
-therefore removes the field from the entries of all updaters of the object. Then it records the
-field for each updater that owns it in the Scale. The field is added to the updater's entry with the
-object's version, or to a new entry. Upstream instead always writes a new entry, even if one with
-the same manager and version exists.
+Managers with the operation Apply are the same manager if their names are equal. For managers with
+the operation Update (updaters), the API versions must be equal, too. The entries of the Scale have
+the version autoscaling/v1, and those of the object have other versions. An updater in the Scale is
+therefore never the same as an updater of the object, even if their names are equal. So a write
+through the Scale first removes the field from the entries of all updaters of the object. Then it
+adds the field for each updater that owns it in the Scale: to the updater's entry with the object's
+version, or to a new entry. Upstream instead always writes a new entry, even if one with the same
+manager and version exists.
 
 upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 """

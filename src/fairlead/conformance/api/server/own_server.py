@@ -41,8 +41,8 @@ def _refused(port: int) -> str:
 START: Final = 1_800_000_000_000_000_000
 _KEY: Final = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
 ADDRESS: Final = "10.0.0.1:26443"
-# (ConfigMap, key): the recorded distribution mounts this CA certificate into pods, in addition to
-# the cluster's own CA certificate.
+# (ConfigMap, key): the recorded cluster's distribution mounts this CA certificate into pods, in
+# addition to the cluster's own CA certificate.
 _AUTHORITIES: Final = (("openshift-service-ca.crt", "service-ca.crt"),)
 
 # The recorded component statuses.
@@ -136,9 +136,10 @@ class OwnServer:
 
 
 def _distribution_objects() -> tuple[Json, ...]:
-    """Return RBAC objects that only the recorded distribution creates.
+    """Return two RBAC objects that the recorded cluster has and stock Kubernetes does not have.
 
-    Their names give them the same positions in lists as in the recordings.
+    The recordings come from a Kubernetes distribution that creates them. Their names give them the
+    same positions in lists as in the recordings.
     """
     meta, group = {"name": "system:d-well-known"}, RBAC_GROUP
     kind = {"apiVersion": f"{group}/v1", "metadata": meta}

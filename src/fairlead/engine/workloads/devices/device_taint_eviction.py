@@ -311,7 +311,8 @@ class DeviceTaintEviction:
     def _evict(self, pod: Pod, found: _Eviction, now: Instant) -> Iterator[Command]:
         """Yield the commands that evict `pod` (upstream: addConditionAndDeletePod).
 
-        A terminating pod counts as evicted, as in upstream.
+        A terminating pod needs no commands. As in upstream, the statuses of the rules count it as
+        evicted.
         """
         self._due_at.pop(pod.metadata.uid, None)
         if is_terminating(pod):

@@ -180,8 +180,8 @@ def _select_among_equals(
 
     `lower` are the pods that may be removed; no disruption budget protects them. `size` are the
     amounts of the resources that one of them needs. Beside the preemptor, the node has the amounts
-    `spare` and room for `places` pods. As many of the `lower` pods stay as fit into this room. The
-    others, which are the least important, are the victims.
+    `spare` and room for `places` pods. This determines how many of the `lower` pods can stay: the
+    most important ones. The others are the victims.
     """
     stay = min(
         [places, *(free // amount for free, amount in zip(spare, size, strict=True) if amount)]
