@@ -34,6 +34,14 @@ def refusal(api_version, kind, **content):
     return []
 
 
+def test_a_part_of_an_image_volume_can_be_mounted():
+    """Since 1.33 (KEP-4639)."""
+    mount = {"name": "models", "mountPath": "/models", "subPath": "small"}
+    volume = {"name": "models", "image": {"reference": "registry.example.com/models:1"}}
+    spec = {"containers": [{**CONTAINER, "volumeMounts": [mount]}], "volumes": [volume]}
+    assert refusal("v1", "Pod", spec=spec) == []
+
+
 def change(old, new):
     (kind, before), (_, after) = old, new
     try:

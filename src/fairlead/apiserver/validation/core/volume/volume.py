@@ -120,21 +120,18 @@ def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Ca
         if any(path == device.get("devicePath") for device in devices):
             why = "must not already exist as a path in volumeDevices"
             yield invalid(f"{where}.mountPath", path, why)
-        yield from _check_below(field, where, mount, volumes.get(name, {}))
+        yield from _check_below(field, where, mount)
         yield from _check_propagation(field, container, mount)
 
 
-def _check_below(field: str, where: str, mount: Json, volume: Json) -> Causes:
+def _check_below(field: str, where: str, mount: Json) -> Causes:
     """Yield the errors of subPath and subPathExpr of one mount.
 
-    Only one of the two may be set, and it must be a path inside the volume. A mount of an image
-    volume must have neither. `field` is the path of the list of mounts, and `where` is the path of
-    this mount. As in upstream, some errors are reported under `field` and others under `where`.
+    Only one of the two may be set, and it must be a path inside the volume. `field` is the path of
+    the list of mounts, and `where` is the path of this mount. As in upstream, some errors are
+    reported under `field` and others under `where`.
     """
     stated = [key for key in ("subPath", "subPathExpr") if mount.get(key)]
-    if volume.get("image") is not None:
-        for key in stated:
-            yield invalid(f"{where}.{key}", mount[key], "not allowed in image volume sources")
     for key in stated:
         if key == "subPathExpr" and len(stated) > 1:
             why = "subPathExpr and subPath are mutually exclusive"
