@@ -32,6 +32,10 @@ class Listening:
         self.received = []
         self.issued = []
 
+    @property
+    def controllers(self):
+        return self.engine.controllers
+
     def handle(self, stimulus, now):
         self.received.append((stimulus, now))
         return self._noted(self.engine.handle(stimulus, now), now)

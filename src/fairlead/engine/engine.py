@@ -180,9 +180,10 @@ class Engine:
     def next_deadline(self) -> Instant | None:
         """Return the time at which to call `handle_deadline`; a time in the past means immediately.
 
-        Returns None if no controller has work until the next stimulus.
+        Returns None if no controller has work until the next stimulus. If several deadlines have
+        come, any of them may be returned.
         """
-        found = min(self._current_deadlines(), default=_NEVER)
+        found = min(self._current_deadlines(self.cluster.now), default=_NEVER)
         return None if found == _NEVER else found
 
     def handle_deadline(self, now: Instant) -> list[IssuedCommand]:
@@ -191,7 +192,7 @@ class Engine:
         Returns the controller's commands, [] if no deadline has come.
         """
         self.cluster.now = now
-        for place, due in enumerate(self._current_deadlines()):
+        for place, due in enumerate(self._current_deadlines(now)):
             if due <= now:
                 return self._handle_deadline_of(self._members[place], now)
         return []
@@ -205,26 +206,36 @@ class Engine:
         self.cluster.now = now
         issued: list[IssuedCommand] = []
         for member in self._members:
-            if self._current_deadlines()[member.place] <= now:
+            if self._update_deadline(member) <= now:
                 issued += self._handle_deadline_of(member, now)
         return issued
 
-    def _current_deadlines(self) -> list[Instant]:
+    def _current_deadlines(self, now: Instant) -> list[Instant]:
         """Return the next deadline of each member; _NEVER stands for no deadline.
 
-        Calls `next_deadline` only for members whose deadline may have changed.
+        Calls `next_deadline` only for members whose deadline may have changed, and only up to the
+        first of them whose deadline has come at `now`. After this member, deadlines may be
+        outdated. They need not be known, because `handle_deadline` serves earlier members first.
         """
-        deadlines, touched = self._deadlines, self._touched
+        touched = self._touched
         if touched:
             members = self._with_bits.get(touched)
             if members is None:
                 members = tuple(one for one in self._members if one.bit & touched)
                 self._with_bits[touched] = members
             for member in members:
-                due = member.controller.next_deadline()
-                deadlines[member.place] = _NEVER if due is None else due
+                if self._update_deadline(member) <= now:
+                    # The bits of this member and of all later members.
+                    self._touched = touched & -member.bit | self._always_touched
+                    return self._deadlines
             self._touched = self._always_touched
-        return deadlines
+        return self._deadlines
+
+    def _update_deadline(self, member: _Member) -> Instant:
+        """Ask a controller for its next deadline; store and return the answer."""
+        found = member.controller.next_deadline()
+        due = self._deadlines[member.place] = _NEVER if found is None else found
+        return due
 
     def _handle_deadline_of(self, member: _Member, now: Instant) -> list[IssuedCommand]:
         self._touched |= member.bit

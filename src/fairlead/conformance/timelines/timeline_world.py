@@ -49,7 +49,8 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.worlds.driver import CommandSource, Driver
+from fairlead.engine.engine import Engine
+from fairlead.worlds.driver import Driver
 from fairlead.worlds.perform import Outcome, perform
 
 Act = Callable[[Instant], None]
@@ -112,7 +113,7 @@ class _Fault(Struct):
 class _WholeMilliseconds(Struct):
     """Wraps `engine` and rounds its deadlines up to whole milliseconds."""
 
-    engine: CommandSource
+    engine: Engine
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[IssuedCommand]:
         return self.engine.handle(stimulus, now)
@@ -125,9 +126,9 @@ class _WholeMilliseconds(Struct):
         return self.engine.handle_deadline(now)
 
     def is_late(self, now: Instant) -> bool:
-        """Return whether `now` is later than the engine's exact (not rounded) next deadline."""
-        due = self.engine.next_deadline()
-        return due is not None and due < now
+        """Return whether the exact (not rounded) deadline of a controller is before `now`."""
+        deadlines = (one.next_deadline() for one in self.engine.controllers)
+        return any(due is not None and due < now for due in deadlines)
 
 
 class TimelineWorld:
@@ -139,7 +140,7 @@ class TimelineWorld:
     changed nothing, because their object did not exist or already existed.
     """
 
-    def __init__(self, config: Json, terminate_ms: Json, engine: CommandSource) -> None:
+    def __init__(self, config: Json, terminate_ms: Json, engine: Engine) -> None:
         """Start without objects, at the `start_ms` of `config`."""
         self.store = Store(_NumberedIds(), admission=())
         self.writes = Writes()
