@@ -80,7 +80,7 @@ class Batch:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Update the job table, and handle the outcomes of commands; sessions do the scheduling."""
-        if isinstance(stimulus, CommandSucceeded | CommandFailed):
+        if type(stimulus) is CommandSucceeded or type(stimulus) is CommandFailed:
             return self._handle_outcome(stimulus, now)
         self.jobs.apply(stimulus)
         # A finished pod is no longer in the cluster's state, but is a member of its job.

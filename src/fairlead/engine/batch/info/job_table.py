@@ -120,6 +120,8 @@ class JobTable:
             match found:
                 case Pod() if is_terminal(found):
                     self._finished(found)
+                case Pod():
+                    pass  # `apply` handles the change of the cluster's state
                 case PodGroup() if self._is_foreign(found):
                     pass
                 case PodGroup():

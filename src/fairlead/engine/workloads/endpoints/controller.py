@@ -11,7 +11,7 @@ pkg/controller/endpoint/endpoints_controller.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Node, Pod, Service
@@ -108,6 +108,11 @@ class ServiceEndpoints:
             case _:
                 pass
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Record the changed `pod`, as `handle` does; return no commands."""
+        self._observe_pod(pod)
+        return ()
 
     def next_deadline(self) -> Instant | None:
         """Return 0 if changes are recorded, else the time of the next retry, or None."""

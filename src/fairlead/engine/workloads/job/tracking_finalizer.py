@@ -142,6 +142,10 @@ class JobOrphans(Struct):
                 pass
         return []
 
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        return self._observe(pod)
+
     def next_deadline(self) -> Instant | None:
         """Return the time at which a refused write is repeated next.
 

@@ -16,7 +16,7 @@ pkg/controller/statefulset/stateful_set.go:adoptOrphanRevisions
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 from msgspec import Struct, field
@@ -95,6 +95,10 @@ class Adoption:
             case _:
                 pass
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        return self._observe_child(pod)
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next refused patch is retried, or None if there is none."""
