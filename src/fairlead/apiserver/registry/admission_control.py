@@ -33,12 +33,15 @@ from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.suspension import SuspendableMethod, WebhookCalls
 
 ROUNDS_MAX: Final = 2  # upstream: apiserver/pkg/admission/reinvocation.go
-# The kinds of objects that `has_dynamic_admission` looks for.
-DYNAMIC_ADMISSION_KINDS: Final = (
-    MUTATING_ADMISSION_POLICY_BINDING,
-    MUTATING_WEBHOOK_CONFIGURATION,
-    VALIDATING_ADMISSION_POLICY_BINDING,
-    VALIDATING_WEBHOOK_CONFIGURATION,
+# The resources of the objects that `has_dynamic_admission` looks for.
+DYNAMIC_ADMISSION_RESOURCES: Final = frozenset(
+    kind.resource
+    for kind in (
+        MUTATING_ADMISSION_POLICY_BINDING,
+        MUTATING_WEBHOOK_CONFIGURATION,
+        VALIDATING_ADMISSION_POLICY_BINDING,
+        VALIDATING_WEBHOOK_CONFIGURATION,
+    )
 )
 
 
@@ -172,4 +175,4 @@ def has_dynamic_admission(storage: Storage) -> bool:
 
     The verdict of a webhook or policy may depend on the user.
     """
-    return any(map(storage.count, DYNAMIC_ADMISSION_KINDS))
+    return storage.has_any(DYNAMIC_ADMISSION_RESOURCES)

@@ -29,7 +29,7 @@ from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.kind import CONFIG_MAP, LEASE, NODE, Kind
 from fairlead.apiserver.registry import api_server
 from fairlead.apiserver.registry.admission_control import (
-    DYNAMIC_ADMISSION_KINDS,
+    DYNAMIC_ADMISSION_RESOURCES,
     has_dynamic_admission,
 )
 from fairlead.apiserver.registry.dump.snapshot_load import Content
@@ -77,7 +77,6 @@ from fairlead.worlds.simulation.viewed_pod import ViewedPods
 
 Act = Callable[[Store, Instant], None]
 _ENCODER = msgspec.json.Encoder(order="deterministic")
-_DYNAMIC_ADMISSION_RESOURCES: Final = frozenset(kind.resource for kind in DYNAMIC_ADMISSION_KINDS)
 _COPYING: Final = PodCopying(after=20, own_annotation=REPLACES)
 
 
@@ -300,7 +299,7 @@ class SimulatedWorld:
         if self._changes:
             if not all(map(_is_heartbeat, self._changes)):
                 self.last_change = now
-            if not _DYNAMIC_ADMISSION_RESOURCES.isdisjoint(
+            if not DYNAMIC_ADMISSION_RESOURCES.isdisjoint(
                 change.kind.resource for change in self._changes
             ):
                 self._has_dynamic_admission = None

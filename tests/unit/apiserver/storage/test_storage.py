@@ -30,6 +30,17 @@ def test_items_are_sorted_by_namespace_and_name_bytewise():
     assert list(storage.items(POD, "other")) == []
 
 
+def test_resources_without_objects_count_as_missing():
+    """Also if they had objects before."""
+    storage = Storage()
+    wanted = frozenset(("pods", "nodes"))
+    found = [storage.has_any(wanted)]
+    storage.put(POD, pod())
+    found += [storage.has_any(wanted), storage.has_any(frozenset(("nodes",)))]
+    storage.remove(POD, "n", "a")
+    assert [*found, storage.has_any(wanted)] == [False, True, False, False]
+
+
 def test_a_change_has_the_previous_object_and_a_deletion_has_a_new_version():
     storage = Storage()
     changes = []
