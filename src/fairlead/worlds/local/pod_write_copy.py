@@ -343,8 +343,10 @@ def _marked(text: bytes, addresses: set[Any], uid: str) -> list[tuple[bytes, byt
     These strings are times, `addresses` and `uid`. Returns None if a time or an address does not
     have the usual form, or if there are too many strings.
     """
-    times = {piece[-_TIME_BYTES:] for piece in text.split(_END_OF_TIME)[:-1]}
-    if not all(map(_TIME.fullmatch, times)):
+    times = _marked_times(
+        frozenset([piece[-_TIME_BYTES:] for piece in text.split(_END_OF_TIME)[:-1]])
+    )
+    if times is None:
         return None
     addresses.discard(None)
     addresses.discard("")
@@ -352,7 +354,7 @@ def _marked(text: bytes, addresses: set[Any], uid: str) -> list[tuple[bytes, byt
         return None
     if len(times) + 2 * len(addresses) + 1 > STRINGS_MAX:
         return None
-    found = list(zip([time + _END_OF_TIME for time in sorted(times)], _QUOTED, strict=False))
+    found = [*times]
     for address in sorted(addresses):
         number, name = len(found), address.encode()
         found.append((b'"%b"' % name, _QUOTED[number]))
@@ -360,6 +362,18 @@ def _marked(text: bytes, addresses: set[Any], uid: str) -> list[tuple[bytes, byt
         found.append((b'\\"%b\\"' % name, _IN_KEY[number]))
     found.append((uid.encode(), _MARKS[len(found)]))
     return found
+
+
+@lru_cache(maxsize=TEMPLATES_MAX)
+def _marked_times(times: frozenset[bytes]) -> tuple[tuple[bytes, bytes], ...] | None:
+    """Return pairs (time, marker) of `times`, which lack _END_OF_TIME, in ascending order.
+
+    Returns None if a time does not have the usual form. Pods that start in the same seconds have
+    the same times.
+    """
+    if not all(map(_TIME.fullmatch, times)):
+        return None
+    return tuple(zip([time + _END_OF_TIME for time in sorted(times)], _QUOTED, strict=False))
 
 
 @lru_cache(maxsize=TEMPLATES_MAX)
