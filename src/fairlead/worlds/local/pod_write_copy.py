@@ -51,6 +51,7 @@ TEMPLATES_MAX: Final = 1024
 STRINGS_MAX: Final = 26
 TEXT_MAX: Final = 1 << 14  # templates of larger texts would take much memory
 _MARK: Final = b"\x7f"  # a text that has it is not described
+_MARK_TEXT: Final = _MARK.decode()
 _WRITTEN: Final = frozenset(("resourceVersion", "labels"))
 _WRITTEN_WITH_STATUS: Final = frozenset(("resourceVersion", "managedFields"))
 # A key of managed fields with an address: k:{"ip":"10.0.0.7"}
@@ -98,9 +99,8 @@ class _Template(Struct, frozen=True):
 
     The places are `%b`, and `order` puts the values of `PodWrite.strings` into the order of the
     places. Parts that the write does not change are null. `fields` has an item for each entry of
-    managedFields. The item is the entry's set of fields, which all pods share. It is None if the
-    set contains markers and is part of the text. `keys` are the names of the members of metadata
-    and of spec, in order.
+    managedFields: the parts of its set of fields that all pods share (see `_parts`). `keys` are the
+    names of the members of metadata and of spec, in order.
     """
 
     text: bytes
@@ -267,9 +267,8 @@ class PodWriteCopies:
         pod = described.pod
         meta, spec, old = pod["metadata"], pod["spec"], pod.get("status", {})
         if entries is not None:
-            for entry, fields in zip(entries, template.fields, strict=True):
-                if fields is not None:
-                    entry["fieldsV1"] = fields
+            for entry, shared in zip(entries, template.fields, strict=True):
+                entry["fieldsV1"] = _joined(shared, entry["fieldsV1"])
             meta = {**meta, "managedFields": entries}
         if described.node:
             made = {**meta, "labels": labels} if labels else meta
@@ -294,13 +293,12 @@ class PodWriteCopies:
         entries: list[Json] | None = None
         fields: list[Json | None] = []
         if not described.node:
-            sets = [entry["fieldsV1"] for entry in meta["managedFields"]]
-            own = [_MARK in _replaced(_encode(one), described.replaced) for one in sets]
-            fields = [None if has_own else one for has_own, one in zip(own, sets, strict=True)]
-            entries = [
-                entry if has_own else {**entry, "fieldsV1": None}
-                for has_own, entry in zip(own, meta["managedFields"], strict=True)
-            ]
+            entries = []
+            for entry in meta["managedFields"]:
+                marked = _decode(_replaced(_encode(entry["fieldsV1"]), described.replaced))
+                shared, own = _parts(marked)
+                fields.append(shared if own else entry["fieldsV1"])
+                entries.append({**entry, "fieldsV1": own})
         labels = meta.get("labels") if described.node else None
         text = _replaced(_encode((entries, labels, new["status"])), described.replaced)
         if any(string in text for string in described.strings):
@@ -395,6 +393,32 @@ def _format(text: bytes) -> tuple[bytes, Callable[[Sequence[bytes]], Any]]:
 
 def _nothing(_: Sequence[bytes]) -> tuple[()]:
     return ()
+
+
+def _parts(fields: Any) -> tuple[Any, Any]:
+    """Split a set of managed fields with markers in some keys into (shared, own).
+
+    `own` contains only the objects that have a marker in one of their keys, and the keys that lead
+    to these objects. In `shared`, None is in place of these objects:
+
+        set     {"f:status": {"f:phase": {}, "f:podIPs": {"k:<marker 2>": {}}}}
+        shared  {"f:status": {"f:phase": {}, "f:podIPs": None}}
+        own     {"f:status": {"f:podIPs": {"k:<marker 2>": {}}}}
+    """
+    if not isinstance(fields, dict) or any(_MARK_TEXT in key for key in fields):
+        return None, fields
+    parts = {key: _parts(value) for key, value in fields.items()}
+    shared = {key: shared for key, (shared, _) in parts.items()}
+    return shared, {key: own for key, (_, own) in parts.items() if own}
+
+
+def _joined(shared: Any, own: Any) -> Any:
+    """Return the set of managed fields with the parts `shared` and `own`; see `_parts`."""
+    if shared is None:
+        return own
+    if not own:
+        return shared
+    return {**shared, **{key: _joined(shared[key], value) for key, value in own.items()}}
 
 
 def _replaced(text: bytes, strings: list[tuple[bytes, bytes]]) -> bytes:

@@ -105,6 +105,18 @@ def test_copied_writes_store_the_same_versions_of_all_objects(same_ids, make_clu
     assert history(make_cluster(nodes=4, zones=2)) == copying
 
 
+def test_pods_share_their_managed_fields_except_addresses(make_cluster):
+    """Only the object that has an address in a key belongs to one pod."""
+    cluster = make_cluster(nodes=2)
+    cluster.ask("POST", DEPLOYMENTS, deployment("web", 6))
+    cluster.pass_time(3)
+    *_, first, second = cluster.local.store.storage.items(POD)
+    one, other = (
+        pod["metadata"]["managedFields"][-1]["fieldsV1"]["f:status"] for pod in (first, second)
+    )
+    assert {key for key in one if one[key] is not other[key]} == {"f:podIPs"}
+
+
 def test_bindings_to_nodes_of_the_same_zone_have_equal_texts(make_cluster):
     """The pod of a binding gets the zone's labels, so another zone gives another text."""
     cluster = make_cluster(nodes=3, zones=2)
