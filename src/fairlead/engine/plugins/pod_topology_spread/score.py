@@ -63,7 +63,7 @@ class SpreadScoreState:
             return self._single[0]
         total: Floats = np.zeros(len(rows))
         for counts, added in self._by_domain:
-            total += added.take(counts.labels.take(rows))
+            total += added.take(counts.labels_of(rows)[0])
         if self._ignored is not None:
             for counts, _ in self._by_domain:
                 total[counts.labels[rows] == ABSENT] = 0.0
