@@ -34,14 +34,6 @@ def refusal(api_version, kind, **content):
     return []
 
 
-def test_a_part_of_an_image_volume_can_be_mounted():
-    """Since 1.33 (KEP-4639)."""
-    mount = {"name": "models", "mountPath": "/models", "subPath": "small"}
-    volume = {"name": "models", "image": {"reference": "registry.example.com/models:1"}}
-    spec = {"containers": [{**CONTAINER, "volumeMounts": [mount]}], "volumes": [volume]}
-    assert refusal("v1", "Pod", spec=spec) == []
-
-
 def change(old, new):
     (kind, before), (_, after) = old, new
     try:
@@ -413,3 +405,11 @@ def test_the_request_of_a_claim_cannot_be_decreased():
 
     (said,) = change(claim("1Gi"), claim("500Mi"))
     assert said.startswith("spec: Forbidden: spec is immutable after creation except")
+
+
+def test_a_part_of_an_image_volume_can_be_mounted():
+    """Since 1.33 (KEP-4639)."""
+    mount = {"name": "models", "mountPath": "/models", "subPath": "small"}
+    volume = {"name": "models", "image": {"reference": "registry.example.com/models:1"}}
+    spec = {"containers": [{**CONTAINER, "volumeMounts": [mount]}], "volumes": [volume]}
+    assert refusal("v1", "Pod", spec=spec) == []
