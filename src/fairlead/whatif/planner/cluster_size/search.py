@@ -12,14 +12,17 @@ All nodes to replace are removed with their pods. Then
     3  unify     The nodes are replaced by nodes of one type, if that is cheaper. Steps 1 and 2 can
                  miss this. For example, 2 large nodes can cost less than 4 small nodes. With one
                  more node for a failure, 3 large nodes can cost more than 5 small nodes.
-    4  improve   Nodes are removed if their pods find other places. Some nodes are exchanged for a
+    4  spread    Pods whose topology spread constraints no longer admit them to their node, because
+                 nodes were added later, are placed again. Missing nodes are added. This step is
+                 repeated after step 5.
+    5  improve   Nodes are removed if their pods find other places. Some nodes are exchanged for a
                  cheaper one. Some are removed at random and rebuilt. A change is kept if all pods
                  still run, also after each failure, at a lower cost. The trial of a change ends as
                  soon as it is certain to fail. Then a pod fits no node wherever the other pods go
                  (`_known_refusal`), or the new nodes are not cheaper (`_place_below`).
 
 Every placement is a decision of the scheduler. `Survival.failures` yields the failures to try.
-`effort` limits the scheduling cycles of step 4, as a multiple of the number of pods. Step 4 also
+`effort` limits the scheduling cycles of step 5, as a multiple of the number of pods. Step 5 also
 ends when the cost reaches the proven lower bound. The search is repeatable with the same seed.
 """
 
@@ -76,6 +79,7 @@ NODES_MAX: Final = 100_000
 _MICRO: Final = 1_000_000  # prices are compared in millionths
 _RUIN_SIZES: Final = (2, 3, 5, 8)  # numbers of nodes that are removed at random and rebuilt
 _SURVIVAL_ROUNDS_MAX: Final = 50
+_SPREAD_ROUNDS_MAX: Final = 5
 _COUNTS_MAX: Final = 8  # the maximum number of node counts that are tried for a type
 _UNIFY_CYCLES_MAX: Final = 20_000  # after so many cycles, no other set of one type is tried
 # The taints of a failed node after its grace period.
@@ -186,11 +190,16 @@ class SizeSearch:
         self.result.bound = self._bound(pods, self._survival)
         self._begin(pods)
         self._unify()
+        self._place_refused()
         self._spent = self.result.cycles
         self._limit = effort * max(len(pods), _PODS_MIN)
         self._begin_phase("improving", self._limit)
         self._improve()
-        self.result.survives = not self._survival.is_any or self._is_survivable()
+        for _ in range(_SPREAD_ROUNDS_MAX):
+            is_changed = self._place_refused()
+            self.result.survives = not self._survival.is_any or self._is_survivable()
+            if not is_changed:
+                break
         self._forget_survivors()
         self.result.held = self._held_pods() if self.result.survives else {}
         self.result.waiting_at_once = self._waiting_at_once()
@@ -593,6 +602,29 @@ class SizeSearch:
         """
         unit = gcd(*(round(offer.price * _MICRO) for offer in self._offers))
         return ceil(cost * _MICRO / unit - 1e-6) * unit / _MICRO if unit else cost
+
+    def _place_refused(self) -> bool:
+        """Place each pod again that its node would refuse now; return whether a pod has moved.
+
+        The reason is that each new node can be a further domain of a topology spread constraint. A
+        node of another pool counts even if its taints keep the pods off. So a pod that was placed
+        before this node was added can exceed maxSkew, and its replacement would stay pending. A pod
+        stays if neither the present nodes nor a new node take it.
+        """
+        is_changed = False
+        for name in tuple(self.result.nodes):
+            for pod in self._movable_pods([name]):
+                if not _has_hard_spread(pod):
+                    continue
+                with self._model.hypothesis() as supposed:
+                    self._model.remove(pod)
+                    new = self._replacement(pod)
+                    if not self._place_on(name, new) and self._place(new) is None:
+                        supposed.commit()
+                        is_changed = True
+        if is_changed:
+            self._survived = {}
+        return is_changed
 
     # --- surviving -------------------------------------------------------------------------
 
@@ -1040,6 +1072,12 @@ def _counting_constraints(pod: PodInfo) -> list[str]:
         for one in pod.pod.spec.topology_spread_constraints
         if one.when_unsatisfiable == DO_NOT_SCHEDULE and one.node_taints_policy != HONOR
     ]
+
+
+def _has_hard_spread(pod: PodInfo) -> bool:
+    """Return whether `pod` has a topology spread constraint that can reject nodes."""
+    constraints = pod.pod.spec.topology_spread_constraints
+    return any(one.when_unsatisfiable == DO_NOT_SCHEDULE for one in constraints)
 
 
 def _is_final(pod: PodInfo, failure: Failure) -> bool:

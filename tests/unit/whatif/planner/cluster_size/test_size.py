@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 
 from fairlead.api.codec import decode_as
-from fairlead.api.well_known_label import INSTANCE_TYPE, OS, ZONE
+from fairlead.api.well_known_label import HOSTNAME, INSTANCE_TYPE, OS, ZONE
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.core.tie_break import TieBreak
@@ -597,6 +597,32 @@ def test_pools_are_distinguished_by_their_labels(planner, make):
         *deployment(make, "two", ["b"], nodeSelector={"pool": "y"}),
     )
     assert sorted(offer.pool for offer in sized(made).nodes.values()) == ["pool=x", "pool=y"]
+
+
+def test_pods_fit_beside_nodes_that_only_topology_spread_counts(planner, make):
+    """No pod of web fits the node of batch, but hostname spread counts it as a domain without pods.
+
+    So each node takes one pod of web at most, although two fit into the nodes of four cores.
+    """
+    spread = {
+        "topologyKey": HOSTNAME,
+        "maxSkew": 1,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    names = ("a", "b", "c")
+    batch = make.node("d", pool="batch", **{HOSTNAME: "d"})
+    batch["spec"] = {"taints": [{"key": "batch", "effect": "NoSchedule"}]}
+    tolerated = {"tolerations": [{"key": "batch", "operator": "Exists"}]}
+    objects = [
+        *(make.node(name, pool="web", **{HOSTNAME: name}) for name in names),
+        batch,
+        *deployment(make, "web", names, cpu="1500m", topologySpreadConstraints=[spread]),
+        *deployment(make, "batch", ["d"], nodeSelector={"pool": "batch"}, **tolerated),
+    ]
+    found = sized(planner(*objects))
+    assert sorted(offer.pool for offer in found.nodes.values()) == ["pool=batch", *["pool=web"] * 3]
+    assert not found.waiting_at_once
 
 
 def test_pools_of_several_providers_are_named_by_their_own_labels(planner, make):
