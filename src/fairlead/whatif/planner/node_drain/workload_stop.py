@@ -1,7 +1,9 @@
 """WorkloadStop: a workload that has no ready pod for some time during drains, and a remedy.
 
     cause                                       remedy
-    a pod fits on no other node                 a change that drain-plan finds
+    pods that fit on no other node, several     a budget that allows one unavailable pod
+    and each on another node
+    other pods that fit on no other node        a change that drain-plan finds
     one replica of a Deployment, ReplicaSet     a second replica, and a budget that keeps one
     or ReplicationController                    of the two ready
     one replica with a PersistentVolumeClaim    none that Fairlead knows; the node should be
@@ -72,6 +74,11 @@ class _Member(Struct):
     pods: list[Pod] = field(default_factory=list)
     nodes: dict[str, None] = field(default_factory=dict)
 
+    @property
+    def is_one_per_node(self) -> bool:
+        """Whether there are several pods, each on another node."""
+        return len(self.pods) == len(self.nodes) > 1
+
 
 def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]:
     """Return the workloads that stop in the best run of `plan`.
@@ -99,7 +106,10 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
         else:
             node, reasons = waiting
             why = f"it waits for {node}: {reasons}"
-            edit = f"find a change that lets it move: fairlead drain-plan SNAPSHOT --nodes {node}"
+            edit = changes.of(one, member) if member.is_one_per_node else ""
+            if not edit:
+                search = f"fairlead drain-plan SNAPSHOT --nodes {node}"
+                edit = f"find a change that lets it move: {search}"
         found.append(
             WorkloadStop(one.workload, one.wanted, one.stopped_for, tuple(member.nodes), why, edit)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.whatif.planner.conftest import READY, budget, deployment, manifests
 
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.core.instant import seconds
 from fairlead.testing.device_builders import (
     make_claim_status,
@@ -115,6 +116,35 @@ def test_a_pod_that_waits_for_its_node_needs_another_place(planner, experiment, 
     db = deployment(make, "db", ["a"], nodeSelector={"pool": "db"})
     [stop] = stops_of(planner, experiment, [first, make.node("b"), *db])
     assert stop.why.startswith("it waits for a: node(s) didn't match Pod's node affinity/selector")
+    assert stop.edit.endswith("fairlead drain-plan SNAPSHOT --nodes a")
+
+
+def test_pods_that_each_wait_for_their_own_node_are_drained_in_turn(planner, experiment, make):
+    """With the budget, the second node waits until the first has returned with its pod."""
+    bound = {
+        "nodeSelector": {"pool": "db"},
+        "affinity": {
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}}
+                ]
+            }
+        },
+    }
+    members = [make.node(name, pool="db", **{HOSTNAME: name}) for name in "ab"]
+    objects = [make.node("c"), *members, *deployment(make, "web", ["a", "b"], **bound)]
+    [stop] = stops_of(planner, experiment, objects, at_once=2)
+    assert stop.why.startswith("it waits for b")
+    assert stop.edit == BUDGET
+    guarded = [*objects, budget("web", maxUnavailable=1)]
+    assert stops_of(planner, experiment, guarded, at_once=2) == []
+
+
+def test_pods_that_wait_for_one_node_get_no_budget(planner, experiment, make):
+    """With a budget, the drain would never end: the first pod waits for the node itself."""
+    members = [make.node("a", pool="db"), make.node("b"), make.node("c")]
+    web = deployment(make, "web", ["a", "a"], nodeSelector={"pool": "db"})
+    [stop] = stops_of(planner, experiment, [*members, *web])
     assert stop.edit.endswith("fairlead drain-plan SNAPSHOT --nodes a")
 
 
