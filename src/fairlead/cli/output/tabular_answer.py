@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 from rich.console import Console
 
+from fairlead.api.text.count import counted
 from fairlead.cli.output.console.fitted_table import TableColumn
 from fairlead.cli.output.console.screen import (
     Rank,
@@ -91,17 +92,20 @@ def _steps(steps: Sequence[NextStep]) -> Section:
     """Return the section of the next steps.
 
     They are printed on one screen only if their commands are short. A command that names many nodes
-    would leave no room for the tables.
+    would leave no room for the tables. Short commands get their lines before the tables, because
+    some of the commands without the others can do harm.
     """
 
     def show(console: Console, count: int) -> None:
         console.print()
         for one in steps[:count]:
             print_step(console, one)
+        if rest := len(steps) - count:
+            print_line(console, f"... and {counted(rest, 'more step')}", "dim")
 
     shown = len(steps) if sum(len(one.code) for one in steps) <= _CODE_MAX else 0
     title = f"the commands ({len(steps)})"
-    return Section(title, len(steps), show, Rank.NEXT_STEPS, shown, shown)
+    return Section(title, len(steps), show, Rank.NEXT_STEPS, shown, shown, is_urgent=True)
 
 
 def _section(table: ResultTable) -> Section:

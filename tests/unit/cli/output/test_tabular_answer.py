@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.whatif.outcome.assessment.next_step import NextStep
-from fairlead.whatif.result.tabular_answer import TabularAnswer
+from fairlead.whatif.result.tabular_answer import ResultColumn, ResultTable, TabularAnswer
 
 
 def test_more_notes_than_lines_are_counted(capsys):
@@ -41,3 +41,21 @@ def test_the_commands_for_many_nodes_are_printed_only_in_full(capsys):
     print_tabular(answer, "details")
     lines = capsys.readouterr().out.partition("Next: drain:\n")[2].replace("\\\n", "")
     assert " ".join(lines.split()) == long.command
+
+
+def test_no_command_is_left_out_for_a_row_of_a_table(capsys):
+    """A user who follows only some of the commands leaves a drained node in the cluster."""
+    column = ResultColumn("name", "name")
+    tables = tuple(
+        ResultTable(f"t{number}", f"table {number}", (column,), [{"name": "row"}] * 6)
+        for number in range(8)
+    )
+    notes = tuple(f"a note {number}" for number in range(3))
+    steps = tuple(NextStep(f"Step {at}", command=f"kubectl drain {at}") for at in range(6))
+    print_tabular(
+        TabularAnswer("DrainPlan", "d", "Yes.", (), tables, {}, notes, steps=steps), "text"
+    )
+    text = capsys.readouterr().out
+    assert [line for line in text.splitlines() if line.startswith("Next: ")] == [
+        f"Next: {one.clause}: {one.code}" for one in steps
+    ]
