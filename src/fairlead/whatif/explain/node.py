@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from fairlead.api.autoscaler_taint import DELETION_CANDIDATE, DISRUPTED_TAINT, TO_BE_DELETED
@@ -101,10 +102,13 @@ _STAYS_SO: Final = (
 )
 
 
-def explain_node(planner: DrainPlanner, name: str, snapshot: Snapshot) -> TabularAnswer:
+def explain_node(
+    planner: DrainPlanner, name: str, snapshot: Snapshot, in_dump: AbstractSet[str]
+) -> TabularAnswer:
     """Return the explanation of the node `name` of `snapshot`.
 
-    The planner's cluster model is unchanged afterwards.
+    `in_dump` has the keys of the node's pods in the dump. In the planner's cluster model, waiting
+    pods have a place, and pods that they preempt have left. The model is unchanged afterwards.
     """
     info = planner.model.node(name)
     pods = sorted(info.pods.values(), key=lambda pod: (-pod.priority, pod.key))
@@ -141,6 +145,7 @@ def explain_node(planner: DrainPlanner, name: str, snapshot: Snapshot) -> Tabula
         findings=(
             *_state(info.node),
             _usage(info.node, pods),
+            *_placed_first(name, pods, in_dump),
             *_device_findings(info.node, planner.model.cluster),
             *flag_findings(needed_flags(pod.pod for pod in pods)),
         ),
@@ -237,6 +242,17 @@ def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
         if "/" in name and (whole_value(offered[name]) or requested[name])
     ]
     return f"Requested: {', '.join((cores, size, *extended, slots))}."
+
+
+def _placed_first(name: str, pods: Sequence[PodInfo], in_dump: AbstractSet[str]) -> Iterator[str]:
+    """Yield a sentence about the `pods` that are not on the node in the dump."""
+    added = [pod.key for pod in pods if pod.key not in in_dump]
+    if added:
+        are, they = ("has", "it") if len(added) == 1 else ("have", "them")
+        yield (
+            f"{len(added):,} of these pods {are} no node in the dump; the scheduler would "
+            f"place {they} on {name}: {listed(added)}."
+        )
 
 
 def _device_findings(node: Node, cluster: Cluster) -> Iterator[str]:

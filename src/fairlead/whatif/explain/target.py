@@ -92,6 +92,7 @@ def explain_object(
         raise InputError(SOURCE, _why_unexplained(found, inventory))
     model = ClusterModel(snapshot, scheduler)
     if found.kind is NODE:
+        in_dump = frozenset(pod.key for pod in model.node(found.ref.name).pods.values())
         notes = activity_note(activity_of(model))
         if notes or found.node.metadata.deletion_timestamp:
             # In the baseline, the node may have other pods, or none.
@@ -99,7 +100,7 @@ def explain_object(
         else:
             base = read_baseline(snapshot, scheduler, release, NoProgress(), model=model)
             model, notes = base.model, base.notes
-        answer = explain_node(DrainPlanner.at_rest(model), found.ref.name, snapshot)
+        answer = explain_node(DrainPlanner.at_rest(model), found.ref.name, snapshot, in_dump)
         return replace(answer, notes=(*answer.notes, *notes))
     planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     if found.kind is POD_DISRUPTION_BUDGET:

@@ -176,6 +176,17 @@ def test_a_node_lists_its_evictable_pods_and_says_that_its_drain_succeeds(explai
     assert {row["leaves"] for row in rows(answer, "pods")} == {"yes, to b"}  # each pod alone
 
 
+def test_a_node_names_its_pods_that_are_pending_in_the_dump(explained, make):
+    """Plans place pending pods first, so the pods of the node differ from those in the dump."""
+    pods = [replica(make, 0, "a"), replica(make, 1, "")]
+    named = "1 of these pods has no node in the dump; the scheduler would place it on a"
+    answer = explained("node/a", make.node("a"), *pods)
+    assert f"{named}: default/web-1." in answer.findings
+    assert not any(
+        "in the dump" in one for one in explained("no/a", make.node("a"), pods[0]).findings
+    )
+
+
 def test_a_node_says_that_a_drain_needs_preemption(explained, make):
     """A drained pod preempts in a what-if; plans do not rely on that."""
     important = make.pod("important", node_name="a", owner="rs", cpu="3", priority=9)
