@@ -112,10 +112,18 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
         *([_started_words(activity.starting)] if activity.starting else []),
     )
     notes += (*words, *([_endless_words(endless)] if endless else []))
+    if words and (placed := _placed(model, completed)):
+        notes += (f"{counted(placed, 'pending pod')} of the dump got a node first.",)
     if not words:  # for example, because a quota allows no further pods
         complete, completed = snapshot, model
     notes += _due_words(due_evictions(completed))
     return Baseline(complete, completed, notes, " ".join(words))
+
+
+def _placed(model: ClusterModel, completed: ClusterModel) -> int:
+    """Return the number of the waiting pods of `model` that have a node in `completed`."""
+    waiting = {pod.id for pod in model.waiting_pods()}
+    return sum(pod.id in waiting for info in completed.table.nodes() for pod in info.pods.values())
 
 
 def activity_note(activity: DumpActivity) -> tuple[str, ...]:

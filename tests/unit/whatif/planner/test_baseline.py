@@ -50,6 +50,15 @@ def test_pods_of_manifests_are_created(snapshot, make, baseline):
     assert len(scaled.changed.pending) == 2
 
 
+def test_pending_pods_that_get_a_node_meanwhile_are_counted(snapshot, make, baseline):
+    """A pod that fits no node is not counted, nor are the created pods."""
+    pending = [make.pod("small", owner="rs"), make.pod("large", owner="rs", cpu="9")]
+    base = baseline(snapshot(make.node("a"), make.workload(replicas=2), *pending))
+    assert "1 pending pod of the dump got a node first." in base.notes
+    unneeded = baseline(snapshot(make.node("a"), make.workload(replicas=2)))
+    assert not any("pending pod" in note for note in unneeded.notes)
+
+
 def test_a_dump_at_rest_is_the_baseline(snapshot, make, baseline):
     """The ReplicaSet of a Deployment does not count beside it, nor do DaemonSets with a pod."""
     daemon = make.workload("DaemonSet", "agent")
