@@ -626,8 +626,8 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
     if anyway:
         them, their = ("it", "its") if len(anyway) == 1 else ("them", "their")
         yield (
-            f"Even if nothing blocked {them}, {listed(anyway)} would have to stay, because {their} "
-            "pods would not all fit elsewhere."
+            f"Even if nothing blocked {them}, {listed(anyway)} would have to stay after the "
+            f"removal of the others, because {their} pods would not all fit elsewhere."
         )
 
 

@@ -280,8 +280,8 @@ def test_a_node_that_a_rule_keeps_may_be_needed_without_the_rule(planner, make):
     assert found.needed_anyway == ["c"]
     assert [(row["nodes"], row["alone"]) for row in answer["causes"]] == [(2, 1)]
     assert (
-        "Even if nothing blocked it, c would have to stay, because its pods would not all fit "
-        "elsewhere."
+        "Even if nothing blocked it, c would have to stay after the removal of the others, because "
+        "its pods would not all fit elsewhere."
     ) in answer["findings"]
     [row] = answer["staying"]
     assert (row["where"], row["owner"], row["why"]) == (
