@@ -55,6 +55,14 @@ def test_an_answer_needs_no_file_for_the_default_report(fairlead, tmp_path, ques
     assert (code, out, err) == (2, "", f"fairlead: --report: {refusal}\n")
 
 
+def test_a_what_if_without_a_question_says_nothing_about_a_report(fairlead, tmp_path):
+    """It writes no report, so it does not matter whether the default file can be written."""
+    (tmp_path / "fairlead-whatif.html").mkdir()
+    code, out, err = fairlead("whatif", STORE / "store.yaml")
+    assert (code, err) == (0, "")
+    assert out.startswith("No change requested")
+
+
 def test_a_refused_drain_is_a_difference(fairlead):
     arguments = ("whatif", STORE / "store.yaml", "--drain", "worker-11", "--drain-as-kubectl")
     code, out, _ = fairlead(*arguments, "--no-report")

@@ -118,10 +118,11 @@ def _report_file(
 
     Raises InputError if an output file cannot be written, or is also an input or another output.
     """
-    report = outputs.report_path(DEFAULT_REPORT)
-    if outputs.report is None and not (request.change.words or comparison.is_given):
-        # There is nothing to report, and the file may hold the answer to an earlier question.
-        report = None
+    report = None
+    # Without a question, there is nothing to report, and the default file may hold the answer to an
+    # earlier question.
+    if outputs.report is not None or request.change.words or comparison.is_given:
+        report = outputs.report_path(DEFAULT_REPORT)
     files = {"--report": report, "--commands": outputs.commands, "--junit": outputs.junit}
     read = kubeconfigs(request.connection, by_default=request.source is None)
     require_distinct(files, request, options, comparison, read)
