@@ -106,8 +106,9 @@ def test_copied_writes_store_the_same_versions_of_all_objects(same_ids, make_clu
     assert history(make_cluster(nodes=4, zones=2)) == copying
 
 
-def test_pods_share_their_managed_fields_except_addresses(make_cluster):
+def test_pods_share_their_managed_fields_except_addresses(same_ids, make_cluster):
     """Only the object that has an address in a key belongs to one pod."""
+    same_ids()
     cluster = make_cluster(nodes=2)
     cluster.ask("POST", DEPLOYMENTS, deployment("web", 6))
     cluster.pass_time(3)
