@@ -338,7 +338,7 @@ class SchedulingQueue:
 
     def wake_after_assignment(self, pod: PodInfo, now: Instant) -> None:
         """Wake every pod that may be schedulable because `pod` has a node now."""
-        if self._unschedulable or self._in_flight:
+        if not self.ignores_events:
             self.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, pod), now)
 
     def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:
