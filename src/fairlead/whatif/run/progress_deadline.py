@@ -35,7 +35,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
 _NAMES_MAX: Final = 3
-# Python finds a global of a module ten times as fast as a member of an Enum.
+# Members that are read often (STYLE.md, rule 19).
 _CREATED: Final = Step.CREATED
 _LEFT: Final = Step.LEFT
 

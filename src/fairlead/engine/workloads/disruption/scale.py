@@ -49,7 +49,7 @@ _KINDS: Final = frozenset(one.__name__ for one in SCALABLE)
 UNSCALABLE: Final = {"DaemonSet": "daemonsets.apps", "Job": "jobs.batch", "Node": "nodes"}
 DEPLOYMENT: Final = "Deployment"
 _NO_SCALE: Final = "{} does not implement the scale subresource"
-# Python finds a global of a module ten times as fast as a member of an Enum.
+# Members that are read often (STYLE.md, rule 19).
 _ACTIVE: Final = PodState.ACTIVE
 
 ScalePath = tuple[str, str, str]

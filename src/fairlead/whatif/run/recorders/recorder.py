@@ -174,8 +174,7 @@ class Recorder(Struct):
 
     def report(self, record: Record) -> None:
         """Add the content of `record` to the outcome of the run."""
-        # The most frequent records come first. isinstance and match are ten times as slow as these
-        # comparisons if the result is False.
+        # The most frequent records come first.
         if type(record) is PodUnschedulable:
             self._on_unschedulable(record)
             return
