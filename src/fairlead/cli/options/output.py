@@ -62,7 +62,7 @@ def _report_path(report: Path | None, default: str, *, is_text: bool, off: bool)
         return report
     try:
         require_writable("--report", Path(default))
-    except InputError as refusal:  # Nobody asked for this file, so the answer must not fail.
+    except InputError as refusal:  # The file was not requested, so the answer must not fail.
         print_notice(f"no report: {refusal.problem} (--report FILE chooses another file)")
         return None
     return Path(default)
