@@ -296,7 +296,8 @@ def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
     if kinds:
         yield (
             f"Controllers of custom resources are not simulated ({listed(sorted(kinds))}): each of "
-            "their pods that is deleted is replaced by an equal pod."
+            "their pods that is deleted is replaced by an equal pod, unless its owner or its "
+            "namespace is deleted."
         )
     owners = (controller_of(one.metadata) for one in pods)
     if any(one is not None and _is_argo_workflow(one) for one in owners):
