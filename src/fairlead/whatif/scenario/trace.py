@@ -10,7 +10,7 @@ Rows become objects as follows:
     GPUs           one extended resource `openb/gpu-milli`: 1,000 per GPU of a node, `num_gpu` x
                    `gpu_milli` for a pod (individual devices are not distinguished)
     gpu_spec       required node affinity on the label `gpu-model`
-    zone           one of `zones`, assigned to the rows in turn
+    zone           one of `zones`, assigned to the nodes in turn
     qos            BE (best-effort) pods get the lower of two PriorityClasses, whose values are
                    `priorities`
     arrival        evenly spread over `arrivals`; the order is that of the table if each row is a
