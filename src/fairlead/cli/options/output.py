@@ -32,8 +32,8 @@ SimulationReport = Annotated[
     Path | None,
     named(
         "FILE.html",
-        "Write the HTML report to FILE.html. Without this option, a report is written only with "
-        "text output, or if the scenario names a file for it.",
+        "Write the HTML report to FILE.html. Without this option, a report is written if the "
+        "output is text, or if the scenario names a file for the report.",
     ),
 ]
 Report = Annotated[

@@ -163,8 +163,9 @@ class NodeTraits(Struct, frozen=True):
 def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
     """Return the traits of `node`; labels with the keys `besides` are left out.
 
-    A label whose value names the node or its machine has the value "". Examples: TopoLVM and k3s
-    label each node with its own name, and eksctl with the id of its instance.
+    If the value of a label names the node or its machine, the result has "" instead of the value.
+    Examples: TopoLVM and k3s label each node with its own name, and eksctl with the id of its
+    instance.
     """
     own = node.metadata.labels
     left_out = _INDIVIDUAL.union(zone_labels(own), place_labels(own))
