@@ -244,8 +244,8 @@ class Karpenter:
 
         If the templates of both versions are equal, the result has the hash of `old`. The real
         Karpenter may have written that hash, and Fairlead would compute a different one. If the
-        template has changed, `pool` is returned unchanged. Each NodeClaim of the pool without a
-        hash then gets the hash of the old template. So it counts as drifted.
+        template has changed, `pool` is returned unchanged. In this case, each NodeClaim of the pool
+        that has no hash gets the hash of the old template, so that it counts as drifted.
         """
         if template_hash(pool) == template_hash(old):
             return with_hash(pool, hash_of(old))

@@ -11,8 +11,11 @@ class KarpenterNodeChange(Struct, frozen=True, kw_only=True):
     """A node that Karpenter created (`added`) or removed; `price` is per hour.
 
     The `reason` of a creation is `Provisioned` or `Created by a user`. For a replacement, it is the
-    reason of the disruption. The `reason` of a removal is a disruption reason, `Expired`,
-    `Deleted`, or `RegistrationFailed` with the API server's message.
+    reason of the disruption. The `reason` of a removal is one of these texts:
+
+    - the reason of a disruption, such as `Drifted`
+    - `Expired`, `Deleted`, `Overprovisioned` or `registration_timeout`
+    - `RegistrationFailed: MESSAGE`, where MESSAGE is the API server's message
     """
 
     at: Instant

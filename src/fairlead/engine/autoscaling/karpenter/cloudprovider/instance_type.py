@@ -139,10 +139,9 @@ def unmet_min_values(
     """Return how many `types`, taken from the front, are needed to meet all `minValues`.
 
     The result is the number of types needed, and a mapping. If all types together suffice, the
-    mapping is empty. Otherwise, the number is that of all types, and the mapping is {label with too
-    few values: number of values found}. If there are no `minValues` or no types, the result is (0,
-    {}). A value counts if the requirements of a type list it, even if no offering of the type has
-    it.
+    mapping is empty. Otherwise, the number is `len(types)`, and the mapping is {label with too few
+    values: number of values found}. If there are no `minValues` or no types, the result is (0, {}).
+    A value counts if the requirements of a type list it, even if no offering of the type has it.
     """
     # upstream: types.go:InstanceTypes.SatisfiesMinValues
     with_min_values = requirements.with_min_values()

@@ -32,8 +32,8 @@ class DisruptionContext(Struct):
     """The state that all methods share: cluster, candidates, and the simulator of removals.
 
     `rejected` collects (node, reason) for the candidates of commands that failed validation.
-    `notes` contains the reasons why nodes cannot be disrupted. The reasons that the method drift
-    found have the names of NodeClaims as keys. All other reasons have the names of nodes as keys.
+    `notes` contains the reasons why nodes cannot be disrupted. The key of a reason is the name of
+    the NodeClaim if the method is drift. For all other methods, it is the name of the node.
     """
 
     cluster: KarpenterCluster

@@ -1,4 +1,4 @@
-"""Computes the next time at which a disruption becomes allowed or forbidden by time alone.
+"""Computes when a disruption next becomes allowed or forbidden although no object changes.
 
     budget            its schedule starts or its duration ends
     do-not-disrupt    the duration in the annotation of a pod ends

@@ -1,7 +1,7 @@
 """StateNode: a NodeClaim joined with its Node.
 
 Until a node has registered, its NodeClaim describes it. Until the node is initialized, temporary
-taints are ignored. Resources that it does not report yet then come from the NodeClaim.
+taints are ignored, and the NodeClaim provides the resources that the node does not report yet.
 
 upstream: pkg/controllers/state/statenode.go
 """

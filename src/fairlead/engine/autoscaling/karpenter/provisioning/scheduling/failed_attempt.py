@@ -65,7 +65,7 @@ class FailedAttempts:
         return id(pod.facts), pod.labels_shape, terms
 
     def find(self, key: Hashable | None) -> FailedAttempt | None:
-        """Return the attempt for a pod with `key`; None if it must be made."""
+        """Return the failed attempt for a pod with `key`; None if there is none."""
         if key is None or not self._known:
             return None
         if self._current_groups() != self._groups:
