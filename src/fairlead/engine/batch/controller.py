@@ -210,7 +210,7 @@ class Batch:
         self._last_usages = {one.name: one for one in (*queues, *gone)}
 
     def _report_missing(self, now: Instant) -> None:
-        """Report the missing queues for which no job waited at the last session."""
+        """Report the missing queues for which jobs have begun to wait since the last session."""
         waiting = self.missing_queues()
         for queue in sorted(waiting.keys() - self._missing):
             self._reporter.report(QueueMissing(queue, waiting[queue], now))

@@ -41,8 +41,8 @@ class BatchRules(Struct, frozen=True, kw_only=True):
 
     If `takes_whole_gangs` is set, a gang is evicted as a whole when the eviction of single members
     would break it. If `tries_every_task` is set, a job's turn continues after a task that fits on
-    no node. After preemption between jobs, preemption within a job is then tried for every task
-    that is still pending.
+    no node. Preemption within a job is also tried for every task that is still pending after
+    preemption between jobs.
     """
 
     name: str

@@ -2,9 +2,9 @@
 
 A loop runs every --scan-interval. Suppose that a loop has the same result as the loop before it,
 and no object changed between the two. Then the next loops are skipped. Loops resume when an object
-changes, or when the passage of time alone can change the result. An example is the end of a
-backoff. If no such time is known, the next loop runs after an hour. Thus idle hours cost almost
-nothing.
+changes, or at the next time at which the result can change although no object changes. An example
+is the end of a backoff. If no such time is known, the next loop runs after an hour. Thus idle hours
+cost almost nothing.
 """
 
 from __future__ import annotations

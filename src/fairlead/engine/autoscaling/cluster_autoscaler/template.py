@@ -104,7 +104,7 @@ class TemplateProvider:
     """Builds the template of each node group.
 
     The docstring of the module lists the sources of a template. A template that was built from a
-    good node (`_is_good`) is kept for later loops. The group may have no good node then.
+    good node (`_is_good`) is kept. Later loops use it if the group has no good node.
     """
 
     def __init__(

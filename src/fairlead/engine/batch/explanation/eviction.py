@@ -29,9 +29,10 @@ _WHY: Final = {
 def why_no_eviction(session: Session, job: JobInfo) -> Iterator[str]:
     """Yield up to two sentences: why reclaim and why preempt evicts no pods for `job`.
 
-    The actions of `session` have run. The sentence about reclaim requires running pods of other
-    queues. The sentence about preempt requires running pods of other jobs in the queue of `job`. If
-    preempt is not configured, only jobs with a lower priority than `job` count as other jobs.
+    The actions of `session` have run. The sentence about reclaim is left out if no pods of other
+    queues are running. The sentence about preempt is left out if no pods of other jobs in the queue
+    of `job` are running. If preempt is not configured, only jobs with a lower priority than `job`
+    count as other jobs.
 
     There are no sentences if all pending tasks of `job` request nothing. With the defect
     `tier-first-wins`, there are none either, because the reasons assume that every tier counts.

@@ -491,7 +491,7 @@ def _limits(session: Session, queues: Sequence[str], requested: Amounts) -> _Lim
 
 
 def _limits_in(plugin: Proportion, columns: Mapping[str, Sequence[int]]) -> _Limits:
-    """Return what limits queues in the resource columns `columns`, which are by queue."""
+    """Return what limits each queue in the resource columns that `columns` lists for it."""
     capabilities, guarantees = [], []
     for name, exceeded in columns.items():
         share = plugin.shares[name]
@@ -507,8 +507,8 @@ class _Scarcity(Struct, frozen=True):
     """What makes a queue deserve less than it requests.
 
     `limits` are the limits of the queue and of its ancestors that reduce the deserved amount.
-    `other_queues` is set if only the requests of other queues do. If neither is set, the cluster is
-    too small.
+    `other_queues` is set if only the requests of other queues reduce it. If neither is set, the
+    cluster is too small.
     """
 
     limits: _Limits = _Limits()

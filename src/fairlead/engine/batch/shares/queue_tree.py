@@ -11,7 +11,7 @@
                          smaller
 
 In the stages 2 and 3, the amount that a queue cannot take is divided among the other queues by
-weight. As in Volcano, a guarantee raises only a share that is below it.
+weight. As in Volcano, a guarantee is not added to a share. It only raises a smaller share.
 
 Example: 12 CPUs, queues a (weight 1, wants 2), b (weight 1, wants 10), c (weight 2, wants 10).
 Queue a is satisfied first, with 2 (its share would be 3). Then b gets 1/3 of the remaining 10 and c

@@ -41,8 +41,8 @@ class HighestPriority:
         """Keep `text`, the ConfigMap's `data.priorities`: lists of patterns by priority.
 
         `text` is None if there is no ConfigMap. Warnings about the ConfigMap are recorded in
-        `events`. `names` maps group ids to names. `best_options` matches the patterns against the
-        name of a group. If `names` does not contain the group's id, it matches the id.
+        `events`. `names` maps group ids to names. The patterns are matched against the name of a
+        group, or against its id if `names` does not contain the id.
         """
         self._names = names or {}
         self._text = text
