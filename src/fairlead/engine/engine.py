@@ -213,9 +213,9 @@ class Engine:
     def _current_deadlines(self, now: Instant) -> list[Instant]:
         """Return the next deadline of each member; _NEVER stands for no deadline.
 
-        Calls `next_deadline` only for members whose deadline may have changed, and only up to the
-        first of them whose deadline has come at `now`. After this member, deadlines may be
-        outdated. They need not be known, because `handle_deadline` serves earlier members first.
+        Updates the deadlines that may have changed, in the order of the members. Stops after the
+        first updated deadline that has come at `now`. So the deadlines of later members may be
+        outdated. They are not needed, because `handle_deadline` serves earlier members first.
         """
         touched = self._touched
         if touched:

@@ -3,8 +3,8 @@
 The library cronsim computes the times. Fields that upstream's library interprets differently are
 rewritten first. `?` and a list with a `*` become `*`. The day of the month and the weekday need
 another change: a `*` with a step above 1 becomes a range. For example, `*/2` becomes `1-31/2` or
-`0-6/2`. The reason is that `*/2` restricts a field in upstream, but not in cronsim. Both libraries
-have a rule for two restricted fields: a day then needs to match only one of them.
+`0-6/2`. The reason is that `*/2` restricts a field in upstream, but not in cronsim. This makes a
+difference if both fields are restricted: a day then needs to match only one of them.
 
 upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/utils.go
 """

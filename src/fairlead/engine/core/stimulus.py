@@ -107,8 +107,8 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
     def bound_pods(self) -> LazyDict[dict[str, Pod]]:
         """The pods of each node, as {node name: {pod key: pod}}; pods without a node are left out.
 
-        The pods of a node are in the order of `pods`. Callers must not change the result. They may
-        change a copy: it makes the dictionary of a node when it is first read there.
+        The pods of a node are in the order of `pods`. Callers must not change the result, but they
+        may change a copy of it. The copy makes the dictionary of a node when a caller reads it.
         """
         rows: defaultdict[str, list[Row]] = defaultdict(list)
         for pods in self.replicas:

@@ -46,9 +46,9 @@ def _hashes(start: int) -> list[int]:
 class TieBreak:
     """Picks one of several equal options; `choices` counts the picks from at least two options.
 
-    The hash of the number of a pick decides. `_block` has the hashes of the picks from number
-    `_first` on. They are computed together, because computing a single hash in Python takes longer
-    than the rest of the pick.
+    Each pick has a number, and a hash of the seed and this number selects the option. `_block` has
+    the hashes of the picks from number `_first` on. They are computed together, because computing a
+    single hash in Python takes longer than the rest of the pick.
     """
 
     def __init__(self, seed: int) -> None:

@@ -135,8 +135,9 @@ def is_registered_for(plugin: object, kind: EventKind) -> bool:
     """Return whether events of `kind` are relevant to `plugin`; FLUSH is relevant to every plugin.
 
     All events are relevant to a plugin without `events`. If `plugin.events` contains NODE_ADD,
-    NODE_TAINT is relevant as well. The reason is that a node may have a taint when it is added. The
-    plugin may then evaluate the node only after the taint has changed (buildQueueingHintMap).
+    NODE_TAINT is relevant as well. The reason is that a new node often has a taint for which
+    another plugin rejects it. This plugin evaluates the node only after the taint has changed
+    (buildQueueingHintMap).
     """
     events = _events_of(plugin)
     if events is None or kind in events or kind is EventKind.FLUSH:

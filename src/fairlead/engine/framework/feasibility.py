@@ -188,7 +188,7 @@ def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
 
 
 def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
-    """Run the Filter plugins without cached verdicts on the nodes that are still feasible.
+    """Run the uncached Filter plugins on the nodes that are still feasible.
 
     If all rows are feasible, the plugins get the array of all rows. A plugin that caches verdicts
     for this array can then reuse them.

@@ -41,8 +41,8 @@ class _PendingPreparation(Struct, eq=False):
     """The preparation of a pod by one plugin, while it is in progress.
 
     `outstanding` is the number of commands without an outcome. `since` is the time at which this
-    number became 0. This is the time when the last command succeeded. If the plugin sent no command
-    that has an outcome, it is the start.
+    number became 0: the success of the last command, or the start of the preparation if no command
+    has an outcome.
     """
 
     preparing: PodPreparation

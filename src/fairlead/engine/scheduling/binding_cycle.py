@@ -71,8 +71,8 @@ class PodBinding(Struct, frozen=True):
 class BindingRefused(Struct, frozen=True):
     """A binding that failed; the scheduler has already reverted it in its own state.
 
-    `in_cycle` is True if a Reserve plugin refused the pod, or a Permit plugin refused it without
-    waiting. In upstream, both refusals are part of the scheduling cycle. `commands` revert what
+    `in_cycle` is True if a Reserve plugin refused the pod, or a Permit plugin refused it before any
+    wait. In upstream, both refusals are part of the scheduling cycle. `commands` revert what
     PreBind wrote for the pod; the caller must still send them.
     """
 

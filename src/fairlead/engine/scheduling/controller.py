@@ -163,7 +163,7 @@ class Scheduler:
 
     @property
     def interest(self) -> Interest:
-        """Exclude ReadinessChanged if the cluster state ignores it: then it cannot wake any pod."""
+        """Exclude ReadinessChanged if the cluster state ignores it, so that it wakes no pod."""
         return Interest(succeeded=REQUESTS, readiness=self._cluster.keeps_readiness)
 
     # --- what happened ---------------------------------------------------------------------
@@ -277,9 +277,9 @@ class Scheduler:
         """Continue the bindings that no longer wait; if there are none, end or begin a cycle.
 
         A cycle that only records an event changes nothing that other controllers or bindings see.
-        So the next cycles follow in the same call, up to `_CYCLES_MAX` cycles. If pods wait at
-        Permit, no further cycle follows. The reason is that a cycle may reject these pods, and the
-        next cycle must see the result.
+        So the next cycles follow in the same call, up to `_CYCLES_MAX` cycles. While pods wait for
+        Permit or PreBind, no further cycle follows. The reason is that a cycle may end these waits,
+        and the bindings must then continue before the next cycle.
         """
         if self._bindings.has_waits:
             waiting = self._bindings.next_deadline()

@@ -509,13 +509,13 @@ class ImageTable:
         self.version = 0
 
     def add(self, sizes: Mapping[str, int]) -> None:
-        """Add a node with images of these `sizes` (bytes by image name); `remove` undoes it."""
+        """Count the images of a node; `sizes` maps image names to bytes. `remove` undoes this."""
         self.version += 1
         for name, size in sizes.items():
             self._states.setdefault(name, [size, 0])[1] += 1
 
     def remove(self, sizes: Mapping[str, int]) -> None:
-        """Remove a node that has images of these `sizes`."""
+        """Stop counting the images of a node; `sizes` is the same as in `add`."""
         self.version += 1
         for name in sizes:
             state = self._states[name]

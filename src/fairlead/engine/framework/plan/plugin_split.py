@@ -25,8 +25,8 @@ class PluginSplit:
     configured order, that rejects the node. `wider_filters` are those uncached Filters whose
     results depend on more than the node. `local_names` are the names of the cached plugins, whose
     PreFilter and PreScore run once per shape. `uncached_names` are the names of the uncached
-    Filters and of the plugins with PreFilterExtensions. If a cycle skips all of these plugins, only
-    the cached Filters depend on the pods of a node.
+    Filters and of the plugins with PreFilterExtensions. If a cycle skips all plugins in
+    `uncached_names`, only cached Filters run in this cycle.
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:

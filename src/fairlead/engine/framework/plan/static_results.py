@@ -189,7 +189,8 @@ class StaticResults:
     def _refresh_epochs(self, pod: PodInfo) -> None:
         """Recompute scores that depend on the set of all nodes, if that set has changed.
 
-        Often, no score changes: for example, if no node has an image of the pod.
+        Increments `version` only if a score changes. Often no score does, for example if no node
+        has an image of the pod.
         """
         epochs = self._current_epochs()
         if epochs == self._epochs:

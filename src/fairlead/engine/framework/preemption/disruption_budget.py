@@ -65,8 +65,8 @@ def reprieve_in_order(
 
     `violating` are the possible victims whose removal violates a budget. They are tried before
     `others`. Both sequences are sorted by importance. The result has one list for each sequence.
-    `reprieve` gives a victim its place back and returns True if the preemptor still fits then.
-    Otherwise it changes nothing and returns False.
+    If the preemptor still fits beside a victim, `reprieve` gives the victim its place back and
+    returns True. Otherwise `reprieve` changes nothing and returns False.
     """
     # upstream: default_preemption.go: SelectVictimsOnNode. The pods whose removal violates a budget
     # are tried first: they may stay even if the others then find no room.
