@@ -5,10 +5,11 @@ reporter gets an additional record, and the cluster gets a warning event.
 
 A displacement is a preemption, or an eviction in favour of another pod. Displacements form a graph
 of workloads, with edges from the workload that gained to the workload that lost. A cycle means
-wasted work. For example, a pod of A displaces a pod of B. The replacement of this pod displaces a
-pod of A, and so on. A breadth-first search finds the smallest cycle that a new displacement closes.
-A displacement within one workload closes no cycle. It can happen after the value of a PriorityClass
-was raised. New pods of the workload then have a higher priority than old ones.
+wasted work. For example, a pod of A displaces a pod of B. The pod that replaces the pod of B
+displaces a pod of A, and so on. A breadth-first search finds the smallest cycle that a new
+displacement closes. A displacement within one workload closes no cycle. It can happen after the
+value of a PriorityClass was raised. New pods of the workload then have a higher priority than old
+ones.
 
 The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*).
 It reports pods that were nominated WASTED_AFTER times in a row without using the nomination

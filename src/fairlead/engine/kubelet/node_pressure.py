@@ -260,7 +260,7 @@ class NodePressure:
         """Return the grace period in ns for evicting `pod`.
 
         For a hard threshold, it is one second. For a soft threshold, it is the grace period in the
-        pod's spec. It is then at most `max_pod_grace_s` and at least one second.
+        pod's spec, but at most `max_pod_grace_s` and at least one second.
         """
         # upstream: immediateEvictionGracePeriodSeconds,
         # pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod

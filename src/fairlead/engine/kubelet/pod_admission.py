@@ -1,8 +1,8 @@
 """Decides whether a kubelet admits a pod that was bound to its node.
 
-    pressure       a node with disk or pid pressure admits only critical pods; with memory pressure
-                   only, it also admits pods that have requests or tolerate the memory-pressure
-                   taint
+    pressure       a node with disk or pid pressure admits only critical pods; a node that has only
+                   memory pressure also admits pods that have requests or tolerate the
+                   memory-pressure taint
     predicates     requests, node affinity, host ports and NoExecute taints are checked again
 
 A pod can fail these checks if it was created with spec.nodeName, or bound by a scheduler with other

@@ -12,10 +12,10 @@ at a time, pods of higher priority first.
 
 The pods of a stopped or unknown node are frozen. Actions that become due are postponed until the
 kubelet resumes. They then happen in the order of their due times. Actions that result from changes
-of running pods are planned only then. The resumed kubelet also observes deletions. Pods that were
-marked not ready become ready again. If the machine had been down, no container runs any more.
-Terminating pods are then gone, and pods with restartPolicy Never have failed. The containers of all
-other pods start again.
+of running pods are planned only when the kubelet resumes. The resumed kubelet also observes
+deletions. Pods that were marked not ready become ready again. If the machine had been down, no
+container runs any more. Terminating pods are then gone, and pods with restartPolicy Never have
+failed. The containers of all other pods start again.
 
 upstream: pkg/kubelet/pod_workers.go, pkg/kubelet/kubelet.go:HandlePodAdditions,
 pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions (after the loss of the sandbox)
@@ -111,7 +111,7 @@ class _PodWorker(Struct):
 
     `pending` is the next act. `sent` is the act whose effect is not observed yet. `bound_at`,
     `started_at` and `terminating_at` are the parameters of `next_act`. `ready_at` is the time at
-    which the pod becomes or became ready. It is None if its containers were loaded as not ready.
+    which the pod becomes or became ready. It is None if the pod was loaded with unready containers.
     `stopping` is set while the kubelet stops the pod without a deletion request. The reason is a
     critical pod that needs room, the deadline of the pod, or a machine that was down. `is_lost` is
     True if the machine of the pod has returned, but the pod's containers have not started again.

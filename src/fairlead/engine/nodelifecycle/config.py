@@ -56,8 +56,8 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     garbage collection. It repeats every 20 s.
 
     If `is_taking_over` is True, the controller treats the first list of nodes as if it had already
-    processed these nodes. Otherwise it behaves as after a restart. Every node gets a new grace
-    period. NoExecute taints are removed and added again at the zone's rate.
+    processed these nodes. Otherwise it behaves as after a restart: every node gets a new grace
+    period, and NoExecute taints are removed and added again at the zone's rate.
     """
 
     profile: VersionProfile = V1_36

@@ -59,7 +59,7 @@ class EvictionMode(Protocol):
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Return when a pass must act on the node even if it stays the same, or None."""
+        """Return when a pass must act on the node even if the node does not change, or None."""
         ...
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
