@@ -38,7 +38,7 @@ class ImageLocality:
         return (shape.images, shape.container_count)
 
     def epoch(self) -> object:
-        """Return a value that changes if the scores may change although the nodes did not."""
+        """Return a value that changes if the scores of unchanged nodes may change."""
         return (self._table.images.version, self._table.count)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

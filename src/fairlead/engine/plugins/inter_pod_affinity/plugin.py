@@ -165,8 +165,8 @@ class InterPodAffinity:
         A pod affects the verdict on a node only if both are in the same domain of one of these
         keys. Returns None if the incoming pod has required affinity, because then any pod in the
         cluster can affect the verdict. The reason is a rule for an incoming pod that matches its
-        own affinity. As long as no topology domain in the cluster has a matching pod, it fits every
-        node with the topology keys.
+        own affinity. As long as no topology domain in the cluster has a matching pod, such an
+        incoming pod fits every node with the topology keys.
         """
         return state.read(AffinityState).reach()
 

@@ -1,7 +1,7 @@
 """The selector of default constraints, derived from Services and the pod's owner.
 
-The default selector combines the selectors of all Services that select the pod and the selector of
-the pod's controller. Only an existing ReplicationController, ReplicaSet or StatefulSet is used as
+The default selector combines the selector of the pod's controller and the selectors of all Services
+that select the pod. Only an existing ReplicationController, ReplicaSet or StatefulSet is used as
 the controller. A pod with neither a Service nor such a controller gets no default constraints
 (plugins/helper/spread.go: DefaultSelector).
 """
