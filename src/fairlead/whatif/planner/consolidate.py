@@ -145,7 +145,7 @@ def consolidate(
     """Choose at most `limit` of `nodes` that can be removed; the model is unchanged afterwards.
 
     `rules` and the budgets of `planner` can forbid the removal of a node. `prices` maps nodes to
-    hourly prices. Of several choices, the best removes the nodes with the highest total price.
+    hourly prices. Of several choices, the one whose nodes have the highest total price is taken.
     """
     model = planner.model
     blockers: list[Blocker] = []
@@ -204,7 +204,7 @@ def consolidate_safely(
     plan is not safe, and requires that pods are placed in a certain order, a second plan leaves the
     nodes of these pods in service. If no run of this plan is safe because pods are pending at the
     end, smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the smaller plans is
-    safe, the last plan before them is returned.
+    safe, the result is the plan that was found before them.
     """
     found = find(limit)
     if found.plan.is_order_unsafe:
@@ -241,7 +241,7 @@ def _tried_alone(
     failed: Mapping[str, Blocker],
     progress: Progress,
 ) -> tuple[list[str], list[Blocker]]:
-    """Return (the nodes of `names` that could be emptied alone, the blockers of the other nodes).
+    """Return (those of `names` that could be emptied as the only node, blockers of the others).
 
     `failed` maps each of `names` to the blocker that was found when other nodes had already been
     emptied. The pods of this blocker's workload are tried first, because a failure is then found
@@ -440,8 +440,8 @@ def _choose(
 
     The nodes are tried in the order of `names`. The search ends when `limit` nodes are chosen.
     `jobs` counts the evictions of Jobs' pods. A blocker names a pod that cannot move, and its
-    workload. If the nodes that stay have too little of a resource in total, it names no pod and no
-    workload.
+    workload. If the nodes that stay have too little of a resource in total, the blocker names
+    neither.
     """
     chosen: list[str] = []
     failed: dict[str, Blocker] = {}

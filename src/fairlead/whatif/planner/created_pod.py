@@ -44,7 +44,7 @@ _CONTROLLERS: Final[Mapping[str, type[ReplicaSet | StatefulSet | ReplicationCont
 class CreatedPod(Struct, frozen=True):
     """A pod after admission, and the objects created for it.
 
-    `claims` are the claims that belong to the pod alone, and the volumes of these claims.
+    `claims` are the claims that belong only to this pod, and the volumes of these claims.
     `controller` is the controller of the pod if the controller is new as well.
     """
 

@@ -118,7 +118,7 @@ def due_evictions(model: ClusterModel) -> list[Pod]:
 
 
 def _is_updated(owner: Deployment | StatefulSet | DaemonSet, pod: Pod) -> bool:
-    """Return whether a rollout of `owner` replaces `pod` if `pod` has an old revision."""
+    """Return whether a rollout of `owner` would replace `pod`, if `pod` had an old revision."""
     spec = owner.spec
     match owner:
         case Deployment():

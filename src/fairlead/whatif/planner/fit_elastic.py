@@ -6,8 +6,8 @@ describes the last simulation, which runs until nothing changes any more. The ot
 pods have a node. If the new pods must not preempt other pods, they use a copy of the given pod's
 scheduler profile without PostFilter plugins.
 
-An autoscaler can remove and add nodes without end. Then some pod is always without a node. So the
-count is the largest number of pods that had a node at the same time.
+An autoscaler can remove and add nodes without end, so that some pod is always without a node. In
+this case, the count is the largest number of pods that had a node at the same time.
 """
 
 from __future__ import annotations

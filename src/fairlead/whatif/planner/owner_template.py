@@ -120,7 +120,7 @@ class OwnerTemplates:
     def with_current_template(self, pod: Pod) -> Pod:
         """Return `pod` with the labels and the spec that its controller gives to its replacement.
 
-        Return `pod` itself if they do not differ, or if it has no node.
+        Return `pod` itself if it has these labels and this spec, or if it has no node.
         """
         reference = controller_of(pod.metadata)
         owner = self._owners.get(reference.uid) if reference is not None else None

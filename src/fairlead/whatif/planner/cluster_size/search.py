@@ -18,7 +18,7 @@ All nodes to replace are removed with their pods. Then
     5  improve   Nodes are removed if their pods find other places. Some nodes are exchanged for a
                  cheaper one. Some are removed at random and rebuilt. A change is kept if all pods
                  still run, also after each failure, at a lower cost. The trial of a change ends as
-                 soon as it is certain to fail. Then a pod fits no node wherever the other pods go
+                 soon as it is certain to fail: a pod fits no node wherever the other pods go
                  (`_known_refusal`), or the new nodes are not cheaper (`_place_below`).
 
 Every placement is a decision of the scheduler. `Survival.failures` yields the failures to try.
@@ -483,7 +483,7 @@ class SizeSearch:
         return failure
 
     def _has_conflict(self, pod: PodInfo, name: str) -> bool:
-        """Return whether the node `name` is where a volume of `pod` cannot be used."""
+        """Return whether a volume of `pod` cannot be used on the node `name`."""
         diagnosis = find_nodes_that_fit(self._model.profile_of(pod).plans, pod).diagnosis()
         return _VOLUME_CONFLICT in diagnosis.status_of(self._model.node(name).row).reasons
 
@@ -565,8 +565,8 @@ class SizeSearch:
     def _bound(self, pods: Sequence[PodInfo], survival: Survival) -> SizeBound:
         """Return a lower bound on the cost; existing nodes that are kept cost nothing.
 
-        The search compares nodes by the `unit_prices` of the result. They are computed from the
-        requested resources alone.
+        The search compares nodes by the `unit_prices` of the result. They are computed only from
+        the requested resources, not from the other requirements (`NodeSetRequirements`).
         """
         prices = [offer.price for offer in self._offers]
         wanted = _less(self._demand(pods), self._free)
@@ -810,7 +810,7 @@ class SizeSearch:
     # --- nodes of one type -----------------------------------------------------------------
 
     def _unify(self) -> None:
-        """Try to replace all nodes by nodes of one type, then the nodes of one pool after another.
+        """Try to replace all nodes by nodes of one type, then do the same for each pool.
 
         A replacement is kept if it is cheaper.
         """
@@ -1031,8 +1031,8 @@ class SizeSearch:
 
         Only one pod is tried. It is the pod with the `Shape` (the part of its spec that affects
         scheduling) that was refused most recently. Often, the pods of one workload prevent the
-        removal of many nodes. Then this is much faster than placing the pods that come before this
-        pod in `pods`. Nevertheless, those pods are counted as scheduling cycles.
+        removal of many nodes. To try only one of them is much faster than to place all pods that
+        come before it in `pods`. Nevertheless, those pods are counted as scheduling cycles.
         """
         first = {pod.shape.id: at for at, pod in reversed(list(enumerate(pods)))}
         tried = next((first[shape] for shape in reversed(self._refused) if shape in first), None)
@@ -1081,7 +1081,7 @@ def _has_hard_spread(pod: PodInfo) -> bool:
 
 
 def _is_final(pod: PodInfo, failure: Failure) -> bool:
-    """Return whether `pod`, which no node took, fits no node after more pods are placed either.
+    """Return whether placing more pods cannot help `pod`, which fits no node now.
 
     More pods can help if the pod must run near other pods, or if topology spread rejected a node.
     """

@@ -13,9 +13,9 @@ from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
 class SizeBound(Struct, frozen=True):
     """The proven minimum `cost` per hour of any nodes that run the pods.
 
-    `causes` contains, by cause, the fraction of `cost` that it determines (`Requirement.cause`).
-    `unit_prices` are prices of one unit of each resource at which no node is worth more than it
-    costs (see `cost_bound`).
+    `causes` maps each cause (`Requirement.cause`) to the fraction of `cost` that it determines.
+    `unit_prices` has a price of one unit of each resource. At these prices, no node is worth more
+    than it costs (see `cost_bound`).
     """
 
     cost: float

@@ -1,6 +1,6 @@
 """NodeCopy: a new node like an existing node, with its own pods, volume limits and devices.
 
-Labels that identify the existing node alone (`own_labels`) get the name of the new node as their
+Labels that identify only the existing node (`own_labels`) get the name of the new node as their
 value. So the new node cannot reach local volumes of the existing node. The own pods of a node are
 its static pods and its pods of DaemonSets. Each DaemonSet of the snapshot runs a pod on the new
 node if its template allows that. If the snapshot lacks a DaemonSet, its pod is copied from the
@@ -62,7 +62,7 @@ class NodeCopy(Struct, frozen=True):
     """A node that does not exist yet; `own_pods` are its static pods and its pods of DaemonSets.
 
     The new node gets copies of the CSINode of the node `like`, and of the CSIStorageCapacities that
-    belong to this node alone. If `has_devices` is set, it also gets copies of the ResourceSlices.
+    belong only to this node. If `has_devices` is set, it also gets copies of the ResourceSlices.
     """
 
     node: Node
@@ -112,7 +112,7 @@ class NodeCopy(Struct, frozen=True):
     def _own_topology(self, one: CSIStorageCapacity) -> LabelSelector | None:
         """Return the `node_topology` for the new node's copy of the CSIStorageCapacity `one`.
 
-        Returns None if `one` does not belong to the node `like` alone.
+        Returns None if `one` does not belong to the node `like`, or also belongs to other nodes.
         """
         name, labels = self.node.metadata.name, self.node.metadata.labels
         selector = one.node_topology or LabelSelector()

@@ -133,8 +133,8 @@ class AutoscalerRules:
         """Yield a blocker for each annotation or rule by which `pod` keeps `node` from removal.
 
         Of the rules of Cluster Autoscaler that block, only the first yields a blocker, as in
-        Cluster Autoscaler itself. If another rule comes before the annotation safe-to-evict=false,
-        this annotation yields a second blocker.
+        Cluster Autoscaler itself. There is one exception: the annotation safe-to-evict=false
+        also yields a blocker if another rule comes first.
         """
         of_rule = self._scale_down_blocker(node, pod)
         is_unsafe = of_rule is not None and of_rule.cause is not BlockCause.ANNOTATION

@@ -244,9 +244,9 @@ class DrainPlanner:
         and returns a Blocker for one pod that does not fit. `unplaced_blockers` finds the blockers
         of all workloads, with changes that help.
 
-        Without `finds_order` and `reorders`, other orders are tried only if they could change which
-        pod the Blocker names. Without these tries, the Blocker cannot have the cause ORDER, which
-        says that the pods fit in another order.
+        If neither `finds_order` nor `reorders` is set, other orders are tried only if they could
+        change which pod the Blocker names. If they are not tried, the Blocker cannot have the cause
+        ORDER, which says that the pods fit in another order.
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: Unplaced | None = None
@@ -669,7 +669,8 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
     too few pods would be ready even after this edit, a second blocker follows.
 
     The new rule is maxUnavailable 1. If the pods have no controller with a known scale, this rule
-    would allow nothing. The new rule is then a minAvailable that leaves room for `spare` evictions.
+    would allow nothing. In this case, the rule is a minAvailable that leaves room for `spare`
+    evictions.
     """
     if limit.problem:
         why = f"its status cannot be computed: {limit.problem}"
@@ -735,7 +736,7 @@ def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
 def _together(
     node: str, pod: PodInfo, limit: BudgetLimit, claim: str, users: Sequence[Pod]
 ) -> Blocker:
-    """Return the blocker of `pod`, one of the `users` of `claim` that the budget keeps."""
+    """Return the blocker of `pod`, whose eviction the budget refuses; all `users` share `claim`."""
     count, allowed = len(users), limit.losses_max
     why = (
         f"{limit.rule} allows the eviction of {allowed:,} of {count:,} pods that share {claim}; "

@@ -66,7 +66,7 @@ class _Candidate(Struct, frozen=True):
     before: Pod
 
     def edit(self, pod: PodInfo) -> Pod:
-        """Return `pod` with the remedy's change to `before`, a pod of the same workload."""
+        """Return `pod`, changed as the remedy changes `before`, a pod of the same workload."""
         changed = next(
             (one.pod for one in reversed(self.remedy.changes) if one.pod is not None), None
         )

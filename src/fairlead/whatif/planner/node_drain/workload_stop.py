@@ -1,8 +1,8 @@
 """WorkloadStop: a workload that has no ready pod for some time during drains, and a remedy.
 
     cause                                       remedy
-    pods that fit on no other node, several     a budget that allows one unavailable pod
-    and each on another node
+    several pods, each on its own node, that    a budget that allows one unavailable pod
+    fit on no other node
     other pods that fit on no other node        a change that drain-plan finds
     one replica of a Deployment, ReplicaSet     a second replica, and a budget that keeps one
     or ReplicationController                    of the two ready
@@ -76,7 +76,7 @@ class _Member(Struct):
 
     @property
     def is_one_per_node(self) -> bool:
-        """Whether there are several pods, each on another node."""
+        """Whether there are several pods, each on its own node."""
         return len(self.pods) == len(self.nodes) > 1
 
 
