@@ -261,7 +261,7 @@ def _stopped_autoscaler_note(snapshot: Snapshot, effect: Effect) -> Iterator[str
 
 
 def _failed_before_change(change: ClusterChange, without: RunOutcome) -> list[str]:
-    """Return a note about nodes that the change fails, but that are out of service without it."""
+    """Return a note about nodes that fail in the change, but are out of service without it."""
     named = {name.removeprefix(f"{HOSTNAME}=") for name in change.failures.fail_node}
     found = sorted(named & without.failed_nodes)
     if not found:
@@ -459,7 +459,7 @@ def _scheduler_notes(
 def waiting_starts(
     snapshot: Snapshot, conditions: Conditions, progress: Progress | None = None
 ) -> StartTimes | None:
-    """Return the start times of the pods in `snapshot` that wait, if nothing changes.
+    """Return when the waiting pods of `snapshot` would start if the cluster were not changed.
 
     The times count from the snapshot. Return None if no pod waits, or if `conditions` has one seed
     and no file of runtimes. If no running pod has a known runtime, the result is empty, and its
@@ -487,7 +487,7 @@ def _stated_runtimes(conditions: Conditions) -> tuple[StatedRuntime, ...]:
 def _runtimes(
     snapshot: Snapshot, stated: tuple[StatedRuntime, ...], outcome: RunOutcome
 ) -> Runtimes:
-    """Return the `stated` runtimes. If pods wait at the end of the run, add those in the dump."""
+    """Return the `stated` runtimes; if pods wait at the end, also the runtimes in the dump."""
     if not any(one.until is None for one in outcome.waits):
         return Runtimes(stated)
     return runtimes_in(snapshot.manifests, stated)
@@ -537,7 +537,7 @@ def _runtime_notes(
 ) -> Iterator[str]:
     """Yield notes about the basis of the start times and about stated runtimes that match no pod.
 
-    If `starts` is None although start times could be estimated, a note says that --seeds does this.
+    If `starts` is None although start times could be estimated, a note says to use --seeds.
     If no start time can be estimated, a note says why, but only with --runtimes: users who give
     only --seeds may not want start times.
     """

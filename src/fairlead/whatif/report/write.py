@@ -2,7 +2,7 @@
 
 The page's Content-Security-Policy allows exactly the inline scripts and the inline style, by hash,
 and no network request. Data is embedded as JSON with every "<" and ">" escaped. So no name in it
-can end the script element. The script inserts names as text only.
+can end the script element. The script inserts names only as text.
 """
 
 from __future__ import annotations

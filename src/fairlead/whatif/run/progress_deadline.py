@@ -178,7 +178,7 @@ class _Replay(Struct):
 def _time_of_excess(
     run: RolloutHistory, ref: WorkloadRef, revision: str, deployment: Deployment
 ) -> Instant | None:
-    """Return when the rollout has made no progress for its deadline; None if this never happens.
+    """Return when the rollout exceeds its progress deadline; None if this never happens.
 
     A rollout is complete if at the end of an instant all pods are of the new revision and ready.
     Their number can differ from the replicas at the end of the run, because an autoscaler or a user

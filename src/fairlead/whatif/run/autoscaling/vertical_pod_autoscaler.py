@@ -1,4 +1,4 @@
-"""RecommendedRequests: sets the requests of new pods that VerticalPodAutoscalers recommend.
+"""RecommendedRequests: gives new pods the requests that VerticalPodAutoscalers recommend.
 
 The admission webhook of a VPA replaces the requests of every new pod of its workload, unless its
 update mode is Off. So a pod that is created again after an eviction can get other requests than
@@ -37,7 +37,7 @@ _NOTES_MAX: Final = 3
 
 
 class _Known(Struct):
-    """What is known while the VPAs and LimitRanges of the store are the same objects."""
+    """Results that stay valid until a VPA or LimitRange of the store changes."""
 
     objects: tuple[Json, ...] = ()
     by_target: dict[Target, PodRecommendation] = field(default_factory=dict)

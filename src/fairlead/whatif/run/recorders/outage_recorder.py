@@ -356,7 +356,7 @@ class OutageRecorder(Struct):
         return {node for node, is_serving in self._is_serving.items() if not is_serving}
 
     def is_flapping(self, node: str) -> bool:
-        """Return whether the machine of `node` is off, and runs again by itself."""
+        """Return whether the machine of `node` is off, and will run again by itself."""
         return node in self._flapped_off
 
     def pods_on(self, node: str) -> list[Pod]:
@@ -398,7 +398,7 @@ class OutageRecorder(Struct):
         return self._by_key.get(key, ())
 
     def _original_keys(self) -> Iterator[tuple[str, str]]:
-        """Yield (uid, key) of each existing pod, without creating loaded pods."""
+        """Yield (uid, key) of each existing pod, without making Pod objects of loaded pods."""
         group: Replicas | None = None
         keys: Sequence[str] = ()
         for uid, value in zip(self.pods, self.pods.raw(), strict=True):
