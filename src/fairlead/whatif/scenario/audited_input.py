@@ -382,9 +382,9 @@ def _scaling(write: AuditedWrite) -> AuditedWrite:
 
 
 def _is_repeated(taint: str) -> bool:
-    """Return whether no controller manages taints with the key `taint`.
+    """Return whether steps repeat taints with the key `taint`, because no controller sets them.
 
-    Users taint failed nodes as out of service, although new nodes do not get this taint.
+    These are the lasting taints, and the taint out-of-service, which users set on failed nodes.
     """
     return is_lasting_taint(taint) or taint == OUT_OF_SERVICE
 

@@ -358,7 +358,9 @@ def _programs(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _custom_owners_of_budgets(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield notes about custom resources that own budgets without allowed evictions, or their pods.
+    """Yield notes about custom resources with budgets that allow no eviction now.
+
+    The custom resources own the budgets, or control the pods that the budgets cover.
 
     upstream: cloudnative-pg internal/controller/replicas.go: reconcileTargetPrimaryFromPods,
     kubevirt pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go: Admit,

@@ -121,7 +121,7 @@ def file_names(scenario: Json) -> list[str]:
 
 
 def run_with_files(files: ScenarioFiles, source: str, case: Case, worst: KnownWorst) -> CaseResult:
-    """Run `case` with `files`, as `run_case`, on a machine that lacks the original files."""
+    """Run `case` as `run_case` does, but with `files` instead of files of this machine."""
     renamed = _with_names(case.scenario, lambda name: files.names.get(name, name))
     with tempfile.TemporaryDirectory(prefix="fairlead-sweep-") as folder:
         for path, content in files.contents.items():

@@ -59,7 +59,7 @@ def _lost(result: Json) -> int | None:
 
 
 def _short(result: Json) -> float | None:
-    """Return the longest time in which an autoscaler needs more than maxReplicas, in seconds.
+    """Return the longest time for which an autoscaler needs more than maxReplicas, in seconds.
 
     Return None if there is no HorizontalPodAutoscaler.
     """
