@@ -405,11 +405,11 @@ def _effect(
 
 
 def _compared_with_return(without: RunOutcome, changed: RunOutcome) -> RunOutcome:
-    """Return `changed` with more ready pods before the change, as if no node had failed earlier.
+    """Return `changed` with the ready pods before the change as if no node had failed earlier.
 
     In the run `without` the change, the nodes that had failed before the run return to service. In
-    the result, a workload has at least as many ready pods before the change as at the end of
-    `without`.
+    the result, the number of ready pods of a workload before the change is therefore at least the
+    number at the end of `without`.
     """
     workloads = {
         ref: replace(one, before=max(one.before, without.workloads[ref].at_end))

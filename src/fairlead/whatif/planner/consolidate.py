@@ -90,17 +90,17 @@ class ConsolidationPlan(Struct):
     """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
     `total` is the number of nodes in the cluster, `candidates` the number of nodes that may be
-    removed. `blockers` are the rules and budgets that block nodes. They include pods that fit no
-    other node even if only their own node is emptied. A node in `needed` has no blocker, but its
-    pods do not all fit in addition to those of the plan's nodes. A node in `needed_anyway` is
-    blocked by a rule or a budget, and would otherwise be in `needed`. For the nodes of both lists,
-    `blocker_by_node` contains the pod that does not fit, and the scheduler's reason. `prices` maps
-    nodes to hourly prices; nodes without a known price are missing. `bound` is the minimum number
-    of candidates that must stay. `limit` is the maximum number of nodes to remove, None for no
-    limit. `untried` is the number of nodes that were not tried, because the limit was already
-    reached. If the drains of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is
-    the run of the larger plan. The reasons why nodes stay are then those of the larger plan.
-    Otherwise, `unsafe` is None. `has_autoscaler` is set if the cluster has a Cluster Autoscaler.
+    removed. `blockers` block nodes: rules, budgets, and pods that fit no other node even if only
+    their own node is emptied. A node in `needed` has no blocker, but its pods do not all fit in
+    addition to those of the plan's nodes. A node in `needed_anyway` is blocked by a rule or a
+    budget, and would otherwise be in `needed`. For the nodes of both lists, `blocker_by_node`
+    contains the pod that does not fit, and the scheduler's reason. `prices` maps nodes to hourly
+    prices; nodes without a known price are missing. `bound` is the minimum number of candidates
+    that must stay. `limit` is the maximum number of nodes to remove, None for no limit. `untried`
+    is the number of nodes that were not tried, because the limit was already reached. If the drains
+    of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run of the larger
+    plan. The reasons why nodes stay are then those of the larger plan. Otherwise, `unsafe` is None.
+    `has_autoscaler` is set if the cluster has a Cluster Autoscaler.
     """
 
     total: int

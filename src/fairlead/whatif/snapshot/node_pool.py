@@ -86,7 +86,7 @@ def pool_labels(labels: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
 
 
 class PoolNames(Struct, frozen=True):
-    """Names the pools of nodes; a node is in the pool of the first of the labels `keys` it has.
+    """Names the pools of nodes; the first of `keys` that is a label of a node states its pool.
 
     `shared` are the values that more than one of these labels has.
     """

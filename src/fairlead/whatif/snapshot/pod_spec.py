@@ -33,8 +33,9 @@ def pod_spec_of(manifest: Manifest) -> tuple[str, Json]:
 def with_complete_pods(documents: Iterable[Document]) -> list[Document]:
     """Return `documents`, with each missing kind, apiVersion and name of a Pod filled in.
 
-    A document without a kind is a Pod if its spec has containers. A Pod without a name gets
-    the name `pod`, or its `metadata.generateName`. Other documents are unchanged.
+    A document without a kind is a Pod if its spec has containers. The name of a Pod without a name
+    becomes its `metadata.generateName` without the final hyphen. If this is missing, too, the name
+    becomes `pod`. Other documents are unchanged.
     """
     return [
         replace(one, value=_complete(one.value)) if _is_pod(one.value) else one for one in documents

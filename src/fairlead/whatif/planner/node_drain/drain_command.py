@@ -25,9 +25,9 @@ def drain_steps(
     """Yield the steps that cordon `to_cordon`, and drain `nodes` in this order.
 
     The drains have the pace of `run`. `to_cordon` are those of `nodes` that are not cordoned yet.
-    No step cordons a single node, because kubectl drain cordons it. `needed` are the flags that
-    kubectl needs. Yield nothing if `run` is None or has notes about images. Also yield nothing if
-    the nodes return, because kubectl cannot know when the next drain may begin.
+    If `nodes` is only one node, no step cordons it, because kubectl drain does. `needed` are the
+    flags that kubectl needs. Yield nothing if `run` is None or has notes about images. Also yield
+    nothing if the nodes return, because kubectl cannot know when the next drain may begin.
     """
     if run is None or run.image_notes or run.pace.away is not None:
         return

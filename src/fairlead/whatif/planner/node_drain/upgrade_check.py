@@ -218,8 +218,8 @@ def upgrade_paces(
     """Return the pace of the upgrade, and a faster pace if `max_unavailable` is None.
 
     The pace is `max_unavailable`. If this is None, it is the number of surge nodes, but at least 1.
-    The faster pace is the percentage FASTER of the nodes of a round. It is left out if it is not
-    more nodes than the first pace.
+    The faster pace is the percentage FASTER of the nodes of a round. It is left out if it does not
+    drain more nodes at a time than the first pace.
     """
     nodes = max((len(one.nodes) for one in rounds), default=0)
     if max_unavailable is not None:

@@ -1,7 +1,7 @@
 """Refuses custom resources that the schema of their CustomResourceDefinition does not allow.
 
-The definition is in the dump, or is applied together with the resource. A resource is checked only
-if its definition is in one of them.
+The definition can be in the dump, or be applied together with the resource. A resource without a
+definition is not checked.
 
 upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go, validator.go,
 apiserver/pkg/endpoints/handlers/create.go:createHandler
