@@ -417,7 +417,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     instant of the last change. `next_end` is the next instant at which a pod or a Job would have
     ended by itself, None if there is none. `kept_revisions` has the StatefulSets and DaemonSets
     with an update strategy that keeps pods at an old revision. It maps each of them to the lowest
-    ordinal that it updates, None if it updates no pods.
+    ordinal that it updates, None if it updates no pods. `deleted_namespaces` are the namespaces
+    that the steps delete.
     """
 
     started_at: Instant
@@ -455,6 +456,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     completed_and_deleted: tuple[PodEnd, ...] = ()
     next_end: Instant | None = None
     kept_revisions: Mapping[WorkloadRef, int | None] = field(default_factory=dict)
+    deleted_namespaces: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         """Return the size of the cluster; a text with its pods would be very long."""

@@ -109,7 +109,12 @@ from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 from fairlead.whatif.run.recorders.recorder import Recorder
 from fairlead.whatif.run.recorders.workload_recorder import Step
 from fairlead.whatif.run.rest import rest_of
-from fairlead.whatif.run.run_note import held_namespaces, ignored_notes, missing_class_notes
+from fairlead.whatif.run.run_note import (
+    deleted_namespaces,
+    held_namespaces,
+    ignored_notes,
+    missing_class_notes,
+)
 from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
 from fairlead.whatif.snapshot.samples import samples
@@ -644,6 +649,7 @@ class ExperimentRun:
             completed_and_deleted=tuple(recorder.completed_since(since)),
             next_end=self._controllers.next_end(),
             kept_revisions=kept_revisions(world.store),
+            deleted_namespaces=frozenset(deleted_namespaces(self._experiment.steps)),
         )
 
     def _failed_jobs(self, since: Instant) -> Iterator[ObjectError]:

@@ -34,6 +34,13 @@ from fairlead.whatif.snapshot.samples import samples
 _NAMED_MAX: Final = 3
 
 
+def deleted_namespaces(steps: Iterable[ScriptedStep]) -> Iterator[str]:
+    """Yield the names of the namespaces that `steps` delete."""
+    for command in (one for step in steps for one in step.commands):
+        if isinstance(command, DeleteObject) and command.target.kind == NAMESPACE.kind:
+            yield command.target.name
+
+
 def held_namespaces(
     steps: Iterable[ScriptedStep], store: Store, is_serving: Callable[[str], bool]
 ) -> Iterator[str]:
@@ -42,10 +49,7 @@ def held_namespaces(
     Only namespaces with pods on nodes without a working kubelet are noted.
     """
     # upstream: namespaced_resources_deleter.go:deleteAllContent deletes the pods first
-    for command in (one for step in steps for one in step.commands):
-        if not isinstance(command, DeleteObject) or command.target.kind != NAMESPACE.kind:
-            continue
-        name = command.target.name
+    for name in deleted_namespaces(steps):
         if store.find(NAMESPACE, "", name) is None:
             continue
         nodes = [pod["spec"].get("nodeName", "") for pod in store.list(POD, name)]

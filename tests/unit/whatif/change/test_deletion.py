@@ -37,6 +37,19 @@ def test_pods_of_a_deleted_namespace_are_not_replaced(snapshot, make, others):
     assert [*answer.changed.pods] == ["other/kept"]
 
 
+def test_drained_pods_of_a_deleted_namespace_are_removed_and_not_gone(snapshot, make):
+    """Nothing would replace them anyway."""
+    database = make.pod("db-0", "shop", node_name="n", owner="db")
+    database["metadata"]["ownerReferences"][0] |= {"apiVersion": "example.com/v1", "kind": "Db"}
+    solo = make.pod("solo", "shop", node_name="n")
+    kept = make.pod("kept", "other", node_name="n")
+    cluster = snapshot(make.node("n"), SHOP, OTHER, database, solo, kept)
+    answer = what_if(cluster, ClusterChange(delete=("ns/shop",), drain=("n",)))
+    found = answer.difference
+    assert [pod.key for pod in found.removed] == ["shop/db-0", "shop/solo"]
+    assert [pod.key for pod in found.gone] == ["other/kept"]
+
+
 def test_pods_of_a_deleted_custom_resource_are_not_created_again(snapshot, make):
     """The garbage collector would delete each replacement, and the cluster would never settle."""
     api = "apps.kruise.io/v1alpha1"

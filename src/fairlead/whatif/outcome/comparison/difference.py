@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -104,9 +104,9 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `removed`: pods that exist only without the change, because the change deletes them or
       prevents their creation, and that are not in `gone` or `not_created`. Examples are pods whose
       workload has fewer replicas, DaemonSet pods and static pods of deleted nodes, and guard pods
-      of OpenShift. Further examples are displaced pods that their workload no longer needs, and
-      pods that only a finalizer keeps. A pod that cannot be created again because its old pod is on
-      a failed node is not in `removed`
+      of OpenShift. Further examples are displaced pods that their workload no longer needs,
+      displaced pods of a deleted namespace, and pods that only a finalizer keeps. A pod that cannot
+      be created again because its old pod is on a failed node is not in `removed`
     - `fewer`: those pods in `removed` that are created after the change, in the run without it
     - `reallocated`: the resources whose requested total changes
     - `displaced`: pods that were preempted or evicted, or whose node was deleted; each pod is
@@ -303,13 +303,13 @@ def _returns_with_node(pod: PodEnd) -> bool:
     return pod.belongs_to_node and pod.workload.kind == POD
 
 
-def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
+def _surplus(displaced: Collection[PodEnd], changed: RunOutcome) -> set[str]:
     """Return the keys of the `displaced` pods whose workload has all wanted pods at the end.
 
-    A DaemonSet has all wanted pods: it creates a pod again at once. It does not if it no longer
-    wants a pod on the node, for example because of a new taint. The pods of failed Jobs and of
-    failed indexes are left out. The Jobs want no more pods, but have not got the results of these
-    pods.
+    The pods of a deleted namespace are included, because no pod in it is wanted. A DaemonSet has
+    all wanted pods: it creates a pod again at once. It does not if it no longer wants a pod on the
+    node, for example because of a new taint. The pods of failed Jobs and of failed indexes are left
+    out. The Jobs want no more pods, but have not got the results of these pods.
     """
     failed = {one.subject for one in changed.errors if one.is_failed_job}
     candidates = [
@@ -331,9 +331,12 @@ def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
             if not (pod.is_completed or pod.is_terminating)
         )
     return {
-        pod.key
-        for pod in candidates
-        if present[pod.workload] >= changed.workloads[pod.workload].wanted
+        *(pod.key for pod in displaced if pod.namespace in changed.deleted_namespaces),
+        *(
+            pod.key
+            for pod in candidates
+            if present[pod.workload] >= changed.workloads[pod.workload].wanted
+        ),
     }
 
 
