@@ -30,6 +30,7 @@ from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
 from fairlead.whatif.input.duration import for_readers
@@ -397,6 +398,7 @@ def _findings(
         count = len(plan.drains)
         which = "node" if count == 1 else f"{count:,} nodes"
         yield f"Draining the other {which} {took}{because}."
+    yield from _cordoned_findings(plan, run)
     yield from _faster_findings(plan.faster, surge)
     yield from no_change_findings(plan.blockers)
     yield from wait_findings(plan)
@@ -406,6 +408,23 @@ def _findings(
     if single:
         have, its = ("has", "its pod moves") if len(single) == 1 else ("have", "their pods move")
         yield f"{listed(single)} {have} one replica and will stop while {its}."
+
+
+def _cordoned_findings(plan: DrainPlan, run: DrainRun | None) -> Iterable[str]:
+    """Yield a sentence about nodes that return cordoned, if pods stay pending because of a cordon.
+
+    A surge node takes the pods of such a node. So the node is not blocked, but the pods need its
+    room when the surge node is gone.
+    """
+    refusals = () if run is None else run.pending.values()
+    cordoned = [one.node for one in plan.drains if one.node not in plan.to_cordon]
+    if cordoned and any(UNSCHEDULABLE.message in why for why in refusals):
+        was, them = ("was", "it is") if len(cordoned) == 1 else ("were", "they are")
+        again = "returns" if len(cordoned) == 1 else "return"
+        yield (
+            f"{listed(cordoned)} {was} cordoned before, and {again} cordoned: kubectl uncordon, "
+            f"when {them} back, may make room for the pods without a node."
+        )
 
 
 def _faster_findings(run: DrainRun | None, surge: int) -> Iterable[str]:

@@ -379,6 +379,22 @@ def test_the_upgrade_ends_when_the_last_surge_node_is_empty(planner, experiment,
     assert run.took == seconds(330 + 30)
 
 
+@pytest.mark.parametrize("is_cordoned", [True, False])
+def test_a_node_that_was_cordoned_before_may_make_room(planner, experiment, make, is_cordoned):
+    """The surge node takes the pods, but it is deleted, and the node returns cordoned."""
+    objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a"] * 3 + ["b"] * 3)]
+    objects[1]["spec"] = {"unschedulable": is_cordoned}
+    plan = upgrade_plan(planner(*objects), experiment, objects)
+    assert plan.blockers == []
+    found = upgrade_answer(plan, (), (), 1, "dump.yaml", ())
+    hint = (
+        "b was cordoned before, and returns cordoned: kubectl uncordon, when it is back, may make "
+        "room for the pods without a node."
+    )
+    assert found.is_no is is_cordoned
+    assert (hint in found.findings) is is_cordoned
+
+
 def test_the_details_have_the_waits_for_budgets_and_the_times_of_nodes(planner, experiment, make):
     """The pods of web are evicted one after another; a replacement is ready after a second."""
     objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a", "a"])]
