@@ -28,8 +28,9 @@ class ScriptedStep(Struct, frozen=True):
     In a run with a node autoscaler, `commands_for` (if it is set) returns the commands that are
     performed. Its argument is the list of the nodes that exist when the step is performed. If it
     raises InputError, for example because a node is gone, `commands` are performed. In other runs,
-    `commands` are always performed. `capacity_outage` is an outage of the autoscaler's provider;
-    its times count from the step.
+    `commands` are performed, unless `reads_nodes` is set: the commands then depend on the present
+    state of the nodes, and `commands_for` is called in every run. `capacity_outage` is an outage of
+    the autoscaler's provider; its times count from the step.
     """
 
     after: DurationNs
@@ -38,6 +39,7 @@ class ScriptedStep(Struct, frozen=True):
     what: str
     commands_for: Callable[[Sequence[Json]], tuple[Command, ...]] | None = None
     capacity_outage: CapacityOutage | None = None
+    reads_nodes: bool = False
 
     @classmethod
     def creating(cls, after: DurationNs, manifest: Manifest) -> ScriptedStep:

@@ -479,12 +479,13 @@ class ExperimentRun:
     def _commands_of(self, step: ScriptedStep, store: Store) -> tuple[Command, ...]:
         """Return the commands of `step`.
 
-        If the experiment has a node autoscaler and `step.commands_for` is set, `commands_for` makes
-        the commands for the nodes that exist now. In all other cases, and if `commands_for` raises
-        InputError, the result is `step.commands`.
+        If `step.commands_for` is set, and the experiment has a node autoscaler or
+        `step.reads_nodes` is set, `commands_for` makes the commands for the nodes that exist now.
+        In all other cases, and if `commands_for` raises InputError, the result is `step.commands`.
         """
         experiment = self._experiment
-        if step.commands_for is not None and (experiment.autoscaler or experiment.karpenter):
+        reads_nodes = step.reads_nodes or experiment.autoscaler or experiment.karpenter
+        if step.commands_for is not None and reads_nodes:
             with suppress(InputError):
                 return step.commands_for(store.list(NODE))
         return step.commands

@@ -25,8 +25,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -47,7 +48,7 @@ from fairlead.apiserver.kind import (
     find_kind,
     reference_kind,
 )
-from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.command import Command, ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.whatif.audit.audit_log import SCALE, AuditedWrite, read_audit_log
@@ -217,7 +218,12 @@ class _Reader:
         earlier = {} if old is None else _desired(write.kind, old, write)
         change = merge_patch_between(earlier, _desired(write.kind, new, write))
         if patches := commands.patch(ref, change):
-            yield ScriptedStep(after, tuple(patches), write.where, title)
+            step = ScriptedStep(after, tuple(patches), write.where, title)
+            if write.kind is NODE and "taints" in (change.get("spec") or {}):
+                taints = _TaintChange.between(_taints(earlier), _taints(new))
+                patch = partial(_with_taints, ref, change, taints)
+                step = replace(step, commands_for=patch, reads_nodes=True)
+            yield step
 
     # --- what is left out -------------------------------------------------------------------
 
@@ -387,6 +393,53 @@ def _is_repeated(taint: str) -> bool:
     These are the lasting taints, and the taint out-of-service, which users set on failed nodes.
     """
     return is_lasting_taint(taint) or taint == OUT_OF_SERVICE
+
+
+class _TaintChange(Struct, frozen=True):
+    """The taints that a write sets, and those that it removes, by (key, effect)."""
+
+    changed: Mapping[tuple[str, str], Json]
+    removed: frozenset[tuple[str, str]]
+
+    @classmethod
+    def between(cls, before: Iterable[Json], after: Iterable[Json]) -> _TaintChange:
+        """Return the change from the taints `before` to the taints `after`.
+
+        Taints that controllers manage are left out (`_is_repeated`).
+        """
+        old, new = (
+            {_identity(one): one for one in taints if _is_repeated(one.get("key", ""))}
+            for taints in (before, after)
+        )
+        changed = {key: one for key, one in new.items() if old.get(key) != one}
+        return cls(changed, frozenset(old.keys() - new.keys()))
+
+    def applied_to(self, present: Sequence[Json]) -> list[Json]:
+        """Return the taints `present` after this change."""
+        kept = {_identity(one): one for one in present if _identity(one) not in self.removed}
+        return [*({**kept, **self.changed}).values()]
+
+
+def _identity(taint: Json) -> tuple[str, str]:
+    return taint.get("key", ""), taint.get("effect", "")
+
+
+def _taints(node: Json) -> list[Json]:
+    return (node.get("spec") or {}).get("taints") or []
+
+
+def _with_taints(
+    ref: ObjectRef, change: Json, taints: _TaintChange, nodes: Sequence[Json]
+) -> tuple[Command, ...]:
+    """Return the commands that make `change` to the node `ref`, one of `nodes`.
+
+    Instead of the taints of `change`, the node gets its present taints with the change `taints`. So
+    it keeps the taints that the simulation has set. If it does not exist, the commands have no
+    effect.
+    """
+    present = next((one for one in nodes if one["metadata"]["name"] == ref.name), {})
+    spec = {**change["spec"], "taints": taints.applied_to(_taints(present)) or None}
+    return tuple(commands.patch(ref, {**change, "spec": spec}))
 
 
 def _desired(kind: Kind, obj: Json, write: AuditedWrite) -> Json:

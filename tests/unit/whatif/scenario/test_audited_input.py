@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fairlead.apiserver.kind import DEPLOYMENT, JOB, NODE, POD, REPLICA_SET
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
@@ -95,14 +96,15 @@ RECORDED = [
 def simulate(tmp_path):
     """Runs a scenario from `events` and a dump of one node and `dumped` objects."""
 
-    def run_scenario(events, *dumped, files=True, settings=None):
+    def run_scenario(events, *dumped, files=True, settings=None, script=()):
         base = {"apiVersion": "v1", "kind": "Node", **node("n1")}
         (tmp_path / "dump.json").write_text(
             json.dumps({"apiVersion": "v1", "kind": "List", "items": [base, *dumped]})
         )
         (tmp_path / "audit.log").write_text("".join(f"{json.dumps(one)}\n" for one in events))
         source = {"files": ["dump.json"]} if files else {}
-        value = {"cluster": {**source, "audit-log": "audit.log"}, "settings": settings or {}}
+        cluster = {**source, "audit-log": "audit.log"}
+        value = {"cluster": cluster, "settings": settings or {}, "events": [*script]}
         path = str(tmp_path / "s.yaml")
         (tmp_path / "s.yaml").write_text(json.dumps(value))
         return run_experiment(experiment_of(path, read_scenario(path)))
@@ -241,6 +243,34 @@ def test_the_out_of_service_taint_of_a_user_is_repeated(simulate):
     run = simulate([*RECORDED, write("patch", "nodes/n2", {}, 21, response=tainted)])
     [found] = [one["spec"] for one in run.store.list(NODE) if one["metadata"]["name"] == "n2"]
     assert found["taints"] == [taint]
+
+
+GPU = {"key": "gpu", "effect": "PreferNoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        pytest.param([], [GPU], [(*GPU.values(), "")], id="added"),
+        pytest.param([GPU], [], [], id="removed"),
+        pytest.param([GPU], [{**GPU, "value": "a"}], [(*GPU.values(), "a")], id="changed"),
+    ],
+)
+def test_a_write_of_taints_keeps_the_taints_of_a_simulated_failure(simulate, before, after, left):
+    """If the write replaced all taints, the pod would tolerate the failure for 5m once more."""
+    others = [{"apiVersion": "v1", "kind": "Node", **node(name)} for name in ("n2", "n3")]
+    alone = {"apiVersion": "v1", "kind": "Pod", **pod("alone", nodeName="n1")}
+    events = [
+        write("patch", "nodes/n1", {}, 1, response=node("n1", taints=before)),
+        write("patch", "nodes/n1", {}, 6, response=node("n1", taints=after)),
+    ]
+    run = simulate(events, *others, alone, script=[{"at": "1m", "fail-node": "n1"}])
+    nodes = {one["metadata"]["name"]: one["spec"] for one in run.store.list(NODE)}
+    found = [(one["key"], one["effect"], one.get("value", "")) for one in nodes["n1"]["taints"]]
+    failed = [("node.kubernetes.io/unreachable", one, "") for one in ("NoExecute", "NoSchedule")]
+    assert sorted(found) == sorted([*left, *failed])
+    [evicted] = run.outcome.evicted
+    assert evicted.at - run.outcome.started_at <= seconds(60 + 60 + 300)
 
 
 def test_a_pod_that_completed_runs_as_long_as_recorded(simulate):
