@@ -69,6 +69,7 @@ _ALL_KINDS: Final = _kinds_of((*_RESOURCES, *_WORKLOADS))
 _LINE: Final = re.compile(rb"\S[^\n]*")  # a line from its first non-blank character on
 _T = TypeVar("_T")
 _NO_BODY: Final = msgspec.Raw(b"null")
+_TRUNCATED: Final = "truncated"  # in the message of msgspec for an incomplete text
 
 
 class _ObjectReference(msgspec.Struct, rename="camel"):
@@ -134,19 +135,28 @@ class AuditedWrite(Struct, frozen=True):
     user: str = ""
 
 
-def read_audit_log(source: str, data: bytes, *, has_workloads: bool = False) -> list[AuditedWrite]:
-    """Return the writes in the log `data`, ordered by time; `source` names the log in errors.
+def read_audit_log(
+    source: str, data: bytes, *, has_workloads: bool = False
+) -> tuple[list[AuditedWrite], list[str]]:
+    """Return (the writes in the log `data`, ordered by time; notes). `source` names the log.
 
     `has_workloads` adds the writes of Deployments, DaemonSets, Jobs and CronJobs, and of the
-    subresource scale. Raises InputError if the log is malformed, records no bodies, or has no event
-    of the stage ResponseComplete.
+    subresource scale. If the last line is incomplete, it is left out with a note. Raises InputError
+    if the log is malformed, records no bodies, or has no event of the stage ResponseComplete.
     """
     decode = msgspec.json.Decoder(_Event).decode
     writes: list[AuditedWrite] = []
+    notes: list[str] = []
     stages: set[str] = set()
     seen: set[tuple[str, str, str, int]] = set()
     for number, line in _lines(data.removeprefix(BOM_UTF8)):
         where = f"line {number}"
+        if number > 1 and data.endswith(line) and _is_cut_short(line):
+            notes.append(
+                f"{source}: {where}, the last one, is incomplete and is left out. A copy of a log "
+                "that is still being written can end like this."
+            )
+            break
         event = _decoded(source, where, "", line, decode)
         for one in _events(source, where, event):
             stages.add(one.stage)
@@ -158,7 +168,16 @@ def read_audit_log(source: str, data: bytes, *, has_workloads: bool = False) -> 
             writes += _writes(source, where, one, has_workloads=has_workloads)
     if _COMPLETE not in stages:
         raise InputError(source, f"has no audit event of the stage {_COMPLETE}")
-    return sorted(writes, key=lambda write: write.at)
+    return sorted(writes, key=lambda write: write.at), notes
+
+
+def _is_cut_short(line: bytes) -> bool:
+    """Return whether `line`, which does not end with a newline, is the beginning of an object."""
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except msgspec.DecodeError as cause:
+        return line.startswith(b"{") and _TRUNCATED in str(cause)
+    return False
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:

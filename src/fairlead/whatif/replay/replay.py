@@ -86,8 +86,7 @@ def replay_audit_log(
     `snapshot` is the cluster at an instant before or during the log. Without a snapshot, the
     initial objects are those that the log shows. Raises InputError.
     """
-    writes = read_audit_log(source, data)
-    notes: list[str] = []
+    writes, notes = read_audit_log(source, data)
     if snapshot is None:
         # the cluster before the first write, as far as the writes show it
         found = tuple(

@@ -100,10 +100,11 @@ _SYSTEM: Final = frozenset(
 
 
 class AuditLog(Struct, frozen=True):
-    """An audit log and its writes, ordered by time."""
+    """An audit log, its writes, ordered by time, and notes about its lines."""
 
     source: str
     writes: Sequence[AuditedWrite]
+    notes: Sequence[str] = ()
 
     @property
     def start(self) -> Instant:
@@ -131,7 +132,7 @@ NO_INPUT: Final = AuditedInput()
 
 def read_audited(source: str, data: bytes) -> AuditLog:
     """Return the audit log `data`; `source` names it in messages. Raises InputError."""
-    return AuditLog(source, read_audit_log(source, data, has_workloads=True))
+    return AuditLog(source, *read_audit_log(source, data, has_workloads=True))
 
 
 def audited_input(
@@ -157,8 +158,8 @@ def audited_input(
     known = {(one.kind.kind, one.ref.namespace, one.ref.name) for one in initial}
     named = with_generated_names(later, known)
     steps = tuple(step for write in named for step in reader.steps(write))
-    notes = tuple(reader.notes(len(log.writes) - len(later), has_steps=bool(steps)))
-    return AuditedInput(steps, reader.lifecycles(), notes)
+    notes = reader.notes(len(log.writes) - len(later), has_steps=bool(steps))
+    return AuditedInput(steps, reader.lifecycles(), (*log.notes, *notes))
 
 
 @dataclass(slots=True)

@@ -337,6 +337,17 @@ def test_workloads_that_are_not_recorded_are_named(simulate):
     assert any("records no write of a Deployment" in one for one in run.outcome.notes)
 
 
+def test_an_incomplete_last_line_is_left_out_with_a_note(simulate, tmp_path):
+    simulate(RECORDED)
+    log = tmp_path / "audit.log"
+    log.write_bytes(log.read_bytes()[:-20])
+    scenario = read_scenario(str(tmp_path / "s.yaml"))
+    run = run_experiment(experiment_of(str(tmp_path / "s.yaml"), scenario))
+    assert "of-argo" not in pods_of(run)
+    line = f"audit.log: line {len(RECORDED)}, the last one, is incomplete"
+    assert any(line in note for note in run.outcome.notes)
+
+
 def test_a_lower_level_is_refused_with_the_level_needed(simulate):
     low = {**RECORDED[0], "level": "Metadata"}
     expected = (

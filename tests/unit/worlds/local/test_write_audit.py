@@ -76,7 +76,8 @@ def test_replay_computes_the_pods_of_the_cluster_from_the_events(cluster, level)
     recorded = RecordedCluster("log")
     recorded.load(Snapshot("dump", tuple(manifests(nodes)), cluster.clock.now()))
     deleted = set()
-    for write in read_audit_log("log", log):
+    writes, _ = read_audit_log("log", log)
+    for write in writes:
         list(recorded.apply(write))
         deleted |= {write.name} if write.verb == "delete" and write.kind is POD else set()
     assert (recorded.unknown_bindings, recorded.unfollowed) == ([], [])
