@@ -156,6 +156,7 @@ class SizeSearch:
         self._rooms: list[list[float]] = []
         self._free: list[float] = []  # free amounts of the nodes to keep, before a node is added
         self._kept = 0
+        self._staying: frozenset[str] = frozenset()  # uids of the pods that are never placed anew
         self._closed: list[str] = []  # nodes to keep whose taints keep off all pods
         self._left: list[float] = []  # the requests of the pods that are not placed yet
         self._strategy = _STRATEGIES[0]
@@ -183,6 +184,8 @@ class SizeSearch:
         if self._survival.is_any:
             self._try_todays_nodes()
         pods = self._take_away([self._model.node(name) for name in names])
+        kept = self._model.table.nodes()
+        self._staying = frozenset(pod.id for info in kept for pod in info.pods.values())
         columns = tuple(self._model.table.resources.names)
         self._rooms = [offer.room(columns) for offer in self._offers]
         self._closed = closed_nodes(self._model, pods)
@@ -609,12 +612,14 @@ class SizeSearch:
         The reason is that each new node can be a further domain of a topology spread constraint. A
         node of another pool counts even if its taints keep the pods off. So a pod that was placed
         before this node was added can exceed maxSkew, and its replacement would stay pending. A pod
-        stays if neither the present nodes nor a new node take it.
+        stays if neither the present nodes nor a new node take it, or if it ran on a kept node
+        before the search.
         """
         is_changed = False
-        for name in tuple(self.result.nodes):
+        kept = (one.name for one in self._model.table.nodes() if one.name not in self.result.nodes)
+        for name in (*self.result.nodes, *kept):
             for pod in self._movable_pods([name]):
-                if not _has_hard_spread(pod):
+                if pod.id in self._staying or not _has_hard_spread(pod):
                     continue
                 with self._model.hypothesis() as supposed:
                     self._model.remove(pod)
