@@ -26,6 +26,7 @@ from fairlead.api.node_readiness import is_ready_node
 from fairlead.api.objects import Node, QuantityText, ResourceList
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.resource_name import is_native_resource
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ARCH, OS, STABLE, ZONE
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
@@ -89,9 +90,9 @@ class NodeOffer(Struct, frozen=True):
     are the pods of DaemonSets and the static pods of a new node. `own_labels` are the keys of the
     labels whose value is the name of the node. `today` are the names of the existing nodes of this
     kind. `type_labels` are the labels that follow from a type in a file; None means that the new
-    node has the type of `sample`, with its labels. `size` is the size of the machine, such as
-    `8/32Gi`, if other offers of the same type have another size, as in clusters of k3s. Otherwise,
-    it is "".
+    node has the type of `sample`, with its labels. `size` is what distinguishes the offer
+    from other offers of the same type: the size of the machine, such as `8/32Gi` in clusters of
+    k3s, the maximum number of pods, such as `110 pods`, or both. If nothing does, it is "".
     """
 
     pool: str
@@ -213,14 +214,24 @@ def _node_pool(members: Sequence[NodeInfo], node_pools: Mapping[str, NodePool]) 
 
 
 def _with_sizes(offers: Sequence[NodeOffer]) -> list[NodeOffer]:
-    """Return `offers` with the `size` of those whose type has several sizes."""
+    """Return `offers` with the `size` of those whose type has several sizes or numbers of pods."""
     sizes: dict[str, set[str]] = {}
+    numbers: dict[tuple[str, str], set[str]] = {}  # of pods, by type and size
     for one in offers:
-        sizes.setdefault(one.node_type, set()).add(_machine_size(one.capacity))
-    return [
-        replace(one, size=_machine_size(one.capacity)) if len(sizes[one.node_type]) > 1 else one
-        for one in offers
-    ]
+        size = _machine_size(one.capacity)
+        sizes.setdefault(one.node_type, set()).add(size)
+        numbers.setdefault((one.node_type, size), set()).add(_pods_max(one))
+    found = []
+    for one in offers:
+        size = _machine_size(one.capacity)
+        parts = [size] if len(sizes[one.node_type]) > 1 else []
+        parts += [_pods_max(one)] if len(numbers[one.node_type, size]) > 1 else []
+        found.append(replace(one, size=", ".join(parts)))
+    return found
+
+
+def _pods_max(offer: NodeOffer) -> str:
+    return counted(whole_value(offer.allocatable.get("pods", 0)), "pod")
 
 
 def _machine_size(capacity: ResourceList) -> str:

@@ -961,6 +961,22 @@ def test_nodes_of_one_type_and_of_different_sizes_have_rows_of_their_own(planner
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("node_type", ["m5.large", ""])
+def test_nodes_of_one_type_and_of_different_numbers_of_pods_have_rows_of_their_own(
+    planner, make, node_type
+):
+    """The nodes of EKS that were created before prefix delegation take fewer pods."""
+    nodes = [make.node("a"), make.node("b")]
+    nodes[1]["status"]["allocatable"]["pods"] = "29"
+    for node in nodes if node_type else ():
+        node["metadata"]["labels"][INSTANCE_TYPE] = node_type
+    pods = deployment(make, "web", ["a"] * 4 + ["b"] * 4)
+    found = sized(planner(*nodes, *pods))
+    question = SizeQuestion(2, 0, 1.0, NO_FAILURE, 0.0, 5, False, ())
+    rows = size_answer(question, found, "dump.yaml", ()).to_json()["fleet"]
+    assert [(row["size"], row["nodes"]) for row in rows] == [("110 pods", 1), ("29 pods", 1)]
+
+
 def test_a_type_of_which_the_reservation_leaves_nothing_is_not_offered(planner, make):
     """A node of 16Gi reserves 8Gi, so nothing is left of a machine with 8Gi."""
     node = make.node("a", cpu="4")
