@@ -619,14 +619,7 @@ class ExperimentRun:
             samples=tuple(recorder.counts.samples_since(since)),
             choices_among_equals=recorder.choices,
             jobs=self._jobs.outcome(self._controllers.batch, self._cluster, world.now),
-            outage=outage_outcome(
-                recorder.outage,
-                since,
-                pods,
-                workloads,
-                recorder.preempted,
-                recorder.budgets.breaches,
-            ),
+            outage=outage_outcome(recorder, since, pods, workloads),
             drains=tuple(recorder.drains.progress(undrained)),
             notes=(
                 *self._experiment.notes,

@@ -24,6 +24,7 @@ from fairlead.apiserver.kind import JOB
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.nodelifecycle.eviction.taint_eviction import ENDLESS, tolerated_s
 from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
+from fairlead.engine.workloads.daemon_set.rule import node_eligibility
 from fairlead.engine.workloads.job.progress import index_of
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.outage import (
@@ -46,14 +47,16 @@ def lost_pods(
     recorder: OutageRecorder,
     ends: Mapping[str, PodEnd],
     workloads: Mapping[WorkloadRef, WorkloadReadiness],
+    refusals: Mapping[str, str],
     start: Instant,
 ) -> Iterator[LostPod]:
     """Yield the pods that do not run again, sorted by name.
 
-    `ends` maps keys to pods at the end, and `workloads` are the workloads whose pods changed. Times
+    `ends` maps keys to pods at the end, and `workloads` are the workloads whose pods changed.
+    `refusals` maps objects, such as `DaemonSet ns/name`, to the last failure to create a pod. Times
     in the reasons count from `start`.
     """
-    explainer = _LossExplainer(recorder, ends, workloads, start)
+    explainer = _LossExplainer(recorder, ends, workloads, refusals, start)
     for key in sorted(recorder.affected):
         pod = recorder.affected[key]
         if pod.state is not AffectedPodState.UP:
@@ -68,6 +71,7 @@ class _LossExplainer(Struct, frozen=True, dict=True):
     recorder: OutageRecorder
     ends: Mapping[str, PodEnd]
     workloads: Mapping[WorkloadRef, WorkloadReadiness]
+    refusals: Mapping[str, str]
     start: Instant
 
     def explain(self, key: str, lost: AffectedPod) -> tuple[LossCause, str]:
@@ -100,9 +104,14 @@ class _LossExplainer(Struct, frozen=True, dict=True):
             return LossCause.NODE_REMOVED, "DaemonSet or static pod, whose node was removed"
         if owner is None:
             return LossCause.NOT_REPLACED, "it has no controller that would create a replacement"
+        refusal = self.refusals.get(f"{owner.kind} {lost.pod.metadata.namespace}/{owner.name}", "")
         if (workload := workload_of(lost.pod)).is_daemon_set:  # it would create the pod at once
-            return LossCause.NOT_NEEDED, f"{workload} wants no pod on {lost.node}"
-        return LossCause.NOT_REPLACED, f"{owner.kind} {owner.name} creates no replacement"
+            node = self.recorder.nodes.get(lost.node)
+            is_wanted = node is not None and node_eligibility(lost.pod, node).should_run
+            if not (refusal and is_wanted):
+                return LossCause.NOT_NEEDED, f"{workload} wants no pod on {lost.node}"
+        why = f"{owner.kind} {owner.name} creates no replacement"
+        return LossCause.NOT_REPLACED, f"{why}: {refusal}" if refusal else why
 
     def _not_needed(self, owner: OwnerReference, pod: Pod) -> str:
         """Return why the workload of `pod`, a pod of `owner`, does not need it; "" if it does."""

@@ -1,8 +1,8 @@
-"""Builds the OutageOutcome of a run from its OutageRecorder."""
+"""Builds the OutageOutcome of a run from its Recorder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -13,51 +13,52 @@ from fairlead.whatif.outcome.outage import (
     OutageOutcome,
     OutagePreemption,
 )
-from fairlead.whatif.outcome.run_outcome import PdbBreach, PodEnd, Preempted
+from fairlead.whatif.outcome.run_outcome import PodEnd, Preempted
 from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 from fairlead.whatif.run.recorders.outage_recorder import FailedNode, OutageRecorder
+from fairlead.whatif.run.recorders.recorder import Recorder
 
 
 def outage_outcome(
-    recorder: OutageRecorder,
+    recorder: Recorder,
     start: Instant,
     ends: Mapping[str, PodEnd],
     workloads: Mapping[WorkloadRef, WorkloadReadiness],
-    preempted: Sequence[Preempted],
-    breaches: Sequence[PdbBreach],
 ) -> OutageOutcome | None:
     """Return the outcome of the failed nodes; None if no node failed.
 
     `ends` maps keys to the pods at the end. A replacement has the key of the pod that it replaces.
     `workloads` are the workloads whose pods changed. Times in texts count from `start`.
     """
-    if not recorder.failed_nodes:
+    outage = recorder.outage
+    if not outage.failed_nodes:
         return None
     # Imported only if it is needed: most runs have no failed nodes.
     from fairlead.whatif.outcome.misconception import misconceptions  # noqa: PLC0415
     from fairlead.whatif.run.lost_pod import lost_pods  # noqa: PLC0415
 
-    affected = recorder.affected.values()
+    affected = outage.affected.values()
     back = [pod for pod in affected if pod.state is AffectedPodState.UP]
-    evictions = sorted(one.at for node in recorder.failed_nodes.values() for one in node.evictions)
+    evictions = sorted(one.at for node in outage.failed_nodes.values() for one in node.evictions)
     outcome = OutageOutcome(
-        concerned=len(recorder.affected),
+        concerned=len(outage.affected),
         evicted=sum(pod.evicted_at is not None for pod in affected),
         first_eviction_at=evictions[0] if evictions else None,
         last_eviction_at=evictions[-1] if evictions else None,
-        first_back_at=recorder.first_back_at,
-        last_back_at=recorder.last_back_at,
+        first_back_at=outage.first_back_at,
+        last_back_at=outage.last_back_at,
         replaced=sum(pod.is_replaced for pod in back),
         back_with_node=sum(not pod.is_replaced for pod in back),
-        nodes=tuple(_histories(recorder)),
-        lost=tuple(lost_pods(recorder, ends, workloads, start)),
-        preempted=tuple(_preemptions(recorder, preempted)),
-        taints=tuple(recorder.taints),
-        zones=tuple(recorder.zones),
-        node_samples=tuple(recorder.node_samples),
-        pod_samples=tuple(recorder.pod_samples),
+        nodes=tuple(_histories(outage)),
+        lost=tuple(lost_pods(outage, ends, workloads, recorder.errors, start)),
+        preempted=tuple(_preemptions(outage, recorder.preempted)),
+        taints=tuple(outage.taints),
+        zones=tuple(outage.zones),
+        node_samples=tuple(outage.node_samples),
+        pod_samples=tuple(outage.pod_samples),
     )
-    found = misconceptions(outcome, recorder.config, breaches, start)
+    breaches = recorder.budgets.breaches
+    found = misconceptions(outcome, outage.config, breaches, start)
     return replace(outcome, misconceptions=tuple(found))
 
 

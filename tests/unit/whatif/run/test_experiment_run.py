@@ -393,4 +393,6 @@ duration: 15m
 def test_a_pod_that_a_quota_keeps_from_being_replaced_is_not_replaced(finish):
     """A ReplicaSet does not wait until the old pod is gone, so its deletion is not the cause."""
     [lost] = finish(QUOTA).outcome.outage.lost
-    assert (lost.cause, lost.why) == ("not-replaced", "ReplicaSet web creates no replacement")
+    assert lost.cause == "not-replaced"
+    assert lost.why.startswith("ReplicaSet web creates no replacement: Error creating: pods ")
+    assert "is forbidden: exceeded quota: q" in lost.why

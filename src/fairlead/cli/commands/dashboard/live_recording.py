@@ -125,9 +125,7 @@ class LiveRecording:
             priority_names=dict(recorder.priority_names),
             samples=tuple(recorder.counts.samples),
             choices_among_equals=recorder.choices,
-            outage=outage_outcome(
-                recorder.outage, since, pods, {}, recorder.preempted, recorder.budgets.breaches
-            ),
+            outage=outage_outcome(recorder, since, pods, {}),
             cluster_history=recorder.cluster_history(since),
         )
 

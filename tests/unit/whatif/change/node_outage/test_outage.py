@@ -788,6 +788,34 @@ def test_a_job_that_ends_as_without_the_failure_is_not_affected(ask, make, zoned
     assert [one.workload.name for one in answer.effect.workloads] == ["rs"]
 
 
+@pytest.fixture
+def agents(make):
+    """A DaemonSet, and its pods on the nodes a0 and b0."""
+    daemon_set = make.workload("DaemonSet", "agent")
+    daemon_set["metadata"]["uid"] = "agent-uid"
+    del daemon_set["spec"]["replicas"]
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "agent-uid",
+             "controller": True}  # fmt: skip
+    pods = [make.pod(f"agent-{node}", node_name=node) for node in ("a0", "b0")]
+    for pod in pods:
+        pod["metadata"] |= {"ownerReferences": [owner], "labels": {"app": "agent"}}
+    return [daemon_set, *pods]
+
+
+def test_a_quota_that_refuses_the_pod_of_a_daemon_set_is_named(snapshot, make, zoned, agents):
+    """The DaemonSet wants a pod on the node, so the node's pod is lost."""
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota",
+             "metadata": {"name": "small", "namespace": "default"},
+             "spec": {"hard": {"pods": "1"}}}  # fmt: skip
+    failures = Failures(fail_node=("a0",))
+    change = ClusterChange(delete=("pod/default/agent-a0",), failures=failures, lasts="10m")
+    answer = what_if(snapshot(*zoned(a=1, b=1), *agents, quota), change)
+    [lost] = outage(answer).lost
+    assert lost.cause is LossCause.NOT_REPLACED
+    assert lost.why.startswith("DaemonSet agent creates no replacement: Error creating: pods ")
+    assert "is forbidden: exceeded quota: small" in lost.why
+
+
 def test_a_daemon_set_needs_no_pod_on_a_node_that_is_out_of_service(snapshot, make, zoned):
     """The taint out-of-service evicts the pod, and the DaemonSet does not create it again."""
     daemon_set = make.workload("DaemonSet", "agent")
