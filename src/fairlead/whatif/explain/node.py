@@ -103,12 +103,17 @@ _STAYS_SO: Final = (
 
 
 def explain_node(
-    planner: DrainPlanner, name: str, snapshot: Snapshot, in_dump: AbstractSet[str]
+    planner: DrainPlanner,
+    name: str,
+    snapshot: Snapshot,
+    in_dump: AbstractSet[str],
+    preempted: AbstractSet[str],
 ) -> TabularAnswer:
     """Return the explanation of the node `name` of `snapshot`.
 
     `in_dump` has the keys of the node's pods in the dump. In the planner's cluster model, waiting
-    pods have a place, and pods that they preempt have left. The model is unchanged afterwards.
+    pods have a place, and the pods that they preempt have left; `preempted` has the keys of those
+    that have left the node. The model is unchanged afterwards.
     """
     info = planner.model.node(name)
     pods = sorted(info.pods.values(), key=lambda pod: (-pod.priority, pod.key))
@@ -146,6 +151,7 @@ def explain_node(
             *_state(info.node),
             _usage(info.node, pods),
             *_placed_first(name, pods, in_dump),
+            *_preempted_first(preempted),
             *_device_findings(info.node, planner.model.cluster),
             *flag_findings(needed_flags(pod.pod for pod in pods)),
         ),
@@ -252,6 +258,16 @@ def _placed_first(name: str, pods: Sequence[PodInfo], in_dump: AbstractSet[str])
         yield (
             f"{len(added):,} of these pods {are} no node in the dump; the scheduler would "
             f"place {they} on {name}: {listed(added)}."
+        )
+
+
+def _preempted_first(preempted: AbstractSet[str]) -> Iterator[str]:
+    """Yield a sentence about the `preempted` pods, which are not listed."""
+    if preempted:
+        is_, it = ("is", "it") if len(preempted) == 1 else ("are", "them")
+        yield (
+            f"{counted(len(preempted), 'pod')} of the node {is_} not listed, because pods without "
+            f"a node in the dump would preempt {it}: {listed(sorted(preempted))}."
         )
 
 

@@ -100,7 +100,11 @@ def explain_object(
         else:
             base = read_baseline(snapshot, scheduler, release, NoProgress(), model=model)
             model, notes = base.model, base.notes
-        answer = explain_node(DrainPlanner.at_rest(model), found.ref.name, snapshot, in_dump)
+        name = found.ref.name
+        present = frozenset(pod.key for pod in model.node(name).pods.values())
+        planner = DrainPlanner.at_rest(model)
+        preempted = present - {pod.key for pod in model.node(name).pods.values()}
+        answer = explain_node(planner, name, snapshot, in_dump, preempted)
         return replace(answer, notes=(*answer.notes, *notes))
     planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     if found.kind is POD_DISRUPTION_BUDGET:

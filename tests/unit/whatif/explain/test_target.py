@@ -187,6 +187,18 @@ def test_a_node_names_its_pods_that_are_pending_in_the_dump(explained, make):
     )
 
 
+def test_a_node_names_its_pods_that_pending_pods_would_preempt(explained, make):
+    """Their replacement is pending, so the table of the node does not list them."""
+    running = make.pod("running", node_name="a", owner="rs", cpu="3")
+    pending = make.pod("important", owner="rs", cpu="3", priority=9)
+    answer = explained("node/a", make.node("a"), running, pending)
+    assert [row["pod"] for row in rows(answer, "pods")] == ["default/important"]
+    assert (
+        "1 pod of the node is not listed, because pods without a node in the dump would preempt "
+        "it: default/running." in answer.findings
+    )
+
+
 def test_a_node_says_that_a_drain_needs_preemption(explained, make):
     """A drained pod preempts in a what-if; plans do not rely on that."""
     important = make.pod("important", node_name="a", owner="rs", cpu="3", priority=9)
