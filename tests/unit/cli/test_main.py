@@ -231,6 +231,19 @@ def test_a_deleted_node_displaces_its_pods(fairlead, tmp_path, condition, code):
     assert result[::2] == (code, "")
 
 
+def test_a_simulation_is_printed_as_markdown(fairlead):
+    conditions = ("--fail-on", "loop", "--fail-on", "name=none")
+    code, out, _ = fairlead("simulate", PRIORITIES, "-o", "markdown", *conditions)
+    first, *others = out.splitlines()
+    loop = "ods of deploy/default/batch have been displaced 6 times"
+    assert (code, first) == (3, f"### P{loop}.")
+    assert f"- :x: `--fail-on loop`: p{loop}" in others
+    assert not any("name=none" in line for line in others)
+    assert "<details><summary>Preempted (6)</summary>" in others
+    assert "| cpu | 12 | 12 | 0 | 12 |" in others
+    assert not any("Newly placed" in line for line in others)
+
+
 def test_an_empty_argument_is_refused(fairlead):
     """An unset shell variable is the usual cause."""
     assert fairlead("whatif", "")[::2] == (2, "fairlead: arguments: contain an empty argument\n")

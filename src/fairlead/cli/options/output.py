@@ -15,6 +15,14 @@ from fairlead.whatif.input.error import InputError
 
 Format = Literal["text", "json"]
 Output = Annotated[Format, Parameter(name=["--output", "-o"], help="Format of the result.")]
+SimulationFormat = Literal["text", "json", "markdown"]
+SimulationOutput = Annotated[
+    SimulationFormat,
+    Parameter(
+        name=["--output", "-o"],
+        help="Format of the result. With markdown, it is a comment for a pull request.",
+    ),
+]
 AnswerFormat = Literal["text", "details", "json", "markdown"]
 AnswerOutput = Annotated[
     AnswerFormat,
@@ -73,7 +81,7 @@ def _report_path(report: Path | None, default: str, *, is_text: bool, off: bool)
 class OutputOptions:
     """The options that choose the format and the files of a simulation's results."""
 
-    output: Output = "text"
+    output: SimulationOutput = "text"
     report: SimulationReport = None
     no_report: NoReport = False
     commands: Commands = None

@@ -1,4 +1,4 @@
-"""Writes the answer of a what-if as Markdown for a pull request comment.
+"""Writes the answer of a what-if or a simulation as Markdown for a pull request comment.
 
 Names come from users' dumps, so characters with a meaning in Markdown or HTML are escaped.
 """
@@ -6,7 +6,8 @@ Names come from users' dumps, so characters with a meaning in Markdown or HTML a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from fairlead.api.json import Json
@@ -20,7 +21,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import one_line
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.result.result_json import whatif_result
-from fairlead.whatif.result.table import TABLES, AnswerTable, cell_text
+from fairlead.whatif.result.table import SIMULATION_TABLES, TABLES, AnswerTable, cell_text
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
@@ -36,17 +37,42 @@ def markdown_answer(
     """
     result = whatif_result(answer, conditions, group_by)
 
-    def tables(rows_max: int) -> Iterator[str]:
-        return _tables(result, rows_max)
-
-    return within_limit(list(_head(result)), tables, list(_notes(result)))
+    tables = partial(_tables, result, TABLES)
+    return within_limit(list(_head(result)), tables, list(_notes(result["notes"])))
 
 
-def _head(result: Json) -> Iterator[str]:
+def markdown_simulation(
+    result: Json, scheduler: str, conditions: Mapping[str, Sequence[str]], unsettled: str
+) -> str:
+    """Return a simulation's verdict, its tables in closed <details>, and its notes.
+
+    The text fits into a comment on GitHub (`markdown_limit`). `result` is the `simulation_result`.
+    `scheduler` names the scheduler. `conditions` maps each condition of --fail-on that is true to
+    its evidence. `unsettled` is a further note, "" for none.
+    """
+    span = f"{for_readers(seconds(result['virtual_seconds']))} from {result['started_at']}"
+    head = [
+        *_verdict(result),
+        *(
+            f"- :x: `--fail-on {_code(condition)}`: {_escaped(listed(list(evidence)))}"
+            for condition, evidence in conditions.items()
+        ),
+        "",
+        f"`{_code(result['source'])}`, {span}, seed {result['seed']}, {_escaped(scheduler)}",
+    ]
+    tables = partial(_tables, result, SIMULATION_TABLES)
+    return within_limit(head, tables, list(_notes(filter(None, (*result["notes"], unsettled)))))
+
+
+def _verdict(result: Json) -> Iterator[str]:
     first, *others = result["verdict"]["findings"]
     yield f"### {_escaped(first['sentence'])}"
     yield ""
     yield from (f"- {_escaped(one['sentence'])}" for one in others)
+
+
+def _head(result: Json) -> Iterator[str]:
+    yield from _verdict(result)
     yield from (
         f"- :x: `--fail-on {one['condition']}`: {_escaped(listed(one['evidence']))}"
         for one in result["fail_on"]
@@ -76,14 +102,15 @@ def _head(result: Json) -> Iterator[str]:
         yield f"- {_escaped(one['sentence'].rstrip('.'))}: `{_code(code)}`"
 
 
-def _notes(result: Json) -> Iterator[str]:
-    if result["notes"]:
-        yield from ("", "Notes:", "")
-    yield from (f"- {_escaped(note)}" for note in result["notes"])
+def _notes(notes: Iterable[str]) -> Iterator[str]:
+    for number, note in enumerate(notes):
+        if number == 0:
+            yield from ("", "Notes:", "")
+        yield f"- {_escaped(note)}"
 
 
-def _tables(result: Json, rows_max: int) -> Iterator[str]:
-    for table in TABLES:
+def _tables(result: Json, tables: Iterable[AnswerTable], rows_max: int) -> Iterator[str]:
+    for table in tables:
         rows = table.rows(result)
         if not rows or table.name == "notes":
             continue

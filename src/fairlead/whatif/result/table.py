@@ -1,6 +1,6 @@
 """The tables of an answer: a title and column headings for every list of its JSON.
 
-All outputs made from the JSON, such as Markdown, use TABLES.
+All outputs made from the JSON, such as Markdown, use TABLES or SIMULATION_TABLES.
 """
 
 from __future__ import annotations
@@ -122,6 +122,16 @@ TABLES: Final = (
     _table("fail_on", "Conditions of --fail-on", condition="condition", holds="holds",
            evidence="evidence"),
 )  # fmt: skip
+
+
+SIMULATION_TABLES: Final = (
+    # The list of all placed pods is long, and says little: most of them are not affected.
+    *(one for one in TABLES if one.name not in ("placed", "allocation")),
+    _table("allocation", "Requested and allocatable", resource="resource",
+           allocatable_before="allocatable at the start", allocatable="allocatable",
+           requested_before="requested at the start", requested="requested"),
+)  # fmt: skip
+"""The tables of the result of `fairlead simulate`."""
 
 
 def amount_cell(resource: str, amount: int) -> str:

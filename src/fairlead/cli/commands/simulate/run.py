@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
@@ -16,7 +16,7 @@ from fairlead.cli import exit_code
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
-from fairlead.cli.options.output import OutputOptions
+from fairlead.cli.options.output import OutputOptions, SimulationFormat
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.atomic_file import is_own_output, write_atomically
@@ -35,6 +35,7 @@ from fairlead.whatif.outcome.assessment.fail_on import FailOn, parse_simulation_
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.report.report_builder import Heading, simulation_report
 from fairlead.whatif.result.result_json import encode_result, simulation_result
+from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.scenario.scenario import Outputs, Scenario, experiment_of, read_scenario
 from fairlead.whatif.snapshot.snapshot import encode_snapshot
@@ -65,7 +66,7 @@ class SimulationRequest:
 def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
     """Run the scenario, write the results and return the exit code. Raises InputError."""
     started = perf_counter()
-    conditions = [parse_simulation_fail_on(text) for text in request.fail_on]
+    conditions = {text: parse_simulation_fail_on(text) for text in request.fail_on}
     path, scenario = request.path, read_scenario(request.path)
     if not request.overwrite:
         _refuse_foreign_files(path, scenario.outputs)
@@ -97,11 +98,8 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
             metered=metered,
             logging=logging,
         )
-    result = encode_result(simulation_result(experiment, finished.outcome))
-    if options.output == "json":
-        print_bytes(result)
-    else:
-        print_simulation(experiment, finished.outcome)
+    matched = _matched(finished.outcome, conditions)
+    result = _print_result(experiment, finished.outcome, matched, options.output)
     if meter is not None and request.profile_plugins:
         _print_plugin_times(meter.times())
     if files.json is not None:
@@ -122,24 +120,51 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
         )
         write_report(files.report, simulation_report(heading, finished.outcome))
         say_written("report", files.report)
-    return (
-        exit_code.CONDITION_HOLDS
-        if _is_forbidden(finished.outcome, conditions)
-        else exit_code.SUCCESS
-    )
+    return exit_code.CONDITION_HOLDS if matched else exit_code.SUCCESS
 
 
-def _is_forbidden(outcome: RunOutcome, conditions: list[FailOn | None]) -> bool:
-    """Return whether one of `conditions` is true.
+def _print_result(
+    experiment: Experiment,
+    outcome: RunOutcome,
+    matched: Mapping[str, Sequence[str]],
+    output: SimulationFormat,
+) -> bytes:
+    """Print the result in the format `output`, and return it as JSON.
+
+    `matched` maps the conditions of --fail-on that are true to their evidence.
+    """
+    value = simulation_result(experiment, outcome)
+    result = encode_result(value)
+    match output:
+        case "json":
+            print_bytes(result)
+        case "markdown":
+            from fairlead.cli.output.markdown import markdown_simulation
+
+            unsettled = outcome.unsettled("duration") if experiment.duration is None else ""
+            text = markdown_simulation(value, experiment.scheduler_words, matched, unsettled)
+            print_bytes(text.encode())
+        case "text":
+            print_simulation(experiment, outcome)
+    return result
+
+
+def _matched(outcome: RunOutcome, conditions: Mapping[str, FailOn | None]) -> dict[str, list[str]]:
+    """Return those of `conditions` that are true, each with its evidence.
 
     None stands for the condition `loop`, which is true if pods are displaced again and again. Each
     other condition is true if a displaced pod matches it.
     """
-    displaced = outcome.displaced
-    return any(
-        bool(outcome.recurrences) if one is None else any(map(one.matches, displaced))
-        for one in conditions
-    )
+    found = {}
+    for text, one in conditions.items():
+        evidence = (
+            [loop.message for loop in outcome.recurrences]
+            if one is None
+            else [pod.key for pod in outcome.displaced if one.matches(pod)]
+        )
+        if evidence:
+            found[text] = list(dict.fromkeys(evidence))
+    return found
 
 
 @dataclass(frozen=True)
