@@ -110,13 +110,13 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
         The pods of a node are in the order of `pods`. Callers must not change the result, but they
         may change a copy of it. The copy makes the dictionary of a node when a caller reads it.
         """
-        rows: defaultdict[str, list[Row]] = defaultdict(list)
+        there: defaultdict[str, _NodeRows] = defaultdict(_NodeRows)
         for pods in self.replicas:
             if pods[0].spec.node_name:
                 for node, row in zip(pods.nodes, pods.rows, strict=True):
-                    rows[node].append(row)
+                    there[node].rows.append(row)
         found: LazyDict[dict[str, Pod]] = LazyDict(_pods_of_node)
-        found.load({node: (there, 0) for node, there in rows.items()})
+        found.load({node: (rows, 0) for node, rows in there.items()})
         return found
 
     @cached_property
@@ -126,10 +126,25 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
         return [pod for replicas in ending for pod in replicas]
 
 
-def _pods_of_node(rows: Sequence[Row], _: int) -> LazyDict[Pod]:
-    """Return the pods of a node by key; `rows` are their rows."""
+class _NodeRows:
+    """The rows of the pods of one node.
+
+    Several controllers index the pods of a node, so the keys of the pods are looked up only once.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    @cached_property
+    def by_key(self) -> dict[str, Row]:
+        """The row of each pod, by the pod's key."""
+        return {row[0].keys[row[1]]: row for row in self.rows}
+
+
+def _pods_of_node(there: _NodeRows, _: int) -> LazyDict[Pod]:
+    """Return the pods of a node by key."""
     found = LazyDict(pod_at)
-    found.load({replicas.keys[index]: (replicas, index) for replicas, index in rows})
+    found.load(there.by_key)
     return found
 
 
