@@ -8,10 +8,12 @@ from types import FrameType
 from typing import NoReturn
 
 from fairlead.cli import exit_code
+from fairlead.worlds.gc_thresholds import collect_rarely
 
 
 def main() -> None:
     """Run the command in `sys.argv` and end the process with the command's exit code."""
+    collect_rarely()  # before modules are loaded, because they create many long-lived objects
     is_interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_interruptible:  # else the signal is ignored
         # While modules are loaded, Python calls functions whose exceptions it prints and ignores.

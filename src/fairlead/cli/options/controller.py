@@ -1,26 +1,35 @@
 """Options named like kube-controller-manager's flags for unresponsive nodes and finished pods."""
 
-from __future__ import annotations
-
+# Annotations are not texts here: Cyclopts would compile and evaluate each text several times.
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Group, Parameter
-from cyclopts.help import ColumnSpec, DefaultFormatter, DescriptionRenderer, NameRenderer
 
 from fairlead.cli.options.parameter import named
 
+if TYPE_CHECKING:
+    from cyclopts.help import HelpPanel
+    from rich.console import Console, ConsoleOptions
+
 # Upstream's names are long; the default width would break them on a terminal of 80 columns.
 NAME_WIDTH: Final = 38
-_NAMES: Final = ColumnSpec(
-    renderer=NameRenderer(max_width=NAME_WIDTH), style="cyclopts.name", max_width=NAME_WIDTH
-)
-_TEXTS: Final = ColumnSpec(renderer=DescriptionRenderer(), overflow="fold")
+
+
+def _print_options(console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
+    """Print the help of the options in `panel` with a column of width NAME_WIDTH for names."""
+    # Imported here, because only the help needs it.
+    from cyclopts.help import ColumnSpec, DefaultFormatter, DescriptionRenderer, NameRenderer
+
+    names = ColumnSpec(
+        renderer=NameRenderer(max_width=NAME_WIDTH), style="cyclopts.name", max_width=NAME_WIDTH
+    )
+    texts = ColumnSpec(renderer=DescriptionRenderer(), overflow="fold")
+    DefaultFormatter(column_specs=(names, texts))(console, options, panel)
 
 
 def _group(text: str) -> Group:
-    formatter = DefaultFormatter(column_specs=(_NAMES, _TEXTS))
-    return Group("Controllers", help=text, sort_key=2, help_formatter=formatter)
+    return Group("Controllers", help=text, sort_key=2, help_formatter=_print_options)
 
 
 RUNNING: Final = _group(

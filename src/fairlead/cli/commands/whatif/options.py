@@ -1,7 +1,6 @@
 """The options of `fairlead whatif`."""
 
-from __future__ import annotations
-
+# Annotations are not texts here: Cyclopts would compile and evaluate each text several times.
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
