@@ -18,7 +18,7 @@ kubectl writes one key or element per line, so each line is one token. Most line
 many times and are tokenized once. The tokens of an item are converted directly to JSON text.
 
 A text that continues over several lines is read by this module only if it is a common literal block
-(`key: |`).
+(`key: |`), or a common text without quotes, such as the description of a PriorityClass.
 
 `yaml_documents`, the general parser, reads everything else: other texts over several lines, flow
 collections other than {} and [], anchors, tags, comments and escapes. If an item contains one of
@@ -51,6 +51,8 @@ _LINE: Final = re.compile(
 _BLOCK: Final = re.compile(r"(.*:) \|(-?)")
 _QUOTED: Final = re.compile(r"\"([^\"\\]*)\"|'([^']*)'")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./+(<=~^$;-][^#]*")
+# Matches a line that continues a text without quotes, and can be nothing else.
+_CONTINUATION: Final = re.compile(r" +[A-Za-z0-9(][^#:]*")
 _EMPTY: Final = frozenset({"{}", "[]"})
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -125,7 +127,7 @@ class _Scanner:
         except _OtherLayoutError:
             pass
         try:
-            return _json_text(self._tokens_with_blocks(lines))
+            return _json_text(self._tokens_with_long_texts(lines))
         except _OtherLayoutError:
             (value,) = _general(lines)
             return _encode(value)
@@ -143,21 +145,24 @@ class _Scanner:
         known = self._known.get
         return _json_text([known(line) or self._token(line) for line in lines])
 
-    def _tokens_with_blocks(self, lines: list[str]) -> Iterator[_Token]:
-        """Yield the tokens of `lines`, which contain literal blocks.
+    def _tokens_with_long_texts(self, lines: list[str]) -> Iterator[_Token]:
+        """Yield the tokens of `lines`, which contain literal blocks or folded texts.
 
         Raises _OtherLayoutError if the general parser must read the lines.
 
-        Example of a literal block:
+        Example of a literal block, and of a folded text:
 
             kubectl.kubernetes.io/last-applied-configuration: |
               {"apiVersion":"apps/v1"}
+            description: Used for system critical pods that must run in the cluster, but can
+              be moved to another node if necessary.
         """
         at = 0
         while at < len(lines):
             line, at = lines[at], at + 1
             header = _BLOCK.fullmatch(line)
             if header is None:
+                line, at = _unfolded(lines, at - 1)
                 yield self._known.get(line) or self._token(line)
                 continue
             column, dashes, key, _, _ = self._token(header[1])
@@ -176,6 +181,24 @@ class _Scanner:
             if token is None:
                 raise _OtherLayoutError
         return token
+
+
+def _unfolded(lines: list[str], first: int) -> tuple[str, int]:
+    """Return (the line with index `first` and its continuations, joined; index of the next line).
+
+    A line continues a text without quotes if it is indented more than the key of the text. Other
+    texts are not joined.
+    """
+    line, end = lines[first], first + 1
+    while end < len(lines) and _CONTINUATION.fullmatch(lines[end]):
+        end += 1
+    matched = _LINE.fullmatch(line) if end > first + 1 else None
+    if matched is None or not matched[4] or not _PLAIN.fullmatch(matched[4]):
+        return line, first + 1
+    rest = lines[first + 1 : end]
+    if min(len(one) - len(one.lstrip(" ")) for one in rest) <= matched.start(3):
+        raise _OtherLayoutError
+    return " ".join((line.rstrip(" "), *(one.strip(" ") for one in rest))), end
 
 
 def _block(lines: list[str], first: int, column: int) -> tuple[str, int]:

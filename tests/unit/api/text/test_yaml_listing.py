@@ -53,6 +53,18 @@ def test_a_listing_is_parsed_as_by_the_general_parser(items):
     assert found is None or found == general(text)
 
 
+WORDS = st.lists(st.sampled_from(["word", "(a", "1", "key:", "a:b", "#b", "-", "null", "b "]))
+FOLDED = st.dictionaries(KEYS, WORDS.map(" ".join))
+
+
+@given(items=st.lists(st.fixed_dictionaries({"data": FOLDED, "list": st.lists(FOLDED)})))
+def test_folded_texts_are_parsed_as_by_the_general_parser(items):
+    value = {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {}}
+    text = yaml.safe_dump(value, default_flow_style=False, width=12)
+    found = scanned(text)
+    assert found is None or found == general(text)
+
+
 class Literal(yaml.SafeDumper):
     """A dumper that writes multi-line texts as literal blocks, as kubectl does."""
 
@@ -126,6 +138,19 @@ def test_a_literal_block_needs_no_general_parser(monkeypatch):
     _, items = split_listing(text)
     assert [msgspec.json.decode(item) for item in items] == expected
     assert expected[0]["metadata"]["annotations"] == {"last-applied": "{a: |\n\n  b}\n"}
+
+
+def test_a_folded_text_needs_no_general_parser(monkeypatch):
+    folded = (
+        "    annotations:\n      about: Used for pods that\n        must run,\n        but can move"
+    )
+    text = POD.replace("    labels: {}", folded).replace("- {}\n", "")
+    expected = general(text)[0]["items"]
+    monkeypatch.delattr(yaml_documents, "documents")
+    _, items = split_listing(text)
+    assert [msgspec.json.decode(item) for item in items] == expected
+    annotations = expected[0]["metadata"]["annotations"]
+    assert annotations == {"about": "Used for pods that must run, but can move"}
 
 
 def test_the_layout_of_kubectl_is_split():
