@@ -15,12 +15,11 @@ import threading
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import dropwhile, pairwise, takewhile
 from pathlib import Path
 from types import FrameType
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from cyclopts import (
     App,
@@ -75,8 +74,7 @@ traceback with each error.
 USUAL_EXIT_CODES: Final = "Exit status: 0 success; 2 bad input."
 
 
-@dataclass(frozen=True, slots=True)
-class CommandEntry:
+class CommandEntry(NamedTuple):
     """A command, imported from `path` when it is called.
 
     `text` describes the command in `fairlead --help`. `exit_codes` is the text at the end of the

@@ -21,7 +21,6 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import Horiz
 from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import OtherScales
 from fairlead.engine.workloads.job.tracking_finalizer import EndedJobPods, JobOrphans
 from fairlead.engine.workloads.volumes.controller import Volumes
-from fairlead.engine.workloads.volumes.external_provisioner import ExternalProvisioner
 
 
 def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
@@ -77,7 +76,13 @@ def volume_providers(
     If `provisions` is set, one of them provisions volumes. The controller `Volumes` provisions
     volumes itself, so `provisions` is needed only if another program replaces `Volumes`.
     """
-    provisioner = (ExternalProvisioner(config),) if provisions else ()
+    provisioner: tuple[Controller, ...] = ()
+    if provisions:
+        from fairlead.engine.workloads.volumes.external_provisioner import (  # noqa: PLC0415
+            ExternalProvisioner,
+        )
+
+        provisioner = (ExternalProvisioner(config),)
     if not workloads.serves_clients:
         return provisioner
     from fairlead.engine.workloads.volumes.external_resizer import (  # noqa: PLC0415

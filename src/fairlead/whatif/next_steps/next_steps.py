@@ -18,7 +18,6 @@ from fairlead.whatif.next_steps.drain import (
     perform_drain,
     simulate_to_the_end,
 )
-from fairlead.whatif.next_steps.pending_pod import add_nodes
 from fairlead.whatif.next_steps.step_context import NAMES_MAX, Ask, StepContext
 from fairlead.whatif.next_steps.topology_spread import ignore_failed_nodes, relax_spread
 from fairlead.whatif.next_steps.unavailable_workload import (
@@ -99,6 +98,13 @@ def next_steps(
 # --- the table ---------------------------------------------------------------------------------
 
 
+def _add_nodes(context: StepContext) -> Iterator[NextStep]:
+    # Imported here, because most changes leave no pod pending.
+    from fairlead.whatif.next_steps.pending_pod import add_nodes  # noqa: PLC0415
+
+    return add_nodes(context)
+
+
 def _keep_volumes(context: StepContext) -> Iterator[NextStep]:
     """Yield a command that keeps the volumes of the deleted claims."""
     lost = [one for one in context.answer.effect.deleted_claims if not one.keeps_data]
@@ -125,7 +131,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.UNDRAINED: (_Row(allow_evictions, tries=True),),
     OutcomeKind.UNFINISHED: (_Row(simulate_to_the_end),),
     OutcomeKind.DATA_DELETED: (_Row(_keep_volumes),),
-    OutcomeKind.PENDING: (_Row(add_nodes, tries=True), _Row(relax_spread, tries=True)),
+    OutcomeKind.PENDING: (_Row(_add_nodes, tries=True), _Row(relax_spread, tries=True)),
     OutcomeKind.DOWN: (_Row(replace_pods_of_failed_nodes, tries=True),),
     OutcomeKind.BREACHED: (_Row(add_replicas, tries=True),),
     OutcomeKind.UNAVAILABLE: (_KEEP_AVAILABLE,),

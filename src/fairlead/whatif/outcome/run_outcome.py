@@ -7,7 +7,6 @@ one moved pod.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -116,8 +115,7 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.node != "" and not self.is_completed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Displaced:
+class Displaced(Struct, frozen=True, kw_only=True):
     """A pod that had to leave `node`, because it was preempted or evicted."""
 
     pod: PodEnd
@@ -125,8 +123,7 @@ class Displaced:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preempted(Displaced):
+class Preempted(Displaced, frozen=True, kw_only=True):
     """A pod that was preempted; `rule` is the rule that chose `node` among `candidates` nodes.
 
     `by` is the preemptor (`namespace/name`), and `by_priority` is its priority. `by_workload` is
@@ -140,8 +137,7 @@ class Preempted(Displaced):
     by_workload: WorkloadRef | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evicted(Displaced):
+class Evicted(Displaced, frozen=True, kw_only=True):
     """An evicted pod, the controller's reason, and the toleration time that led to the eviction.
 
     `tolerated_s` is in seconds, None if no toleration time led to the eviction.

@@ -31,7 +31,6 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.json_template import TemplateRows
-from fairlead.apiserver.conversion.autoscaler import new_autoscaler
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import (
     CRON_JOB,
@@ -806,6 +805,9 @@ def _current_autoscaler(value: Json) -> Json:
     parts = (value.get("spec", {}), value.get("status", {}), notes)
     if value["apiVersion"] != _AUTOSCALING_V1 or not all(isinstance(one, dict) for one in parts):
         return value
+    # Imported only when needed, because few dumps have this version.
+    from fairlead.apiserver.conversion.autoscaler import new_autoscaler  # noqa: PLC0415
+
     return {**new_autoscaler(value), "apiVersion": HORIZONTAL_POD_AUTOSCALER.api_version}
 
 

@@ -27,7 +27,6 @@ from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.kind import CONFIG_MAP, LEASE, NODE, Kind
-from fairlead.apiserver.registry import api_server
 from fairlead.apiserver.registry.admission_control import (
     DYNAMIC_ADMISSION_RESOURCES,
     has_dynamic_admission,
@@ -349,4 +348,7 @@ def command_line(command: Command, now: Instant) -> str:
 
 def _completed(kind: Kind, obj: Json) -> Json:
     """Return `obj` as a server stores it: decoded by its type, with all defaults."""
+    # Imported here, because only CEL policies read completed objects.
+    from fairlead.apiserver.registry import api_server  # noqa: PLC0415
+
     return api_server.default(kind, api_server.decode(kind, obj))

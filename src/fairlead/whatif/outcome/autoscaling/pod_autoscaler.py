@@ -10,7 +10,6 @@ from msgspec import Struct
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.engine.workloads.horizontal_pod_autoscaler.pod_group import NO_METRICS
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 # A difference that is shorter than a few syncs can have other causes, such as pods that start.
@@ -69,6 +68,11 @@ class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     @property
     def has_no_load(self) -> bool:
         """Whether the autoscaler is inactive because nothing states the load of its pods."""
+        # Imported here, because few clusters have autoscalers of pods.
+        from fairlead.engine.workloads.horizontal_pod_autoscaler.pod_group import (  # noqa: PLC0415
+            NO_METRICS,
+        )
+
         return NO_METRICS in self.inactive_message
 
     @property

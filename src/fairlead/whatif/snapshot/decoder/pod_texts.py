@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -198,14 +197,13 @@ class PodTemplate:
         return self.texts.strings(bytes(text))
 
 
-@dataclass(slots=True)
-class _Workload:
+class _Workload(msgspec.Struct):
     """The templates of the pods of one workload; the last used template comes first."""
 
     seen: int = 0
     attempts: int = 0
     latest: Text | None = None  # the text of the last decoded pod
-    templates: list[PodTemplate] = field(default_factory=list)
+    templates: list[PodTemplate] = []
 
 
 class PodTexts:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.schema import unknown_field as schema
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
@@ -25,6 +24,8 @@ def unknown_fields(manifest: Manifest) -> list[tuple[str, str]]:
     Returns [] for a kind without a schema, such as a custom resource. `refuse_wrong_types` reports
     fields of a wrong type.
     """
+    from fairlead.apiserver.schema import unknown_field as schema  # noqa: PLC0415 - hand-written only
+
     value = manifest.value
     return schema.unknown_fields(value["apiVersion"], manifest.kind.kind, value)
 
@@ -55,6 +56,8 @@ def refuse_wrong_types(written: Manifest, before: Manifest | None = None) -> Non
 
 
 def _wrong_type(manifest: Manifest) -> tuple[str, str]:
+    from fairlead.apiserver.schema import unknown_field as schema  # noqa: PLC0415 - as above
+
     value = manifest.value
     return schema.wrong_type(value["apiVersion"], manifest.kind.kind, value)
 

@@ -22,7 +22,6 @@ from fairlead.apiserver.registry.strategy import (
 )
 from fairlead.apiserver.registry.warning.pod import template_warnings
 from fairlead.apiserver.registry.warning.workload import IN_HOSTNAME, name_warnings
-from fairlead.apiserver.schema.incremental_decoder import changed
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.validation.core.pod.spec import check_changed_pod, check_new_pod
 from fairlead.apiserver.validation.core.pod.update import check_pod_update
@@ -55,6 +54,9 @@ def _prepare_for_create(pod: Json, _: PreparationContext) -> Json:
     pod = with_label_keys(pod)
     schema = schema_of(POD.stored_as, POD.kind)
     if schema is not None and pod["status"].get("conditions"):
+        # Imported here, because simulations create pods without conditions.
+        from fairlead.apiserver.schema.incremental_decoder import changed  # noqa: PLC0415
+
         pod = changed(schema, None, pod)
     return {**pod, "status": {**pod["status"], "qosClass": qos_class(pod["spec"])}}
 
