@@ -21,7 +21,7 @@ class DefaultPreemptionArgs(
 ):
     """The plugin arguments of DefaultPreemption: when the search for candidates may stop.
 
-    If neither field is set, every node is evaluated. Upstream then uses its defaults for both
+    If neither field is set, every node is evaluated, whereas upstream uses its defaults for both
     fields. If a field is set, the search may stop when there are enough candidates. Their number
     must be at least `min_candidate_nodes_percentage` percent of the potential nodes, and at least
     `min_candidate_nodes_absolute`. If only one field is set, the other has upstream's default.

@@ -139,9 +139,9 @@ class DefaultPreemption:
         """Return the nomination of the best candidate, with its victims.
 
         If extenders filter the candidates, the result contains a shortlist for them instead of a
-        nomination. If there is no candidate, the result clears the pod's earlier nomination. It
-        keeps the nomination in three cases: the policy says so (`keeps_nomination`), the pod may
-        not preempt, or dry runs failed.
+        nomination. If there is no candidate, the result clears the pod's earlier nomination, with
+        three exceptions. The nomination is kept if the policy says so (`keeps_nomination`), if the
+        pod may not preempt, or if dry runs failed.
         """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:

@@ -66,7 +66,7 @@ NewExecution = Callable[
 
 
 class Preemptions:
-    """Starts and continues preemptions, and keeps preemptors out of the queue in the meantime."""
+    """Starts and continues preemptions, and gates the preemptors in the meantime."""
 
     def __init__(
         self,

@@ -26,7 +26,8 @@ class BackoffConfig(Struct, frozen=True):
     """The settings of backoff and of the unschedulable pool; durations in ns.
 
     `initial` and `maximum` are podInitialBackoffSeconds and podMaxBackoffSeconds.
-    `max_in_unschedulable` is the longest time that a pod stays in the unschedulable pool.
+    The leftover flush releases pods that were in the unschedulable pool for longer than
+    `max_in_unschedulable`.
     `pop_from_backoff` is the feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods
     that are backing off. A backoff ends right after its expiry or, if `ends_at_expiry` is set,
     exactly at its expiry.

@@ -41,9 +41,9 @@ def propose_for_node_affinity(
 
     The nodeSelector and each required term are considered separately. The terms are those of the
     pod's node affinity and of the profile's addedAffinity. A label change is proposed if the node
-    fails exactly one requirement of a term or one entry of the nodeSelector. No change is proposed
-    for the operators Gt and Lt and for terms with matchFields. A label that states a fact about the
-    machine, such as its zone, is never changed.
+    fails exactly one requirement of a term or one entry of the nodeSelector. No label change is
+    proposed for the operators Gt and Lt, or for terms with matchFields. A label that states a fact
+    about the machine, such as its zone, is never changed.
     """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]

@@ -209,6 +209,7 @@ def _least_important(among: Sequence[PlacedPod], number: int) -> list[PlacedPod]
 def _no_victim(node: NodeInfo) -> Status:
     """Return the error for a dry run that finds no pod to remove from `node`.
 
-    Happens only if a plugin contradicts itself (preemption.go: DryRunPreemption).
+    As a final result, this error happens only if a plugin contradicts itself (preemption.go:
+    DryRunPreemption).
     """
     return error(f'expected at least one victim pod on node "{node.name}"')
