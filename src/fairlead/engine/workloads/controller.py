@@ -193,7 +193,7 @@ class Workloads:
                 yield sets[key].ref, finished
 
     def failing_jobs(self) -> Iterator[tuple[ObjectRef, frozenset[int]]]:
-        """Yield (reference, failed indexes) of each unfinished Job that `can_only_fail`."""
+        """Yield (reference, failed indexes) of unfinished Jobs for which `can_only_fail` holds."""
         for key, rule in self._pod_sets.rules.items():
             if not isinstance(rule, JobRule) or rule.progress.finished is not None:
                 continue

@@ -2,8 +2,9 @@
 
 Thousands of pods may start one after the other. Each change would cause a status write that the
 next change makes obsolete. Upstream's controllers combine these changes, because a sync of a large
-owner takes time. Here a sync takes no time. So the first change is followed up immediately. Later
-changes within an interval are followed up together at its end.
+owner takes time. Here a sync takes no time, so this class combines the changes instead. The first
+change is followed up immediately. Later changes within an interval are followed up together at its
+end.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class FollowUpPace:
         """Limit each large owner to one follow-up per `interval` (ns); 0 means no limit.
 
         A follow-up is the reaction of a controller to changes of the owner's pods. `is_large(key)`
-        returns whether the owner `key` has so many pods that the limit applies.
+        returns whether the limit applies to the owner `key`.
         """
         self._interval = interval
         self._is_large = is_large

@@ -1,12 +1,13 @@
 """Computes the status of a Deployment: pod counts and the conditions Progressing and Available.
 
-`kubectl rollout status` reads the counts and the reason of `Progressing`. Upstream's controller
-writes the status on four occasions, with different contents:
+`kubectl rollout status` reads the counts and the reason of `Progressing`. As in upstream, the
+content of a status write depends on its cause:
 
-    a pause begins or ends      `pause_status`, before any other write
-    a ReplicaSet is created     `progress_status`, in the same write as the new revision
-    while scaled or paused      `sized_status`, which keeps the Progressing condition
-    rollout in progress         `rollout_status`
+    a pause begins or ends             `pause_status`, before any other write
+    a ReplicaSet is created or found   `progress_status`, in the same write as the new revision
+    a ReplicaSet cannot be created     `progress_status`
+    while scaled or paused             `sized_status`, which keeps the Progressing condition
+    rollout in progress                `rollout_status`
 
 upstream: pkg/controller/deployment/sync.go:calculateStatus, progress.go:syncRolloutStatus,
 util/deployment_util.go:DeploymentComplete, DeploymentProgressing, DeploymentTimedOut
@@ -108,7 +109,7 @@ def sized_status(deployment: Deployment, count: PodCounts, collisions: int, now:
 def rollout_status(
     deployment: Deployment, count: PodCounts, collisions: int, inputs: ProgressInput, now: Instant
 ) -> Json:
-    """Return the status for a sync of a rollout, if it is neither paused nor being scaled."""
+    """Return the status for a sync of a rollout that is neither paused nor being scaled."""
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
     if not has_deadline(deployment):

@@ -147,7 +147,7 @@ class NamespaceBudgets(Struct):
         return found
 
     def _select_pods(self, budget_name: str, state: BudgetState) -> None:
-        """Select the pods of a budget that is new or has a new selector."""
+        """Select the pods of a budget that is new or was rewritten (`_is_rewritten`)."""
         self._by_labels.clear()
         for name, pod in self._pods.items():
             budgets = [one for one in pod.budgets if one != budget_name]

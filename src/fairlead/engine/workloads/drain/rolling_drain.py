@@ -49,9 +49,8 @@ class RollingDrainOptions(Struct, frozen=True):
     """Options of a rolling drain: at most `max_unavailable` nodes are draining or down at a time.
 
     Each node stays down for `away` nanoseconds after it is empty. If `away` is None, it stays down
-    forever. Only nodes that are still draining then count towards `max_unavailable`. `which` is
-    appended to the value of the annotation. So two groups of nodes with equal options have
-    different values.
+    forever, and counts towards `max_unavailable` only while it is draining. `which` is appended to
+    the value of the annotation. So two groups of nodes with equal options have different values.
     """
 
     max_unavailable: int

@@ -69,9 +69,10 @@ class _Share(Struct):
 class HintedSlices(Struct):
     """The slices of a Service in one sync.
 
-    `written` contains the endpoints of slices that the sync creates or updates, in the order of the
-    writes. Hints are set in place. `unchanged` contains the endpoints of the other slices, by slice
-    name. An unchanged slice whose hints must change is moved to `rewritten`.
+    `written` contains the endpoints of slices that the sync creates or updates, new slices first.
+    Hints are set in place. `unchanged` contains the endpoints of the other slices, by slice name.
+    If the hints of an unchanged slice must change, `rewrite` moves the slice to `written`.
+    `rewritten` contains these slices by name.
     """
 
     written: list[Entries]

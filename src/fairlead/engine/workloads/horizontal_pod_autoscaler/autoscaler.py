@@ -159,7 +159,7 @@ class Autoscaler:
         return found + period if found == self._last_sync else found
 
     def shortages(self, until: Instant) -> list[UnmetProposal]:
-        """Return the times until `until` in which the metrics propose more than maxReplicas."""
+        """Return the periods up to `until` in which the metrics propose more than maxReplicas."""
         lasting = self._shortage
         if lasting is None:
             return self._shortages

@@ -4,7 +4,7 @@
     unready   pending pods. For cpu, also pods that have never been ready. For cpu, a pod younger
               than `cpu_initialization_period` is also unready in two cases: it is not ready now, or
               its readiness changed less than one metric window ago
-    missing   running pods without a metric
+    missing   pods without a metric that are not pending
     counted   all other pods: their usage is compared with the target
 
 The load of a workload is divided equally over its serving pods: pods that are running, ready and
@@ -73,7 +73,7 @@ class PodGroups(Struct):
 
     `serving` is the number of pods that share the workload's load. If this load is known, each
     counted serving pod adds 1 to `weight`. For a container metric, it adds the container's fraction
-    of the pod's usage. If the load is unknown, the counted pods' annotations give their usage.
+    of its usage instead. If the load is unknown, the counted pods' annotations give their usage.
     `stated` is then the sum in thousandths. `missing_requests` contains the requests of each
     missing pod in thousandths. `request_problem` is the error text if the requests are unknown,
     else "". If no pod changes, the groups stay the same until the instant `until` (None: forever).

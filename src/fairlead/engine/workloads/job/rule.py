@@ -122,9 +122,9 @@ class JobRule:
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """Return a plan after which the Job has as many active pods as it needs.
 
-        A Job that is suspended or has reached its end needs no active pods. Pods of a Job that has
-        a final condition, or is managed by another controller, are left alone. So are the pods of a
-        Job that is being deleted and has not reached its end.
+        A Job that is suspended, has succeeded or has failed needs no active pods. The plan contains
+        nothing in three cases: the Job has a final condition, another controller manages the Job,
+        or the Job is being deleted before it has succeeded or failed.
         """
         ended, pods.ended = pods.ended or [], []
         self.progress.count_ended(ended, self.job, now)

@@ -48,8 +48,8 @@ from fairlead.engine.workloads.work_queue import BURST_DELAY, BURST_MAX, BurstLi
 class PodSets(Struct):
     """The pod sets of all owners and the rules of these owners, by owner key.
 
-    A change of a pod marks its owner as changed if the owner is in `watched`. If `follows_all` is
-    set, it marks every owner.
+    A change of a pod marks its owner as changed if `follows_all` is set, or if the owner is in
+    `watched`.
     """
 
     config: WorkloadsConfig
@@ -331,9 +331,8 @@ class PodSets(Struct):
     ) -> list[Command]:
         """Handle a refused creation: start a backoff, or choose another name if the name is taken.
 
-        `message` is the API server's error message. Exception: if the pod has a slot, the owner
-        goes into backoff even if the name is taken, because a StatefulSet's pod cannot have another
-        name.
+        If the pod has a slot, the owner goes into backoff even if the name is taken, because a
+        StatefulSet's pod cannot have another name. `message` is the API server's error message.
         """
         key = self._creating.pop((target.namespace, target.name), None)
         creating = None if key is None else self.sets[key].creation_observed(target.name)

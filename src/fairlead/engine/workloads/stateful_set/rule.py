@@ -1,6 +1,6 @@
 """StatefulSetRule: pods with ordinals and stable names, created and deleted in order.
 
-    OrderedReady   one pod at a time: a pod that is missing, finished, terminating or not ready
+    OrderedReady   one pod at a time: a pod that is missing, finished, terminating or not available
                    blocks all changes that come after it, in its step and in later steps
     Parallel       creations and deletions do not wait for other pods; updates do
 
@@ -299,7 +299,7 @@ def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
 
 
 def is_ordered(owner: StatefulSet) -> bool:
-    """Return whether `owner` waits until a pod is ready before it creates or deletes the next."""
+    """Return whether a pod must be available before `owner` creates or deletes the next one."""
     # upstream: stateful_set_utils.go:allowsBurst
     return owner.spec.pod_management_policy != PARALLEL
 
