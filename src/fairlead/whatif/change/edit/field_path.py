@@ -6,8 +6,8 @@ item's merge key. Missing objects in the path are created; missing list items ar
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
 label and a number for replicas. Values of kinds without a schema are read as YAML, and so are
-values that are objects or lists. Only `true` and `false` are booleans there. `null` removes the
-field; it does not create missing objects in the path.
+values that are objects or lists. In this YAML, `Off` is a string, except within an object or a
+list. `null` removes the field; it does not create missing objects in the path.
 """
 
 from __future__ import annotations
