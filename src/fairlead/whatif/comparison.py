@@ -131,7 +131,7 @@ def _questions(found: Sequence[Alternative]) -> Iterator[str]:
 
 
 def _notes(found: Sequence[Alternative]) -> Iterator[str]:
-    """Yield the notes; a note that not all alternatives have begins with the names of those."""
+    """Yield the notes; a note that only some alternatives have begins with their names."""
     having: dict[str, list[Alternative]] = defaultdict(list)
     for one in found:
         for note in dict.fromkeys(one.answer.changed.notes):

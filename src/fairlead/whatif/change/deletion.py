@@ -127,8 +127,8 @@ def deletion_of(target: Manifest) -> tuple[list[Command], str]:
 
     Some finalizers of `target` may belong to controllers that are not simulated. The first command
     then removes these finalizers, and the second command deletes `target`. Finalizers of Nodes and
-    Pods stay. The engine removes the finalizers of a Node. A Pod that only a finalizer keeps counts
-    as removed.
+    Pods stay. The engine removes the finalizers of a Node. If only a finalizer keeps a Pod, the Pod
+    counts as removed.
     """
     delete = commands.delete(target.ref)
     finalizers = () if target.kind in (NODE, POD) else target.metadata.finalizers

@@ -86,8 +86,8 @@ def _awaited(owner: Manifest, changed: StatefulSet, inventory: Inventory) -> str
     A pod that is still starting does not count. An unschedulable pod counts, although the change
     may give it a node, because the StatefulSet waits for it in any case.
 
-    `changed` is the StatefulSet after the change; pods with other ordinals are ignored. Return ""
-    if it does not wait for its pods, because its policy is Parallel.
+    `changed` is the StatefulSet after the change; pods whose ordinals it does not have are ignored.
+    Return "" if its policy is Parallel, because it then does not wait for its pods.
     """
     if not is_ordered(changed):
         return ""

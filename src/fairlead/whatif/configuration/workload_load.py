@@ -12,8 +12,8 @@
     - csv: load.csv                      # time,workload,cpu,memory; an amount holds until the next
 
 Times count from the start of the run; in a what-if, from the time of the change. In a CSV file they
-may be RFC 3339 timestamps instead. The first timestamp in the file then stands for that time. A
---load file whose name ends with .csv is itself such a CSV file.
+may be RFC 3339 timestamps instead. They then count from the first timestamp in the file. A --load
+file whose name ends with .csv is itself such a CSV file.
 """
 
 from __future__ import annotations

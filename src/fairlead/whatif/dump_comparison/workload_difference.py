@@ -33,10 +33,10 @@ _WITHOUT_REPLICAS: Final = (DAEMON_SET, JOB, CRON_JOB)
 
 
 class DumpedWorkload(Struct, frozen=True):
-    """A workload: its replicas, None if it has no such number, and its containers by name.
+    """A workload: its number of replicas, and its containers by name.
 
-    A container is (image, requests). `is_of_pods` is set if the dump lacks the workload, so that
-    the values come from its pods.
+    `replicas` is None if the workload has no such number. A container is (image, requests).
+    `is_of_pods` is set if the dump lacks the workload, so that the values come from its pods.
     """
 
     replicas: int | None

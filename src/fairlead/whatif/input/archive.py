@@ -58,11 +58,11 @@ def unpacked_file(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> tuple
 def _decompressed(source: str, data: Bytes, room: int, bytes_max: int) -> bytes:
     """Return the content of all gzip members in `data`.
 
-    Raises InputError, also if the content has more than `room` bytes, which are left of the limit
-    `bytes_max`.
+    Raises InputError, also if the content has more than `room` bytes. `room` is the unused part of
+    the limit `bytes_max`.
 
     Each member has its own decompressor. At the end of the member, the decompressor copies all
-    unused input. So it gets `data` in pieces: then it copies at most one piece, not all members
+    unused input. It gets `data` in pieces, so that it copies at most one piece, not all members
     that follow.
     """
     content = io.BytesIO()  # `getvalue` does not copy the bytes, unlike a join of parts

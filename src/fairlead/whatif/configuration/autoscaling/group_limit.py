@@ -134,7 +134,7 @@ class GroupLimits(Struct, frozen=True):
 
 
 def backed_off_groups(manifests: Iterable[Manifest]) -> dict[str, str]:
-    """Return the error code of each group to which the autoscaler added no nodes after a failure.
+    """Return the error code of each group that the autoscaler backed off from after a failure.
 
     The keys are the provider's names of the groups. An unknown error code is "". The source is the
     status ConfigMap as YAML; in older versions, the status contains no error.

@@ -138,9 +138,9 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
     """Return the types in `files`, which is one path or several paths separated by commas.
 
     Prices from OpenCost replace the prices of the types. If `files` contain only such prices, the
-    types are those of `nodes`, the nodes of the cluster. Zones outside the regions of `nodes` are
-    removed from a type if it has other zones. A type has the extended resources, such as GPUs, of a
-    node of this type, unless the files state them. Raises InputError.
+    types are those of `nodes`, the nodes of the cluster. If a type has zones in the regions of
+    `nodes`, its zones in other regions are removed. A type has the extended resources, such as
+    GPUs, of a node of this type, unless the files state them. Raises InputError.
     """
     paths = [files] if Path(files).exists() else files.split(",")
     if not all(path.strip() for path in paths):
