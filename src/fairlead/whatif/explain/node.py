@@ -204,7 +204,7 @@ def _verdict(
 
 
 def _state(node: Node) -> Iterator[str]:
-    """Yield a sentence for each state or taint that ends the node or keeps new pods off it."""
+    """Yield a sentence for each state or taint that keeps new pods off or announces a removal."""
     ready = ready_condition(node)
     if ready is not None and not is_ready_node(node):
         message = ready.message.rstrip(".") or "no message"

@@ -212,7 +212,7 @@ def _end_of(pod: Pod, manifest: Manifest) -> str:
     """Return how the terminal `pod` ended, with the reason and message of its status.
 
     Example: `has failed (Evicted: The node was low on resource: memory.)`. If the status has no
-    reason, it is that of the condition DisruptionTarget.
+    reason, those of the condition DisruptionTarget are used.
     """
     status = manifest.value.get("status") or {}
     reason, message = text(status, "reason"), text(status, "message")

@@ -97,7 +97,10 @@ class UsedClass(Struct, frozen=True, kw_only=True):
 
 
 class _Victims(Struct, frozen=True):
-    """Pods that may be preempted: those with a budget, and those whose budget allows nothing."""
+    """Pods that may be preempted, and those of them that disruption budgets cover.
+
+    `against_budget` are the pods with a budget that allows no disruption.
+    """
 
     pods: Sequence[PodInfo]
     with_budget: list[PodInfo]
@@ -173,7 +176,7 @@ class PriorityClasses:
         return [pod for pod in found if pod.priority < one.value]
 
     def protected(self, pods: Sequence[PodInfo]) -> _Victims:
-        """Return `pods`, and those of them that a disruption budget protects from preemption."""
+        """Return `pods`, and those of them that disruption budgets cover."""
         keys = {
             pod.key: [
                 budget.key

@@ -13,8 +13,8 @@ This is an estimate that uses only requests; a what-if with the new nodes is exa
 
 For pods that wait for devices (DRA), the copied node must run pods of their workloads. Each copy
 has equal devices, so it takes as many of the waiting pods as the copied node runs pods of these
-workloads. If the pods of a workload repel each other (anti-affinity), a copy takes as many of them
-as any node runs. This is 1 if the rule is about nodes.
+workloads. If the pods of a workload repel each other (anti-affinity), a copy takes the largest
+number of them that one node runs now. This is 1 if the rule is about nodes.
 
     3 pods of 2 CPU wait, and a node of 4 CPU is full          ->   2 nodes like that node
     3 pods wait for GPUs, and a node runs 2 of their workload  ->   2 nodes like that node
@@ -205,7 +205,7 @@ def _pods_by_node(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) 
 
 
 def _most_together(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> dict[str, int]:
-    """Return, by workload, the most of its pods that run on one of `nodes`, but at least 1."""
+    """Return the largest number of pods of each workload on one of `nodes`, but at least 1."""
     counts = (Counter(pod.workload for pod in node.pods) for node in nodes if workloads)
     most = _largest(counts)
     return {str(workload): max(1, most.get(workload, 0)) for workload in workloads}

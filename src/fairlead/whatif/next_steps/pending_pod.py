@@ -309,9 +309,9 @@ def _best_nodes(
 
     The first TRIES_MAX of `candidates` are tried. The trials end as soon as most of the waiting
     pods run, because a trial takes long in a large cluster. Topology spread may keep pods waiting
-    in spite of the first new nodes. Then new nodes like all of `candidates` in turn are tried next,
-    unless fewer pods wait than there are candidates. If some pods still wait, the step says how
-    many pods run. If all of them wait, a note says so.
+    in spite of the first new nodes. In this case, the next trial has equally many copies of each
+    candidate, unless fewer pods wait than there are candidates. If some pods still wait, the step
+    says how many pods run. If all of them wait, a note says so.
 
     `added` is the number of nodes that the question adds already. With more room, a pod may still
     wait. Its rules may exclude the new nodes, or other pods may be placed on them first.
