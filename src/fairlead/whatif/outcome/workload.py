@@ -144,7 +144,7 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
 
     @property
     def has_ended(self) -> bool:
-        """Whether no pod is missing at the end, although the fewest pods are ready then."""
+        """Whether the fewest pods are ready at the end, but no wanted pod is missing then."""
         return self.wanted <= self.at_end == self.lowest < self.before
 
 

@@ -531,7 +531,8 @@ class ClusterModel:
     def schedule(self, pod: PodInfo) -> Decision:
         """Run one scheduling cycle for `pod`, and bind it to the node that the cycle chose.
 
-        Return the decision, which is also a Failure if a plugin's Reserve refuses the pod.
+        Return the decision. It is a Failure if no node fits, or if a plugin's Reserve refuses the
+        pod.
         """
         built = self.profile_of(pod)
         cycle = schedule_one(built, pod, self._tie_break, runs_post_filter=self.preempts)
@@ -736,7 +737,7 @@ def _as_namespaces_end(objects: tuple[ApiObject, ...], now: Instant) -> tuple[Ap
 
 
 def _stops_at(pod: Pod, now: Instant) -> str:
-    """Return the deletionTimestamp of `pod` if it is deleted at `now`."""
+    """Return the deletionTimestamp that `pod` gets if its deletion is requested at `now`."""
     return format_timestamp(now + granted_grace(pod))
 
 

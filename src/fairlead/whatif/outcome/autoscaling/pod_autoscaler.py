@@ -40,9 +40,9 @@ class ReplicaShortage(Struct, frozen=True, kw_only=True):
 class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     """A HorizontalPodAutoscaler, its target (such as `Deployment web`), limits and replica changes.
 
-    `replicas` is the number at the end, None if the target has no scale. `inactive_reason` and
-    `inactive_message` are the reason and message of the condition ScalingActive or AbleToScale that
-    is False; "" if none is False. `shortage` is None if the metrics never propose more than
+    `replicas` is the number at the end, None if the target has no scale. If the condition
+    AbleToScale or ScalingActive is False, `inactive_reason` and `inactive_message` are its reason
+    and message; otherwise, they are "". `shortage` is None if the metrics never propose more than
     `maximum`. `with_value` and `without_value` name the metrics that have a value at the end, and
     those that have none.
     """

@@ -69,7 +69,7 @@ class PodUpdate(Struct, frozen=True):
     """A pod that the change replaces by another version: `pod` replaces `before`.
 
     `pod` has another revision of the template, or was created again on the same node. After an
-    in-place resize, it is the old pod.
+    in-place resize, `pod` and `before` are the same pod.
     """
 
     before: PodEnd
@@ -307,9 +307,9 @@ def _surplus(displaced: Collection[PodEnd], changed: RunOutcome) -> set[str]:
     """Return the keys of the `displaced` pods whose workload has all wanted pods at the end.
 
     The pods of a deleted namespace are included, because no pod in it is wanted. A DaemonSet has
-    all wanted pods: it creates a pod again at once. It does not if it no longer wants a pod on the
-    node, for example because of a new taint. The pods of failed Jobs and of failed indexes are left
-    out. The Jobs want no more pods, but have not got the results of these pods.
+    all wanted pods: it creates a pod again at once, or it no longer wants a pod on the node, for
+    example because of a new taint. The pods of failed Jobs and of failed indexes are left out. The
+    Jobs want no more pods, but have not got the results of these pods.
     """
     failed = {one.subject for one in changed.errors if one.is_failed_job}
     candidates = [
