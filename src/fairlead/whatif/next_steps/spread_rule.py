@@ -76,9 +76,26 @@ class SpreadRule(Struct, frozen=True):
         """
         return any(_min_domains(one) > 1 for one in filter(is_hard, self.constraints))
 
-    def with_taints_honored(self) -> str:
-        """Return an edit of the workload with nodeTaintsPolicy Honor, as --set takes it."""
-        return self._edit({"nodeTaintsPolicy": HONOR})
+    def lacks_domains(self, domains: Mapping[str, int]) -> bool:
+        """Return whether a constraint needs more domains than remain without tainted nodes.
+
+        `domains` is the number of domains of each topology key on the other nodes. With
+        nodeTaintsPolicy Honor, such a constraint still assumes a domain without pods.
+        """
+        return any(_lacks_domains(one, domains) for one in filter(is_hard, self.constraints))
+
+    def with_taints_honored(self, domains: Mapping[str, int]) -> str:
+        """Return an edit of the workload with nodeTaintsPolicy Honor, as --set takes it.
+
+        The edit removes minDomains from constraints that need more than `domains`.
+        """
+        return self._edited(
+            {**one, "nodeTaintsPolicy": HONOR}
+            | ({"minDomains": None} if _lacks_domains(one, domains) else {})
+            if is_hard(one)
+            else one
+            for one in self.constraints
+        )
 
     def without_min_domains(self) -> str:
         """Return an edit of the workload with nodeTaintsPolicy Honor and without minDomains."""
@@ -90,7 +107,9 @@ class SpreadRule(Struct, frozen=True):
         return self._edit({"whenUnsatisfiable": SCHEDULE_ANYWAY, "minDomains": None})
 
     def _edit(self, fields: Json) -> str:
-        edited = [{**one, **fields} if is_hard(one) else one for one in self.constraints]
+        return self._edited({**one, **fields} if is_hard(one) else one for one in self.constraints)
+
+    def _edited(self, edited: Iterable[Json]) -> str:
         value = [{key: each for key, each in one.items() if each is not None} for one in edited]
         text = json.dumps(value, separators=(",", ":"))
         return f"{self.workload}:spec.template.spec.{_CONSTRAINTS}={text}"
@@ -132,6 +151,11 @@ def spread_rules(
 def _min_domains(constraint: Json) -> int:
     found = constraint.get("minDomains")
     return found if isinstance(found, int) else 1
+
+
+def _lacks_domains(constraint: Json, domains: Mapping[str, int]) -> bool:
+    needed = _min_domains(constraint)
+    return needed > 1 and needed > domains.get(constraint["topologyKey"], 0)
 
 
 def _is_constraint(value: Any) -> bool:

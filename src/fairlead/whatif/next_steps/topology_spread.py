@@ -210,7 +210,8 @@ def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Ite
     counting = [rule for rule in rules if rule.ignores_taints]
     if counting:
         edited = _edited_together(counting)
-        tried = context.with_edits(*(rule.with_taints_honored() for rule in edited))
+        domains = _domains_in_service(edited, context)
+        tried = context.with_edits(*(rule.with_taints_honored(domains) for rule in edited))
         if helped := [rule for rule in edited if more_ready(rows[rule.workload], tried)]:
             yield _honoring_taints(helped, counting, context)
             return
@@ -238,21 +239,48 @@ def _honoring_taints(
     """Return a what-if in which the constraints of `edited` do not count tainted nodes.
 
     Also add a note to `context.causes`. It says that the constraints of `counting`, which include
-    those of `edited`, count these nodes now.
+    those of `edited`, count these nodes now. If fewer domains than minDomains remain without these
+    nodes, the what-if is also without minDomains.
     """
     are_failed = context.answer.changed.outage is not None
     which = "failed" if are_failed else "cordoned"
     until = ", while their Node objects exist" if are_failed else ""
+    domains = _domains_in_service(counting, context)
+    but = ""
+    if short := [rule for rule in counting if rule.lacks_domains(domains)]:
+        whose = f" of {_workloads(short)}" if len(short) < len(counting) else ""
+        but = f", but fewer domains remain then than minDomains{whose}"
     context.causes.append(
         f"The {which} nodes still count for the topology spread of {_workloads(counting)}, without "
-        f"pods{until}. With nodeTaintsPolicy: Honor, they do not count."
+        f"pods{until}. With nodeTaintsPolicy: Honor, they do not count{but}."
     )
     whose = f"the topology spread of {_workloads(edited)}"
     if len(edited) < len(counting):
         whose += f", {len(edited)} of {len(counting)} such workloads"
-    edits = (word for rule in edited for word in ("--set", rule.with_taints_honored()))
-    words = f"ask again without the {which} nodes in {whose} (nodeTaintsPolicy: Honor)"
+    edits = (word for rule in edited for word in ("--set", rule.with_taints_honored(domains)))
+    fields = "nodeTaintsPolicy: Honor"
+    if any(rule.lacks_domains(domains) for rule in edited):
+        fields += ", without minDomains"
+    words = f"ask again without the {which} nodes in {whose} ({fields})"
     return NextStep(words, shlex.join(edits))
+
+
+def _domains_in_service(rules: Iterable[SpreadRule], context: StepContext) -> dict[str, int]:
+    """Return the number of domains of each topology key of `rules` without tainted nodes.
+
+    These are the nodes that the question makes fail or cordons. A failed node may be back at the
+    end of the run.
+    """
+    failed = context.failed_nodes()
+    in_service = [
+        node
+        for node in context.answer.changed.nodes
+        if node.name not in failed and not node.unschedulable
+    ]
+    keys = {one["topologyKey"] for rule in rules for one in rule.constraints}
+    return {
+        key: len({node.labels[key] for node in in_service if key in node.labels}) for key in keys
+    }
 
 
 def _workloads(rules: Sequence[SpreadRule]) -> str:

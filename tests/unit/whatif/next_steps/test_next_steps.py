@@ -460,6 +460,25 @@ def test_a_constraint_for_which_pods_wait_until_the_nodes_return_is_named(snapsh
     assert not what_if(snapshot(*spread), with_edit(change, step)).effect.waited
 
 
+@pytest.mark.parametrize("lasts", ["", "30m"], ids=["for good", "for 30 minutes"])
+def test_min_domains_that_failed_nodes_leave_unmet_are_removed_too(snapshot, spread, lasts):
+    """Without the failed nodes, one domain remains of two, so Honor alone would not help."""
+    constraint = spread[3]["spec"]["template"]["spec"]["topologySpreadConstraints"][0]
+    constraint["minDomains"] = 2
+    change = ClusterChange(failures=Failures(fail_zone=("1",)), lasts=lasts)
+    answer = what_if(snapshot(*spread), change)
+    assert answer.changed.notes[1].endswith(
+        "With nodeTaintsPolicy: Honor, they do not count, but fewer domains remain then than "
+        "minDomains."
+    )
+    (step,) = [step for step in answer.next_steps if "--set" in step.code]
+    assert step.words.endswith("(nodeTaintsPolicy: Honor, without minDomains)")
+    assert step.code == edited(nodeTaintsPolicy="Honor")
+    helped = what_if(snapshot(*spread), with_edit(change, step))
+    assert not helped.difference.pending
+    assert not helped.effect.waited
+
+
 def test_many_workloads_with_equal_constraints_share_a_note(make, snapshot):
     """A failed zone makes one pod of each of five workloads wait."""
     zones = dict.fromkeys("12")

@@ -26,9 +26,13 @@ def edited(edit):
 def test_an_edit_changes_only_the_constraints_that_keep_pods_pending():
     """A preference must not have minDomains."""
     found = rule({**HARD, "minDomains": 3}, SOFT)
-    anyway, honored = edited(found.with_anyway()), edited(found.with_taints_honored())
+    anyway, honored = edited(found.with_anyway()), edited(found.with_taints_honored({"zone": 3}))
     assert anyway == [{**HARD, "whenUnsatisfiable": "ScheduleAnyway"}, SOFT]
     assert honored == [{**HARD, "minDomains": 3, "nodeTaintsPolicy": "Honor"}, SOFT]
+    assert edited(found.with_taints_honored({"zone": 2})) == [
+        {**HARD, "nodeTaintsPolicy": "Honor"},
+        SOFT,
+    ]
     domains = edited(found.without_min_domains())
     assert domains == [{**HARD, "nodeTaintsPolicy": "Honor"}, SOFT]
     assert found.has_min_domains
