@@ -177,6 +177,23 @@ def test_errors_that_the_change_does_not_cause_are_marked(snapshot, make):
     assert [one["object"] for one in shown if one["also_without"] == "yes"] == ["Job default/j"]
 
 
+def test_a_job_that_the_change_fails_before_its_deadline_is_an_effect(snapshot, make):
+    """Without the change, the Job exceeds its deadline, because its pods run until then."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "namespace": "default", "uid": "j"},
+        "spec": {"activeDeadlineSeconds": 1200, "backoffLimit": 0, "template": template},
+    }
+    pod = make.pod("j-a", node_name="a", owner="j", restartPolicy="Never")
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="1h")
+    answer = what_if(snapshot(make.node("a"), make.node("b"), job, pod), change)
+    assert [one.subject for one in answer.effect.errors] == ["Job default/j"]
+    assert answer.verdict.findings[0].sentence.startswith("Job default/j fails: Job has reached")
+
+
 def test_an_error_that_the_change_ends_is_marked(snapshot, make):
     """The controller tries to create the pods again after the quota has been raised."""
     quota = {

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from fairlead.api.objects import LabelSelector
 from fairlead.api.text.count import counted
 from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
+from fairlead.engine.workloads.job.finished_condition import TOO_LATE
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.waiting_time import WAITED_MIN, PodWait, waiting_times
 from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
@@ -344,6 +345,15 @@ class ObjectError(Struct, frozen=True):
         """Whether the subject creates pods and has all of them at the end."""
         is_job_failure = self.is_failed_job or self.is_failing_job
         return self.workload is not None and not self.missing and not is_job_failure
+
+    @property
+    def exceeds_deadline(self) -> bool:
+        """Whether the subject is a Job that failed at the end of its activeDeadlineSeconds.
+
+        Pods of unknown run time run until then in a simulation. So this failure does not show that
+        the real Job fails.
+        """
+        return self.is_failed_job and self.message.endswith(f"({TOO_LATE.reason})")
 
 
 class DeletedClaim(Struct, frozen=True):

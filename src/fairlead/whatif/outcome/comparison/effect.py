@@ -177,12 +177,17 @@ def _additional_undrained(
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
     """Yield the errors that only `changed` has, or for which more pods are missing in `changed`.
 
-    The messages are not compared, because they contain the names of the pods of each attempt.
+    The messages are not compared, because they contain the names of the pods of each attempt. But
+    a Job that exceeds its deadline in `without` may fail earlier in `changed`, for another reason.
     """
-    known = {_identity(one): one.missing for one in without.errors}
+    known = {_identity(one): one for one in without.errors}
     for one in changed.errors:
         before = known.get(_identity(one))
-        if before is None or one.missing > before:
+        if (
+            before is None
+            or one.missing > before.missing
+            or (before.exceeds_deadline and not one.exceeds_deadline)
+        ):
             yield one
 
 

@@ -107,9 +107,9 @@ class _Baseline(Struct, frozen=True):
     the end, and `lost` pods are gone for good. `breaches` is the number of evictions in violation
     of a budget. `missing` contains, by object, the number of pods that it failed to create.
     `shortages` contains, by StatefulSet, the number of displaced pods that it has not created
-    again. `failed_jobs` are pairs (Job, whether it has failed) of the Jobs that failed or can only
-    fail. `next_end` is the first instant after the simulation at which a pod or a Job would have
-    ended by itself; None without such an instant.
+    again. `failed_jobs` are the Jobs that failed or can only fail. `next_end` is the first instant
+    after the simulation at which a pod or a Job would have ended by itself; None without such an
+    instant.
     """
 
     after: DurationNs
@@ -117,7 +117,7 @@ class _Baseline(Struct, frozen=True):
     lost: frozenset[str]
     breaches: int
     missing: dict[str, int]
-    failed_jobs: frozenset[tuple[str, bool]]
+    failed_jobs: list[ObjectError]
     shortages: Counter[WorkloadRef]
     next_end: Instant | None
 
@@ -347,7 +347,7 @@ def _baseline_of(outcome: RunOutcome) -> _Baseline:
     pending = {pod.key: pod.workload for pod in outcome.pending}
     lost = frozenset(_lost(outcome))
     missing = {one.subject: one.missing for one in outcome.errors}
-    failed = frozenset((one.subject, one.is_failed_job) for one in _failed_jobs(outcome))
+    failed = _failed_jobs(outcome)
     breaches = len(outcome.pdb_breaches)
     after, shortages = outcome.rest.after or 0, _shortages(outcome)
     return _Baseline(after, pending, lost, breaches, missing, failed, shortages, outcome.next_end)
@@ -371,10 +371,19 @@ def _failed_jobs(outcome: RunOutcome) -> list[ObjectError]:
 
 
 def _newly_failed(outcome: RunOutcome, baseline: _Baseline) -> Iterator[ObjectError]:
-    """Yield the Jobs that fail or can only fail because of the drain."""
+    """Yield the Jobs that fail or can only fail because of the drain.
+
+    A Job that exceeds its deadline without the drain may fail earlier because of the drain.
+    """
     for one in _failed_jobs(outcome):
-        known = {(one.subject, True), (one.subject, one.is_failed_job)}
-        if known.isdisjoint(baseline.failed_jobs):
+        known = [
+            before
+            for before in baseline.failed_jobs
+            if before.subject == one.subject
+            and before.is_failed_job >= one.is_failed_job
+            and (one.exceeds_deadline or not before.exceeds_deadline)
+        ]
+        if not known:
             yield one
 
 

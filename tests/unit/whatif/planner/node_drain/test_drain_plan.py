@@ -1189,6 +1189,27 @@ def test_a_job_whose_deadline_passes_during_a_drain_fails_without_it_too(planner
     assert run.is_safe
 
 
+def test_a_job_that_a_drain_fails_before_its_deadline_fails_because_of_the_drain(
+    planner, experiment, make
+):
+    """Without the drain, the Job exceeds its deadline, because its pods run until then."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "default", "uid": "train"},
+        "spec": {"activeDeadlineSeconds": 600, "backoffLimit": 0, "template": template},
+    }
+    pod = make.pod("train-a", node_name="a", owner="train", restartPolicy="Never")
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
+    objects = [make.node("a"), make.node("b"), job, pod]
+    plan = plan_of(planner(*objects), ["a"], return_again=True)
+    run_plan(plan, experiment(*objects), NoProgress(), away=seconds(1200))
+    [run] = plan.runs
+    assert [one.subject for one in run.failed_jobs] == ["Job default/train"]
+    assert not run.is_safe
+
+
 def test_a_drain_is_not_safe_if_a_stateful_set_waits_for_an_unready_pod(planner, experiment, make):
     """db-2 is created again only when db-0 is ready."""
     db = make.workload("StatefulSet", "db", replicas=3)
