@@ -21,7 +21,7 @@ from fairlead.whatif.outcome.assessment.certainty import VERDICT
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.assessment.verdict import Finding, OutcomeKind, Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome
-from fairlead.whatif.outcome.comparison.workload_effect import expected_rollout
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, expected_rollout
 from fairlead.whatif.outcome.outage import expected_duration
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 
@@ -129,7 +129,8 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
     """Yield what-ifs in which the budgets that refuse evictions allow more evictions.
 
     If `_refuse_less` includes a budget, the what-if sets the `unhealthyPodEvictionPolicy` of the
-    budget. Otherwise, it is the what-if that `_room_in` yields.
+    budget. Otherwise, if `minAvailable` of the budget is a number, the what-if adds replicas
+    (`_enough_replicas`). For any other budget, it is the what-if that `_room_in` yields.
 
     The eviction API never evicts a pod that several budgets select. If there are such pods, the
     last what-if deletes all but one of their budgets.
@@ -143,10 +144,15 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
         one for one in context.answer.effect.budgets if one.blocked and one.pdb in exhausted
     ]
     tolerant = _refuse_less(blocking, context)
+    others = [one for one in blocking if one.pdb not in tolerant]
+    replicas = _enough_replicas(others, context)
     for budget in blocking:
         if budget.pdb in tolerant:
             words = f"ask again with evictions of unready pods always allowed by {budget.pdb}"
             yield NextStep(words, shlex.join(("--set", _always_allow(budget.pdb))))
+        elif budget.is_min_number:
+            if budget.pdb in replicas:
+                yield scaled(*replicas[budget.pdb])
         else:
             yield from _room_in(budget, context)
     yield from _single_budget(context)
@@ -204,30 +210,64 @@ def _single_budget(context: StepContext) -> Iterator[NextStep]:
         )
 
 
-def _room_in(budget: BudgetOutcome, context: StepContext) -> Iterator[NextStep]:
-    """Yield a what-if with more replicas, or with a budget that allows one more disruption.
+def _enough_replicas(
+    budgets: Iterable[BudgetOutcome], context: StepContext
+) -> dict[str, tuple[WorkloadEffect, int]]:
+    """Return, by budget, a workload and the number of its new replicas that allow an eviction.
 
-    If `minAvailable` is a number, the what-if adds as many replicas as the budget lacked when it
-    had the fewest healthy pods, but at least 1.
-
-    In all other cases, the what-if changes the budget, unless the question may already change it.
-    If no pod of the budget has a controller, the what-if sets `minAvailable` to a number. If the
-    budget has `maxUnavailable`, and none of its pods is pending, the what-if raises this limit.
-    While pods are pending, a higher limit would make more pods wait. For any other budget, there is
-    no what-if.
+    An eviction needs more healthy pods than `minAvailable` requires, so one new replica is tried.
+    If the budget lacked healthy pods, as many replicas as it lacked are tried. If these pods are
+    still missing at the end, one replica more is necessary, so this number is tried, too. A budget
+    is left out if it blocks as many evictions with both numbers, for example because no node has
+    room for a new replica. The replicas of all budgets are tried in the same simulation.
     """
     effect, change = context.answer.effect, context.answer.change
+    left: list[tuple[BudgetOutcome, WorkloadEffect, int]] = []
+    for budget in budgets:
+        lacked = max(0, budget.needed - budget.lowest_healthy)
+        covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)][:1]
+        if budget.is_min_number and budget.breaches <= max(1, lacked):
+            left += [
+                (budget, one, lacked)
+                for one in covered
+                if context.can_grow(one) and context.can_scale(one)
+            ]
+    found: dict[str, tuple[WorkloadEffect, int]] = {}
+    for more in (0, 1):
+        trial = [(budget, one, lacked + more) for budget, one, lacked in left if lacked + more]
+        scales = {
+            one.workload: f"{one.workload}={one.readiness.wanted + count}"
+            for _, one, count in trial
+        }
+        if not scales:
+            continue
+        tried = context.ask(replace(change, scale=(*change.scale, *scales.values())))
+        if tried is None:
+            continue
+        blocked = {one.pdb: one.blocked for one in tried.budgets}
+        found |= {
+            budget.pdb: (one, count)
+            for budget, one, count in trial
+            if blocked.get(budget.pdb, 0) < budget.blocked
+        }
+        left = [one for one in left if one[0].pdb not in found]
+    return found
+
+
+def _room_in(budget: BudgetOutcome, context: StepContext) -> Iterator[NextStep]:
+    """Yield a what-if in which `budget` allows one more disruption.
+
+    There is none if the question may already change the budget. If no pod of the budget has a
+    controller, the what-if sets `minAvailable` to a number. If the budget has `maxUnavailable`, and
+    none of its pods is pending, the what-if raises this limit. While pods are pending, a higher
+    limit would make more pods wait. For any other budget, there is no what-if.
+    """
+    effect, change = context.answer.effect, context.answer.change
+    if _may_change(budget.pdb, change):
+        return  # The question must not set a field twice.
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
     kind = budget.rule.partition(" ")[0]
-    if budget.is_min_number:
-        missing = max(1, budget.needed - budget.lowest_healthy)
-        if budget.breaches <= missing:
-            for one in covered[:1]:
-                if context.can_grow(one) and context.can_scale(one):
-                    yield scaled(one, missing)
-    elif _may_change(budget.pdb, change):
-        return  # The question must not set a field twice.
-    elif covered and all(one.workload.kind == POD.kind for one in covered):
+    if covered and all(one.workload.kind == POD.kind for one in covered):
         available = max(0, budget.lowest_healthy - 1)
         settings = ("spec.maxUnavailable=null", f"spec.minAvailable={available}")
         yield NextStep(

@@ -140,6 +140,24 @@ def test_a_blocking_budget_suggests_a_change_that_satisfies_it(
     assert steps_of(answer)[:1] == [(words, options)]
 
 
+def test_a_replica_without_room_is_not_suggested_for_a_blocked_drain(snapshot, make, web):
+    """Node b has room for its pod only, so the budget refuses the eviction with a replica, too."""
+    nodes = [make.node("a"), make.node("b", cpu="1")]
+    answer = drained(snapshot, *nodes, *web, budget(minAvailable=2))
+    assert answer.changed.undrained
+    assert [step.code for step in answer.next_steps] == [plan_of(answer)]
+
+
+def test_a_minimum_of_which_pods_stay_unready_suggests_enough_replicas(snapshot, make, web):
+    """With one more replica, two pods are healthy, but an eviction needs three."""
+    web[-1]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    objects = [make.node("a"), make.node("b"), *web, budget(minAvailable=2)]
+    first, *_ = drained(snapshot, *objects).next_steps
+    assert first.code == "--scale rs/default/web=4"
+    followed = ClusterChange(drain=("a",), scale=("rs/default/web=4",))
+    assert not what_if(snapshot(*objects), followed).changed.undrained
+
+
 def test_pods_that_are_not_ready_count_as_unavailable_in_the_suggested_budget(snapshot, make, web):
     """With maxUnavailable 1 or 2, the two pods that are not ready would still block the drain."""
     web[0]["spec"]["replicas"] = 4
