@@ -91,6 +91,7 @@ def drain_plan(
     from fairlead.whatif.input.strict_form import field_duration
     from fairlead.whatif.planner.node_drain.drain_plan import drain_answer, plan_drains, run_plan
     from fairlead.whatif.planner.node_drain.single_drain import check_alone, single_drain_answer
+    from fairlead.whatif.planner.node_drain.workload_stop import stop_table, workload_stops
 
     require_pace("--max-unavailable", max_unavailable)
     if max_unavailable is not None and not nodes:
@@ -113,6 +114,9 @@ def drain_plan(
                 plan = plan_drains(planner, names, progress, return_again=away is not None)
                 run_plan(plan, experiment, progress, max_unavailable=max_unavailable, away=away)
             notes = read.notes_of(plan, experiment)
-            answer = drain_answer(plan, read.snapshot.source, notes)
+            # A workload with one replica stops in a safe plan too.
+            stops = [] if plan.best is not None else workload_stops(planner, plan)
+            table = stop_table(one for one in stops if one.wanted > 1)
+            answer = drain_answer(plan, read.snapshot.source, notes, table)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

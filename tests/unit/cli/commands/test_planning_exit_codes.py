@@ -132,6 +132,28 @@ def test_a_plan_says_that_karpenter_is_not_simulated_if_it_matters(
     assert any(one.startswith("NodeClaim x has no Node yet") for one in notes) == has_note
 
 
+def test_an_unsafe_drain_plan_states_what_keeps_the_workload_running(tmp_path, capsys):
+    """Both replicas of web are on the drained node; p has one replica, so the plan ignores it."""
+    selector = {"matchLabels": {"app": "web"}}
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web", "namespace": "default", "uid": "web"},
+        "spec": {"replicas": 2, "selector": selector},
+    }
+    pods = [pod("web", "1", nodeName="a") for _ in range(2)]
+    for number, one in enumerate(pods):
+        one["metadata"]["name"] = f"web-{number}"
+        one["metadata"]["ownerReferences"][0] |= {"uid": "web"}
+    dump = tmp_path / "dump.json"
+    items = [*small(), web, *pods]
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert run(["drain-plan", str(dump), "--nodes", "a", "-o", "json"]) == 1
+    [stopped] = json.loads(capsys.readouterr().out)["stopped"]
+    assert (stopped["workload"], stopped["why"]) == ("rs/default/web", "all its pods are on a")
+    assert stopped["edit"].startswith("kubectl -n default create pdb web --selector app=web")
+
+
 @pytest.mark.parametrize("command", ["drain-plan --nodes a", "upgrade-check --nodes a"])
 def test_a_plan_states_that_it_assumes_unready_pods_to_become_ready(tmp_path, capsys, command):
     objects = small()

@@ -379,10 +379,13 @@ def paces_for(
 # --- the answer -------------------------------------------------------------------------------
 
 
-def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> TabularAnswer:
+def drain_answer(
+    plan: DrainPlan, source: str, notes: tuple[str, ...], stops: ResultTable | None = None
+) -> TabularAnswer:
     """Return the answer of `fairlead drain-plan`.
 
-    The answer is "no" if a node is blocked, or if no pace is safe.
+    `stops` lists the workloads that stop, if no pace is safe (`stop_table`). The answer is "no" if
+    a node is blocked, or if no pace is safe.
     """
     best, order = plan.best, [drain.node for drain in plan.drains]
     facts: Json = {
@@ -398,6 +401,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
     tables = (
         *blocker_tables(plan.blockers),
         pace_table(plan.runs),
+        *(() if stops is None else (stops,)),
         pending_table(plan.runs),
         *run_tables(best or next(iter(plan.runs), None)),
         wait_table(plan),

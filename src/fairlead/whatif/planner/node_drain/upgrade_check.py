@@ -69,12 +69,11 @@ from fairlead.whatif.planner.node_drain.drain_run import (
     run_drains,
 )
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
-from fairlead.whatif.planner.node_drain.workload_stop import WorkloadStop
+from fairlead.whatif.planner.node_drain.workload_stop import WorkloadStop, stop_table
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
-    SECONDS,
     ResultColumn,
     ResultTable,
     TabularAnswer,
@@ -321,7 +320,7 @@ def upgrade_answer(
     never = [one for one in limits if one.is_permanent and one.healthy]
     tables = (
         *blocker_tables(plan.blockers),
-        _stopped(stops),
+        stop_table(stops),
         wait_table(plan),
         # The verdict and a finding contain the results.
         replace(pace_table([*plan.runs, *([] if plan.faster is None else [plan.faster])]), shown=0),
@@ -450,25 +449,3 @@ def _never(limits: Sequence[BudgetLimit]) -> ResultTable:
     )
     # The table of blockers shows them too, with the nodes.
     return ResultTable("never", "budgets that never allow an eviction", columns, rows, 0)
-
-
-def _stopped(stops: Sequence[WorkloadStop]) -> ResultTable:
-    rows = [
-        {
-            "workload": str(one.workload),
-            "wanted": one.wanted,
-            "stopped_s": pace_seconds(one.stopped_for),
-            "on": list(one.nodes),
-            "why": one.why,
-            "edit": one.edit,
-        }
-        for one in stops
-    ]
-    columns = (
-        ResultColumn("workload", "workload", NAME),
-        ResultColumn("wanted", "wanted", NUMBER, 1),
-        ResultColumn("stopped_s", "none ready for", SECONDS),
-        ResultColumn("why", "why"),
-        ResultColumn("edit", "what would help"),
-    )
-    return ResultTable("stopped", "workloads that stop for a time", columns, rows, 6)

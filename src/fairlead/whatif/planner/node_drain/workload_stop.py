@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain, count
 from typing import Final
 
@@ -44,8 +44,15 @@ from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import RELAXED_RULE, DrainPlanner, relaxed
-from fairlead.whatif.planner.node_drain.drain_run import StoppedWorkload
+from fairlead.whatif.planner.node_drain.drain_run import StoppedWorkload, pace_seconds
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims, named_devices
+from fairlead.whatif.result.tabular_answer import (
+    NAME,
+    NUMBER,
+    SECONDS,
+    ResultColumn,
+    ResultTable,
+)
 
 _WITH_SELECTOR: Final = (Deployment, StatefulSet, ReplicaSet, ReplicationController)
 _REPEATABLE: Final = ("Deployment", "ReplicaSet", "ReplicationController")
@@ -114,6 +121,29 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
             WorkloadStop(one.workload, one.wanted, one.stopped_for, tuple(member.nodes), why, edit)
         )
     return found
+
+
+def stop_table(stops: Iterable[WorkloadStop]) -> ResultTable:
+    """Return a table of the workloads that stop, with the causes and the changes."""
+    rows = [
+        {
+            "workload": str(one.workload),
+            "wanted": one.wanted,
+            "stopped_s": pace_seconds(one.stopped_for),
+            "on": list(one.nodes),
+            "why": one.why,
+            "edit": one.edit,
+        }
+        for one in stops
+    ]
+    columns = (
+        ResultColumn("workload", "workload", NAME),
+        ResultColumn("wanted", "wanted", NUMBER, 1),
+        ResultColumn("stopped_s", "none ready for", SECONDS),
+        ResultColumn("why", "why"),
+        ResultColumn("edit", "what would help"),
+    )
+    return ResultTable("stopped", "workloads that stop for a time", columns, rows, 6)
 
 
 def _members(
