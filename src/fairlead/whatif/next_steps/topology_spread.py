@@ -136,7 +136,8 @@ def ignore_failed_nodes(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if in which failed nodes do not count for the spread of pods that waited.
 
     A note names each rule for which displaced pods waited for a node. The what-if is not tried,
-    because a trial of a long outage would take as long as the question itself.
+    because a trial of a long outage would take as long as the question itself. It is left out for
+    rules for which it changes nothing (`_loses_domain`).
     """
     waited = context.answer.effect.waited
     rules = _rules_against([one.pod for one in waited], context)
@@ -148,10 +149,39 @@ def ignore_failed_nodes(context: StepContext) -> Iterator[NextStep]:
             f"{_whose_pods(alike)} {waits} {for_readers(longest)} for a node although "
             f"{_has_room(alike)}."
         )
-    counting = [rule for rule in rules if rule.constraints and rule.ignores_taints]
+    counting = [
+        rule
+        for rule in rules
+        if rule.constraints and rule.ignores_taints and _loses_domain(rule, context)
+    ]
     editable = [rule for rule in counting if context.can_edit(rule.workload)]
     if editable:
         yield _honoring_taints(_edited_together(editable), counting, context)
+
+
+def _loses_domain(rule: SpreadRule, context: StepContext) -> bool:
+    """Return whether a constraint of `rule` may have fewer domains without the failed nodes.
+
+    Otherwise each domain of a failed node has another node that counts, so the failed nodes do not
+    matter. Tainted nodes may count or not. If the pods select nodes, other nodes may not count.
+    """
+    template = mapping(context.workloads({rule.workload})[rule.workload].value, "spec", "template")
+    if mapping(template, "spec", "nodeSelector") or mapping(
+        template, "spec", "affinity", "nodeAffinity"
+    ):
+        return True
+    failed = context.failed_nodes()
+    for key in {one["topologyKey"] for one in rule.constraints if is_hard(one)}:
+        nodes = context.answer.changed.nodes
+        lost = {node.labels.get(key) for node in nodes if node.name in failed}
+        kept = {
+            node.labels.get(key)
+            for node in nodes
+            if node.name not in failed and node.is_schedulable and not node.is_tainted
+        }
+        if lost - kept:
+            return True
+    return False
 
 
 def _alike(rules: Sequence[SpreadRule]) -> Iterator[list[SpreadRule]]:

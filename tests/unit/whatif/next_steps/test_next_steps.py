@@ -478,6 +478,18 @@ def test_a_constraint_for_which_pods_wait_until_the_nodes_return_is_named(snapsh
     assert not what_if(snapshot(*spread), with_edit(change, step)).effect.waited
 
 
+def test_a_zone_with_a_full_node_in_service_counts_without_the_failed_node_too(
+    make, snapshot, spread
+):
+    """Without the failed node, zone 1 still counts, because of its full node."""
+    full = make.node("full", cpu="100m", **{ZONE: "1"})
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="30m")
+    answer = what_if(snapshot(*spread, full), change)
+    assert answer.changed.notes[0].startswith("2 pods of rs/default/web wait up to 24m")
+    assert not any("still count" in note for note in answer.changed.notes)
+    assert not [step for step in answer.next_steps if "--set" in step.code]
+
+
 @pytest.mark.parametrize("lasts", ["", "30m"], ids=["for good", "for 30 minutes"])
 def test_min_domains_that_failed_nodes_leave_unmet_are_removed_too(snapshot, spread, lasts):
     """Without the failed nodes, one domain remains of two, so Honor alone would not help."""
