@@ -106,11 +106,14 @@ class ViewedPods:
         return stored if len(stored.writes) < WRITES_MAX else None
 
     def _viewed(self, pod: Json, uid: str) -> PatchedPod | None:
-        """Return the stored JSON value `pod` with its newest view; None if they may differ."""
-        view = self._views.newest(uid)
-        if view is None or not pod.get("status"):
+        """Return the stored JSON value `pod` with its newest view; None if they may differ.
+
+        Returns None also if `uid` is not the uid of `pod`.
+        """
+        view, meta = self._views.newest(uid), pod["metadata"]
+        if view is None or not pod.get("status") or meta["uid"] != uid:
             return None
-        is_newest = pod["metadata"]["resourceVersion"] == view.metadata.resource_version
+        is_newest = meta["resourceVersion"] == view.metadata.resource_version
         return PatchedPod(pod, (), view) if is_newest else None
 
     def next_metadata(self, before: ObjectMeta, versions: int = 1) -> ObjectMeta:

@@ -197,6 +197,7 @@ TEXT, EMPTY = (Condition("Ready", "True", "", message) for message in ("text", "
 @example([DeleteObject(ref("c")), PatchStatus(ref("c"), conditions=(TEXT,)), "c"])
 @example([DeleteObject(ref("c")), DeleteObject(ref("c"), 0), "c"])
 @example([DeleteObject(ref("c"), 5), DeleteObject(ref("c")), "c"])
+@example(["b", PatchStatus(ref("b", "a"), {"phase": "Failed"})])
 @example([DeleteObject(ref("d")), DeleteObject(ref("d"), 0), "d"])
 def test_views_and_values_equal_those_of_writes_to_the_store(script):
     """Other reads and writes may come in between. A write without effect changes no version."""
