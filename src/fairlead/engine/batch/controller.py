@@ -170,7 +170,10 @@ class Batch:
         return min(session, check)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Check the preparations that are due. If none is due, run a session if it is needed."""
+        """Let `Preparations` check tasks if its deadline has come; otherwise run a session.
+
+        A session runs only if it is needed.
+        """
         check = self._preparations.next_deadline()
         if check is not None and check <= now:
             return [one for sent in self._preparations.check(now) for one in self._send(sent)]

@@ -1,4 +1,4 @@
-"""The resources of a running cluster that each controller reads.
+"""Lists, for each controller, the resources that it reads from a running cluster.
 
 upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/{policy,controller_policy}.go
 """

@@ -241,7 +241,7 @@ class RuleSums:
         return node.nonzero_cpu - surplus[0], node.nonzero_memory - surplus[1]
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """Return the requests of the pods on the nodes at `rows`.
+        """Return, for each of the nodes at `rows`, the sum of the requests of its pods.
 
         The result is (millicores, memory bytes), each an array of shape (len(rows),).
         """

@@ -289,9 +289,10 @@ class SchedulingQueue:
         return woken
 
     def _wake_alike(self, plugins: tuple[str, ...]) -> bool:
-        """Return whether `plugins` give all pods with equal equivalence keys the same answer.
+        """Return whether an event wakes all pods with equal equivalence keys or none of them.
 
-        This is the case if `wakes_alike` is True for all `plugins` in every profile.
+        This is the case if `wakes_alike` is True for all `plugins` in every profile. `plugins` are
+        the names of the plugins that rejected the pods.
         """
         found = self._wakes_alike.get(plugins)
         if found is None:

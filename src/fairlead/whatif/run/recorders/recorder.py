@@ -665,7 +665,7 @@ class Recorder(Struct):
         return (end for at, end in self._completed if at >= since)
 
     def all_pods(self) -> list[PodEnd]:
-        """Return all existing pods, including terminating and replaced pods, sorted by name."""
+        """Return all existing pods, including terminating pods, sorted by key."""
         return [end for _, end in sorted(self._ends().items())]
 
     def existing_pods(self) -> Iterable[Pod]:

@@ -64,7 +64,7 @@ class SegmentCollector:
 
 
 class Pseudonyms:
-    """The pseudonyms of known segments."""
+    """Replaces the segments of names by their codes and numbers."""
 
     def __init__(self, segments: Iterable[str]) -> None:
         """`segments` are all segments of the names that `replace` will get."""
