@@ -78,8 +78,8 @@ class WrittenEffect(Struct, frozen=True):
     """The state that the watch must show before the outcome of a command is reported.
 
     The watch must show the object `ref` at `version` or later, or show that the object no longer
-    exists. For a binding, `node` is set and `version` does not matter. The watch must then show
-    that the pod is bound to any node, even to another one than `node`. If `is_deletion` is True,
+    exists. For a binding, `node` is set and `version` does not matter: the watch must show that the
+    pod is bound to a node, which may differ from `node`. If `is_deletion` is True,
     the object must be gone or have a deletion timestamp. If `is_removal` is also True, the object
     must be gone.
     """
@@ -344,7 +344,7 @@ def _condition(wanted: Condition, before: str | None, stamp: str) -> dict[str, A
     """Return the condition `wanted` as JSON for a patch.
 
     `before` is the present status of the condition, None if it is unknown. If the status of
-    `wanted` differs, the result has the transition time `stamp`.
+    `wanted` differs from `before`, the result has the transition time `stamp`.
     """
     condition: dict[str, Any] = {
         "type": wanted.type,

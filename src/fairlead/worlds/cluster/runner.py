@@ -92,7 +92,7 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     Lease. `log` receives one line per incident. `meter` contains the times of the engine's plugins,
     for the log of slow cycles. `tracer` makes spans of requests and of the engine's units of work,
     such as scheduling cycles. It makes no spans of watches, or of the lists of nodes for extenders.
-    If some resources become unreadable or readable again, this is logged after `quiet_seconds`
+    Resources that become unreadable, or become readable again, are logged after `quiet_seconds`
     without a further change. `on_start` is called with the new engine. `on_updates` is called with
     the object changes that every list and watch shows, even before this replica leads.
     """
