@@ -192,3 +192,12 @@ def test_a_gang_cannot_share_a_claim_that_is_not_allocated():
     assert world.placed == {}
     conditions = world.store.get(POD, "default", "g-1")["status"]["conditions"]
     assert "c is in the process of being allocated" in conditions[0]["message"]
+
+
+def test_members_whose_volumes_time_out_together_are_placed_again():
+    claims = [make_claim(f"v{i}") for i in range(2)]
+    members = gang("g", make_claim_volumes("v0"), make_claim_volumes("v1"))
+    objects = [make_node("a"), make_storage_class(), *claims, *members]
+    world = World(*objects, provision_s=900).after(700)  # the timeout is 600 s
+    assert world.placed == {}
+    assert sorted(world.after(300).placed) == ["g-0", "g-1"]

@@ -14,7 +14,7 @@ if one of these tasks is deleted and too few members of its gang are left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from msgspec import Struct, field
@@ -171,12 +171,15 @@ class Preparations:
         """Return the time at which the next preparation must be checked again, or None."""
         return self._preparing.next_check() if self._preparing.works else None
 
-    def check(self, now: Instant) -> list[PreparationCommands]:
+    def check(self, now: Instant) -> Iterator[PreparationCommands]:
         """Check each preparation whose next check is due at `now`.
 
-        Returns one result for each task that is now prepared, was refused, or has timed out.
+        Yields one result for each task that is now prepared, was refused, or has timed out. Before
+        the next result, the caller must release the tasks whose placement must be undone. These
+        tasks are then not checked any more: several members of a gang can time out together.
         """
-        return [self._prepared(prepared) for prepared in self._preparing.check(now)]
+        for prepared in self._preparing.check(now):
+            yield self._prepared(prepared)
 
     def _prepared(self, prepared: PreparationResult) -> PreparationCommands:
         group = self._groups[prepared.pod.id]
