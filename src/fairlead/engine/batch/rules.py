@@ -40,8 +40,8 @@ class BatchRules(Struct, frozen=True, kw_only=True):
     `has_default_queue` is set, the default queue exists even if no Queue object defines it.
 
     If `takes_whole_gangs` is set, a gang is evicted as a whole when the eviction of single members
-    would break it. If `tries_every_task` is set, a job's turn continues after a task that fits on
-    no node. Preemption within a job is also tried for every task that is still pending after
+    would break it. `tries_every_task` has two effects. A job's turn continues after a task that
+    fits on no node. Preemption within a job is tried for every task that is still pending after
     preemption between jobs.
     """
 

@@ -96,8 +96,9 @@ class GroupExplanation(Struct, frozen=True):
     None if unknown. `is_too_large` is set if the missing members of the group would not fit even if
     all pods ended. `victims` are the pods that the next session evicts for the group, and `rule` is
     the action that evicts them. `no_evictions` are sentences that say why the actions reclaim and
-    preempt evict no pods for it. `remedies` are changes that would let the group start. `title` is
-    the group's namespace and name. For pods without a PodGroup, it is the name of their controller.
+    preempt evict no pods for the group. `remedies` are changes that would let the group start.
+    `title` is the group's namespace and name. For pods without a PodGroup, it is the name of their
+    controller.
     """
 
     group: str
@@ -461,7 +462,7 @@ class _Limits(Struct, frozen=True):
         return ", ".join(parts)
 
     def remedy(self) -> str:
-        """Return the change that raises the limits; "" for the deserved amount."""
+        """Return the change that raises the limits; "" if only the deserved amount is a limit."""
         parts = [f"a higher capability of {_named(self.capabilities)}"] if self.capabilities else []
         if self.guarantees:
             parts.append("lower guarantees of other queues")

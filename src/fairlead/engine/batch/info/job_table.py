@@ -86,8 +86,8 @@ class JobTable:
     def component_of(self, job: JobInfo) -> str:
         """Return the reportingController of events about the group of `job`.
 
-        It is the schedulerName of the job's pods. For a job without pods, it is the name of this
-        scheduler. If this scheduler has several names, it is "volcano".
+        It is the schedulerName of the job's pods that this scheduler owns. For a job without such
+        pods, it is the name of this scheduler, or "volcano" if this scheduler has several names.
         upstream: volcano/pkg/scheduler/util: GenerateComponentName
         """
         names = self._ownership.scheduler_names

@@ -116,8 +116,8 @@ class Preparations:
         """Start to prepare `tasks`; return their binds if none of them needs preparation.
 
         If a plugin refuses a task, none of `tasks` is bound. If a task needs preparation, the
-        result contains the commands for this. A later call of `check` or `left` then returns the
-        binds, when the last preparation ends.
+        result contains the commands for this. When the last preparation has ended, a call of
+        `check` or `handle_deleted` returns the binds.
         """
         group = DispatchGroup(tuple(task.id for task in tasks))
         works: dict[str, list[PodPreparation]] = {}

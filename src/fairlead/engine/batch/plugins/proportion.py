@@ -275,8 +275,8 @@ class Proportion:
 
         After the eviction, the bound tasks of the queue must still have its deserved amount of at
         least one resource that the candidate uses. With kube-batch's defect `reclaim-all-dims`,
-        they must have its deserved amount of every resource. Allocated and pipelined tasks then
-        count, too.
+        they must have its deserved amount of every resource. With this defect, allocated and
+        pipelined tasks count, too.
 
         When a candidate is checked, the candidates already chosen count as evicted. With
         kube-batch's defect `proportion-reclaim-sub`, all earlier candidates count as evicted.

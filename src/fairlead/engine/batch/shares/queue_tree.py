@@ -75,7 +75,7 @@ class QueueTree:
         self._guarantee(ROOT)
 
     def _guarantee(self, name: str) -> dict[int, int]:
-        """Return the guarantee of a queue, which is at least the sum of its children's guarantees.
+        """Return the guarantee of a queue, raised to the sum of its children's guarantees.
 
         Also adds the guarantees of the queue and of all queues below it to `_guarantees`.
         """
