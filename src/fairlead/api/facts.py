@@ -32,8 +32,8 @@ the group (`apiserver/validation/<group>`) calls `check_fields` for the type, or
     maxLength, maxItems  maximum length of a string or a list; `maxProperties` of a map
     immutable            an update must not change the field; ="..." is the error detail. Further
                          words: `forbids` leaves the value out of the error, `shape` is the
-                         value's type (the error prints the value as a struct of the internal Go
-                         type), `called` is upstream's name of the field
+                         value's type (as upstream, the error prints the value with the fields
+                         of the Go type), `called` is upstream's name of the field
 
 The row of an immutable field begins with the field's path in the object, such as `spec.selector`.
 The row is in the block of the object's type, such as `apps.v1.Deployment`.
@@ -124,7 +124,7 @@ def facts_of(type_name: str) -> TypeFacts:
 def values_of(type_name: str, name: str) -> tuple[str, ...]:
     """Return the allowed values of the field `name` of `type_name`; () if any value is allowed.
 
-    Raises KeyError if the type or the field is not known.
+    Raises KeyError if there are no facts about the field.
     """
     return _all_facts()[type_name].fields[name].values
 

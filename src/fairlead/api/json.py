@@ -23,19 +23,19 @@ def text(obj: Any, *path: str) -> str:
 
 
 def number(obj: Any, *path: str) -> int:
-    """Return the number at `path`; 0 if it is missing."""
+    """Return the integer at `path`; 0 if there is none."""
     value = at(obj, *path)
     return value if isinstance(value, int) else 0
 
 
 def items(obj: Any, *path: str) -> list[Any]:
-    """Return the list at `path`; [] if it is missing."""
+    """Return the list at `path`; [] if there is none."""
     value = at(obj, *path)
     return value if isinstance(value, list) else []
 
 
 def mapping(obj: Any, *path: str) -> Json:
-    """Return the map at `path`; {} if it is missing."""
+    """Return the map at `path`; {} if there is none."""
     value = at(obj, *path)
     return value if isinstance(value, dict) else {}
 

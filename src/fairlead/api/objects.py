@@ -1166,7 +1166,7 @@ class CapacityRequirements(_View, frozen=True):
 class ExactDeviceRequest(_View, frozen=True):
     """The field requests[].exactly: a request for devices of one class.
 
-    The field `capacity` states how much of its capacities each device must provide.
+    If `capacity` is set, each device must provide the amounts that `capacity` states.
     """
 
     device_class_name: str = ""
@@ -1419,7 +1419,7 @@ class DeviceTaintSelector(_View, frozen=True):
 
 
 class DeviceTaintRuleSpec(_View, frozen=True):
-    """The spec of a DeviceTaintRule; without a selector, no device is tainted."""
+    """The spec of a DeviceTaintRule; if `device_selector` is None, no device is tainted."""
 
     device_selector: DeviceTaintSelector | None = None
     taint: DeviceTaint = DeviceTaint()

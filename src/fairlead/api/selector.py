@@ -41,7 +41,7 @@ def requirement_matches(requirement: Requirement, labels: Labels) -> bool:
     """Return True if `labels` meet `requirement`.
 
     A missing key meets NotIn and DoesNotExist. Gt and Lt compare integers. A requirement with an
-    unknown operator, or with an invalid number of values, is never met.
+    unknown operator, or with too few or too many values, is never met.
     """
     # upstream: apimachinery/pkg/labels/selector.go:NewRequirement, Requirement.Matches
     value = labels.get(requirement.key)

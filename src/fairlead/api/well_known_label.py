@@ -51,10 +51,10 @@ _PROVIDER_DOMAINS: Final = frozenset(
 
 
 def is_provider_label(key: str) -> bool:
-    """Return whether Karpenter, EKS, GKE, AKS or a feature discovery sets the label `key`.
+    """Return whether `key` is in a domain of Karpenter, EKS, GKE, AKS, NFD or NVIDIA.
 
     Such a label states how the machine was created, or what it contains. Examples are its node
-    pool, whether it is a spot machine, and the model of its GPU.
+    pool, whether it is a spot machine, and the model of its GPU. NFD is Node Feature Discovery.
     """
     return key.partition("/")[0] in _PROVIDER_DOMAINS
 

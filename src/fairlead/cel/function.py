@@ -22,8 +22,8 @@ class Function(Struct, frozen=True):
     """One overload of a function: its name, argument types, implementation and cost.
 
     `implementation` raises ValueError if the result of the call is a CEL error. If `is_metered` is
-    set, its first argument is the cost tracker. `cost` takes the arguments without the tracker and
-    returns the cost in units. If `cost` is None, a call costs one unit.
+    set, the first argument of `implementation` is the cost tracker. `cost` takes the arguments
+    without the tracker and returns the cost in units. If `cost` is None, a call costs one unit.
     """
 
     name: str

@@ -31,8 +31,8 @@ def make_device_taint_rule(
 ) -> DeviceTaintRule:
     """Return a rule that adds a taint with `key` and `effect` to devices.
 
-    `selector` has the driver, pool and device to taint. Without a selector, all devices are
-    tainted. `time_added` is the taint's timeAdded; if it is "", the field is left out.
+    `selector` has the driver, pool and device to taint. If `selector` is empty, the rule taints all
+    devices. `time_added` is the taint's timeAdded; if it is "", the field is left out.
     """
     taint = {"key": key, "effect": effect}
     taint |= {"timeAdded": time_added} if time_added else {}

@@ -17,8 +17,8 @@
 kubectl writes one key or element per line, so each line is one token. Most lines of a dump occur
 many times and are tokenized once. The tokens of an item are converted directly to JSON text.
 
-A text that continues over several lines is read by this module only if it is a common literal block
-(`key: |`), or a common text without quotes, such as the description of a PriorityClass.
+This module reads two kinds of text that continue over several lines: literal blocks (`key: |`), and
+texts without quotes, such as the description of a PriorityClass. Both must have their usual form.
 
 `yaml_documents`, the general parser, reads everything else: other texts over several lines, flow
 collections other than {} and [], anchors, tags, comments and escapes. If an item contains one of
@@ -234,8 +234,9 @@ def _json_text(tokens: Iterable[_Token]) -> bytes:  # noqa: C901, PLR0912 - one 
 
     `opened` holds (column, keys read so far) of each open collection, innermost last; a sequence
     has None instead of keys. `at` is the column of the innermost collection, and `keys` are its
-    keys. A line belongs to an open collection in the line's column: with a dash to a sequence,
-    without a dash to a mapping. All collections inside that collection end before the line.
+    keys. A line with a dash belongs to the open sequence in the line's column. A line without a
+    dash belongs to the open mapping in its column. All collections inside that sequence or mapping
+    end before the line.
 
     `is_waiting` is True after a line with a key but no value. If the next line is in a deeper
     column, or has a dash in the same column, it begins the value of the key. Otherwise the value is

@@ -78,8 +78,9 @@ class Delete(Struct, frozen=True, tag_field="do", tag="delete", omit_defaults=Tr
 
 
 class DeletePod(Struct, frozen=True, tag_field="do", tag="delete-pod", omit_defaults=True):
-    """A client deletes a pod: number `nth` modulo the number of pods, in the order of names.
+    """A client deletes a pod.
 
+    The pod's index in the list of all pods, sorted by name, is `nth` modulo the number of pods.
     If `evicts` is set, the client sends an eviction, which disruption budgets may refuse.
     """
 
