@@ -70,7 +70,7 @@ def json_path(text: str) -> JsonPath:
 
 
 def plain_path(text: str) -> JsonPath:
-    """Return the path that `text` writes as field names with dots between them."""
+    """Return the parsed path `text`, which has only field names and dots, such as `.spec.size`."""
     names = tuple(text.removeprefix(".").split("."))
     return JsonPath(tuple(map(_named, names)), names)
 

@@ -7,9 +7,9 @@ Each value in the headers (user, groups, uid, extra) needs its own permission. T
     impersonate:arbitrary-node    impersonate a node, without groups, uid or extra
     impersonate                   impersonate anyone (legacy)
 
-With one of the first three verbs, the user also needs a second permission for requests of this
-type. An example is `impersonate-on:user-info:list` for a list. The legacy verb, which is tried
-last, needs no second permission.
+With one of the first three verbs, the user also needs a permission for the requested resource. For
+a list, the verb of this permission is, for example, `impersonate-on:user-info:list`. The legacy
+verb, which is tried last, needs no second permission.
 
 upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonation,mode}.go
 """

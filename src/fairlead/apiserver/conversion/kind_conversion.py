@@ -72,12 +72,12 @@ def internal(kind: Kind, obj: Json) -> Json:
 
 
 def reread(kind: Kind, obj: Json) -> Json:
-    """Return the stored custom resource `obj` as the current types of `kind` read it.
+    """Return the stored custom resource `obj`, adapted to the current schemas of `kind`.
 
-    Fields that its type does not declare are dropped, and absent fields get their defaults. The
-    object is converted to the stored version. If the conversion needs a webhook, the object keeps
-    its version until it is written again. If nothing changes, or if an object with its defaults
-    would be too large, return `obj` itself.
+    Fields that the schema of its version does not declare are dropped, and absent fields get their
+    defaults. The object is converted to the stored version. If the conversion needs a webhook, the
+    object keeps its version until it is written again. If nothing changes, or if the object with
+    its defaults would be too large, return `obj` itself.
     """
     # upstream: customresource_handler.go:crdConversionRESTOptionsGetter, which does this each time
     # that it reads an object from etcd

@@ -1,8 +1,8 @@
 """Formats JSON responses: HTML-escaped, and either on one line or indented.
 
 Objects are indented for `?pretty=true`, and by default for curl, wget and browsers. A Status is
-also indented if the client does not accept plain objects. In this case, each clause of the Accept
-header has an unsupported media type or requests a view, such as a Table.
+also indented if the client does not accept plain objects. Such a client sends an Accept header in
+which each clause has an unsupported media type or requests a view, such as a Table.
 
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go:isPrettyPrint, handlers/
 responsewriters/writers.go:WriteObjectNegotiated,

@@ -59,8 +59,8 @@ def _in_version(attributes: AdmissionAttributes, matched: Kind, obj: Json) -> Js
 def convert_objects(attributes: AdmissionAttributes, matched: Kind) -> WebhookCalls[None]:
     """Make the conversions for `converted_object` and `converted_old_object`.
 
-    Call this first if `matched` may be another version of a custom resource than that of the
-    request. Raises ApiError 500 if the objects cannot be converted.
+    Call this before these functions if the objects are custom resources and `matched` may have
+    another version than the request. Raises ApiError 500 if the objects cannot be converted.
     """
     conversions = attributes.write.conversions
     if conversions is not None and matched.api_version != attributes.kind.api_version:
@@ -71,9 +71,10 @@ def convert_objects(attributes: AdmissionAttributes, matched: Kind) -> WebhookCa
 def in_request_version(
     attributes: AdmissionAttributes, matched: Kind, obj: Json
 ) -> WebhookCalls[Json]:
-    """Return `obj`, a changed object in the version of `matched`, as the next plugin gets it.
+    """Return the changed object `obj`, converted for the next plugin.
 
-    Raises ApiError 500 if the object cannot be converted.
+    `obj` has the version of `matched`; the result has the version of `attributes.obj`. Raises
+    ApiError 500 if the object cannot be converted.
     """
     conversions = attributes.write.conversions
     if conversions is None:

@@ -83,10 +83,10 @@ def _items(limit_range: Json) -> list[Json]:
 
 
 def _with_item_defaults(item: Json) -> Json:
-    """Return `item` of a LimitRange, with the missing default amounts if its type is Container.
+    """Return the LimitRange item `item`, completed with default amounts if its type is Container.
 
-    A missing amount in `default` is that of `max`. A missing amount in `defaultRequest` is that of
-    `default`, or else that of `min`.
+    An amount that `default` lacks is taken from `max`. An amount that `defaultRequest` lacks is
+    taken from `default`, or else from `min`.
 
     upstream: pkg/apis/core/v1/defaults.go: SetDefaults_LimitRangeItem
     """

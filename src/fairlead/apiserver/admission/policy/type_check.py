@@ -2,9 +2,10 @@
 
 A policy is stored even if its expressions refer to fields that some of the matched kinds lack. Its
 status contains a warning about each expression that does not compile for one of these kinds. In
-this check, `object`, `oldObject` and `params` get their types from the schemas of the kinds. Each
-field of `variables` has the type of its expression. It has the type `dyn` if that type is a
-structure or the expression does not compile. All other variables have the type `dyn`.
+this check, `object`, `oldObject` and `params` get their types from the schemas of the kinds. A
+field of `variables` has the type of its expression. If this type is a structure, or if the
+expression does not compile, the field has the type `dyn` instead. All other variables have the type
+`dyn`.
 
 Differs from upstream: quantities and values of CEL's library types also have the type `dyn`.
 

@@ -44,7 +44,7 @@ class LimitedResource(Struct, frozen=True, kw_only=True):
     contains one of the texts in `contains`.
 
     `scopes` are requirements as in the scopeSelector of a quota. If an object matches all of them,
-    at least one of the quotas that apply to it must have the same scope, for each of `scopes`.
+    each of these scopes must be a scope of at least one quota that applies to the object.
     """
 
     resource: str

@@ -57,7 +57,7 @@ class Conversions:
         return (yield from from_storage(self._kind, [stored], self._storage))[0]
 
     def to_storage(self, obj: Json) -> WebhookCalls[Json]:
-        """Return `obj`, which has the version of the request, as it is stored."""
+        """Return `obj`, which has the version of the request, in the version for storage."""
         return (yield from to_storage(self._kind, obj, self._storage))
 
     def in_version(self, api_version: str, obj: Json) -> Json:

@@ -99,10 +99,9 @@ def from_storage(
 
 
 def to_storage(kind: Kind, obj: Json, storage: Storage) -> WebhookCalls[Json]:
-    """Return `obj`, which has the version of `kind`, as it is stored.
+    """Return `obj`, which has the version of `kind`, in the version for storage.
 
-    It gets the storage version, and loses fields that this version lacks. Raises
-    ConversionFailedError.
+    Fields that the storage version lacks are dropped. Raises ConversionFailedError.
     """
     if kind.custom is None or obj.get("apiVersion") == kind.stored_as:
         return obj

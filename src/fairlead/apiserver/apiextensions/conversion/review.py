@@ -28,10 +28,11 @@ _CHANGEABLE: Final = ("labels", "annotations")
 def conversion_review(
     objects: Sequence[Json], api_version: str, review_versions: Sequence[str]
 ) -> Json:
-    """Return the ConversionReview that requests `objects` in `api_version`.
+    """Return the ConversionReview that requests the conversion of `objects` to `api_version`.
 
-    Its version is the first of `review_versions` that Fairlead knows. Its uid is derived from the
-    objects. Raises ValueError if Fairlead knows none of `review_versions`.
+    The version of the review is the first of `review_versions` that Fairlead knows. Its uid is
+    derived from `api_version` and the objects. Raises ValueError if Fairlead knows none of
+    `review_versions`.
     """
     version = next((one for one in review_versions if one in _VERSIONS), "")
     if not version:

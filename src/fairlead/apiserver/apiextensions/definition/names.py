@@ -71,9 +71,8 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
 def holder_of_own_plural(definition: Json) -> Json:
     """Return a placeholder definition that has accepted the plural name of `definition`.
 
-    Pass the placeholder to `with_name_conflict` in `others`. The function then refuses the plural
-    name of `definition`. Exception: it does not refuse a name that `definition` has already
-    accepted.
+    If the argument `others` of `with_name_conflict` contains the placeholder, `with_name_conflict`
+    refuses the plural name of `definition`, unless `definition` has already accepted this name.
     """
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}

@@ -120,7 +120,7 @@ def schema_causes(
 
 
 def _root_with_status_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """Yield the errors of a root schema that is not allowed with the status subresource."""
+    """Yield errors if the root schema `raw` is not allowed with the status subresource."""
     type_name = raw.get("type", "")
     if type_name and type_name != "object":
         problem = (

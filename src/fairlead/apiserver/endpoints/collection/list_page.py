@@ -139,7 +139,7 @@ def converted_page(
 
 
 def may_match(predicate: SelectionPredicate, key: str) -> bool:
-    """Return whether an object with the list key `key` may match, by its name only."""
+    """Return whether an object with the list key `key` may match; only its name is checked."""
     return predicate.name in ("", key.rpartition("/")[2])
 
 

@@ -139,7 +139,10 @@ def _last_bookmark_s(options: ListOptions, timeout_s: float) -> float | None:
 
 
 def _conversion(scope: RequestScope) -> Convert | None:
-    """Return the conversion of watched objects to the request's version by a webhook, if any."""
+    """Return the function that converts objects to the request's version by a webhook.
+
+    Return None if the kind has no conversion webhook.
+    """
     if scope.kind.conversion_webhook is None:
         return None
     return partial(from_storage, scope.kind, storage=scope.deps.store.storage)
