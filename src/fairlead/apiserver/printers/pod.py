@@ -159,8 +159,8 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 def _count_containers(pod: Json, tally: _Tally) -> None:
     """Count the containers in `tally`, and set `tally.reason`, the text of the column STATUS.
 
-    The reason is that of the first container that waits or has terminated. Only the reason
-    `Completed` is then replaced. If another container is running and ready, the new reason is
+    The reason is that of the first container that waits or has terminated. If this reason is
+    `Completed`, it may be replaced. If a container is running and ready, the new reason is
     `Running` or `NotReady`, depending on the pod's condition Ready. If no container is running and
     ready, the new reason is the outcome of the first failed container, if there is one.
     """

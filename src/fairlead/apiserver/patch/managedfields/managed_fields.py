@@ -100,8 +100,8 @@ class TrackedResource(Struct, frozen=True, kw_only=True):
     `reset_fields` are fields that cannot be owned through the resource. `other_versions` are the
     API versions served besides `api_version`. An entry of managedFields with a version that is not
     served is dropped. With `rejects_unknown_versions`, UnknownVersionError is raised instead. If
-    `api_version` is "", every version counts as served. Entries whose version is not in
-    `other_versions` are then read with `schema`.
+    `api_version` is "", every version counts as served, and `schema` describes each version that is
+    not in `other_versions`.
     """
 
     schema: Schema
@@ -133,10 +133,10 @@ def updated(
 ) -> Json:
     """Return `new` with managedFields that record how `owner` updated `old`.
 
-    `old` is None if `owner` created the object. The update starts from the managedFields that the
-    client sent in `new`. It starts from the managedFields of `old` if the client sent none or
-    malformed ones, or if the write is to a subresource. If the changed fields cannot be determined,
-    the result has no managedFields.
+    `old` is None if `owner` created the object. The update starts from the managedFields of `old`
+    if the client sent none or malformed ones in `new`, or if the write is to a subresource. In all
+    other cases, it starts from the managedFields that the client sent. If the changed fields cannot
+    be determined, the result has no managedFields.
     """
     # upstream: fieldmanager.go:UpdateNoErrors
     managed = _starting_entries(old, new, from_live=bool(owner.subresource))

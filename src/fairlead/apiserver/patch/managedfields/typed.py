@@ -41,7 +41,7 @@ class _Duplicates(list[Any]):
 
 
 def field_set(schema: Schema, value: Any) -> FieldSet:
-    """Return the fields in `value`, which an applier of `value` claims to own.
+    """Return the fields that an applier of `value` claims to own.
 
     For `{"spec": {"replicas": 1, "template": {}}}` these are .spec.replicas and .spec.template. A
     struct such as `spec` is itself in the set only if it is empty or null. Map keys and list items

@@ -6,10 +6,9 @@ patch. A new item that comes first in the patch is put at the front. `$setElemen
 another order. The module `directive` lists the directives.
 
 The original may lack a member of the patch, or have a value of another type there. Then the patch's
-value is used without the nulls and directives in it. In two other cases, directives in a value of
-the patch stay in the result. The value is a new item of a merged list, or a list or object that
-replaces a whole list or object of the original. The directives are reported as unknown fields when
-the result is decoded.
+value is used without the nulls and directives in it. Two kinds of values keep their directives in
+the result: new items of merged lists, and lists and objects that replace a whole list or object of
+the original. These directives are reported as unknown fields when the result is decoded.
 
 Example, with the merge key `name` of `containers`:
 
