@@ -155,7 +155,7 @@ class AdmissionControl:
     def admit_connection(
         self, kind: Kind, options: Json, subresource: str, write: Write
     ) -> WebhookCalls[None]:
-        """Run the plugins that handle CONNECT. Raises ApiError if one of them refuses it.
+        """Run the plugins that handle CONNECT. Raises ApiError if one refuses the connection.
 
         `options` are the options of the connection, and `subresource` is the subresource of `kind`
         to which the client connects. Changes that webhooks make to the options are dropped.
@@ -171,8 +171,8 @@ class AdmissionControl:
 
 
 def has_dynamic_admission(storage: Storage) -> bool:
-    """Return whether a webhook or policy binding exists.
+    """Return whether a webhook configuration or a policy binding exists.
 
-    The verdict of a webhook or policy may depend on the user.
+    If one exists, the result of a write may depend on the user.
     """
     return storage.has_any(DYNAMIC_ADMISSION_RESOURCES)

@@ -55,7 +55,7 @@ def default(kind: Kind, obj: Json) -> Json:
 
 
 def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
-    """Return `new`; add the fields that its kind always encodes, even if they are empty.
+    """Return `new` with the fields that its kind always encodes, even if they are empty.
 
     `old` is the stored object that `new` replaces. It is None if `new` is a new object.
     """

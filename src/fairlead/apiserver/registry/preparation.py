@@ -1,7 +1,7 @@
 """Sets the fields that the server owns when an object is created or updated.
 
-If status is a subresource, only a write to this subresource changes the status. A new object then
-does not keep the status that the client sent.
+If a kind has the subresource `status`, only writes to this subresource change the status, and a new
+object loses the status that the client sent. The strategy of a kind can make exceptions.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go:BeforeCreate, BeforeUpdate
 """

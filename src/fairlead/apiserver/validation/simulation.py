@@ -200,8 +200,8 @@ def check_fixed_fields(kind: Kind, old: Json, new: Json) -> Iterator[Cause]:
     """Yield errors if an update changes an immutable field of a workload.
 
     A field is compared only if it is in `_FIXED_FIELDS` and the old object has it. Other immutable
-    fields, such as volumeClaimTemplates, are not compared. One of the two objects may lack a
-    default that the other has.
+    fields, such as volumeClaimTemplates, are not compared, because one of the two objects may lack
+    a default that the other has.
 
     upstream: pkg/registry/apps/deployment/strategy.go:ValidateUpdate,
     pkg/apis/apps/validation/validation.go:ValidateStatefulSetUpdate

@@ -43,7 +43,7 @@ def shared_index(first: str, second: str, completions: int) -> int | None:
     """Return an index that is in an interval of `first` and in an interval of `second`.
 
     Return None if there is no such index. Malformed intervals are ignored, and so are intervals
-    that contain an index of `completions` or more.
+    with an index that is not below `completions`.
     """
     mine, theirs = _readable(first, completions), _readable(second, completions)
     left, right = next(mine, None), next(theirs, None)

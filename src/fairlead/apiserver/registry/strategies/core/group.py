@@ -1,4 +1,4 @@
-"""Strategies for kinds of the core group; the other kinds of this group have their own modules.
+"""Strategies of those kinds of the core group that have no module of their own.
 
 upstream: pkg/registry/core/*/strategy.go
 """

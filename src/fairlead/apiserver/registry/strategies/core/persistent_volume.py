@@ -35,9 +35,10 @@ def _prepare_for_create(volume: Json, _: PreparationContext) -> Json:
 
 
 def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
-    """Return `new` with status.lastPhaseTransitionTime set.
+    """Return `new`; set status.lastPhaseTransitionTime unless the client sent a new time.
 
-    If the phase changes and the client sets no new time, the time becomes `timestamp`.
+    The time becomes `timestamp` if the phase changes. If the phase stays the same, the time of
+    `old` is kept.
     """
     # upstream: PrepareForUpdate of persistentvolumeStatusStrategy
     before, after = old.get("status") or {}, new.get("status") or {}
