@@ -46,8 +46,9 @@ def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
 def differs_as_text(before: Any, after: Any) -> bool:
     """Return whether the texts of `before` and `after` differ; False if `before` is no RawObject.
 
-    If the client sent `after`, its original text is compared. If `after` is no RawObject, or is
-    `before` itself, its compact JSON is compared. Clients read the field in this form.
+    The text of `before` is its original text. The text of `after` is also its original text if the
+    client sent it: then `after` is a RawObject, but not `before` itself. In all other cases, it is
+    the compact JSON of `after`, the form in which clients read the field.
     """
     if not isinstance(before, RawObject):
         return False

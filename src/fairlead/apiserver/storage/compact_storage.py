@@ -145,10 +145,9 @@ class CompactStorage(Storage):
         self._bound_log()
 
     def _require_space(self, change: StoredChange) -> None:
-        """Refuse a change if the object, or all objects together, would be too large.
+        """Refuse an object that is too large, or whose growth makes all objects together too large.
 
-        An object with a deletion timestamp is stored even if all objects together become too large.
-        Raises ApiError 500.
+        The second limit does not apply to an object with a deletion timestamp. Raises ApiError 500.
         """
         text = change.text
         if len(text) > OBJECT_BYTES_MAX:

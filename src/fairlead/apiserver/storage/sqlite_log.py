@@ -4,8 +4,8 @@ It contains the newest version of every object, and the recent changes, from whi
 after a restart. With `synchronous=FULL`, the file survives a power failure; otherwise, it survives
 only a crash of the process.
 
-The text of a change is written once, to the table `log`. A row that a later change supersedes stays
-while watches may resume from it. Then it is deleted.
+The text of a change is written once, to the table `log`. A row that a later change supersedes is
+deleted when watches can no longer resume from it.
 
     about      numbers by name, such as the versions `base` and `compacted`
     current    the objects at the version `base`, without those that have changed since
@@ -191,8 +191,8 @@ class SqliteLog:
 
         A checksum is computed from the checksum of `mark` and the changes after `mark`. If it
         differs from the log's newest checksum, the result is False. The log may lack some of these
-        changes, because superseded changes are deleted. Then the checksum cannot be computed, and
-        the result is True, because nothing shows a difference. Raises SqliteLogError.
+        changes, because superseded changes are deleted. In this case, the checksum cannot be
+        computed, and the result is True, because nothing shows a difference. Raises SqliteLogError.
         """
         checksum, version = mark.checksum, mark.version
         with self._error_conversion():
