@@ -104,7 +104,7 @@ def _world(outage: OutageWorkload, evictions: _Evictions) -> SimulatedWorld:
 
 
 class _SetBehaviour(Struct, frozen=True):
-    """Sets the behaviour of the kubelets in the first zone; None means normal behaviour."""
+    """Sets how kubelets in the first zone behave; if `behaviour` is None, they behave normally."""
 
     behaviour: str | None
 

@@ -113,7 +113,7 @@ def measure_what_if(workload: WhatIfWorkload) -> Measurement:
 
 
 def write_dump(path: Path, nodes: int, pods: int) -> None:
-    """Write a dump with `nodes` nodes and `pods` pods to `path`; `pods` is at least `nodes`."""
+    """Write a dump of `nodes` nodes and `pods` pods to `path`; `pods` must be at least `nodes`."""
     with path.open("w") as file:
         file.write('{\n    "apiVersion": "v1",\n    "items": [')
         separator = "\n"

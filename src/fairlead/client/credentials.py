@@ -82,7 +82,7 @@ class Credentials:
         self._headers: tuple[str, list[tuple[str, str]]] | None = None  # (token, its headers)
 
     def prepare(self) -> bool:
-        """Return whether requests can be sent now, without running the exec plugin first.
+        """Return whether requests can be sent now; False if the exec plugin must run first.
 
         If the exec plugin's credential expires soon, also start the plugin in a thread. Must be
         called while an event loop is running.

@@ -20,7 +20,7 @@ class ConnectionConfigError(ValueError):
     """
 
     def __init__(self, source: str, problem: str, field: str = "") -> None:
-        """Store the arguments; `str()` joins those that are not empty with colons."""
+        """Store the arguments; `str()` returns the non-empty ones, joined with colons."""
         super().__init__(": ".join(part for part in (source, field, problem) if part))
         self.source = source
         self.field = field

@@ -153,9 +153,9 @@ class LeaderElection:
     def written(self, body: bytes, now: int) -> bool:
         """Process the response to a successful write of the Lease; return whether it is a Lease.
 
-        This replica then leads. Exception: it does not lead if the write was a renewal, and its
-        leadership has expired in the meantime. If the result is False, the caller must call
-        `failed`.
+        If the result is True, this replica leads. Exception: it does not lead if the write was a
+        renewal, and its leadership has expired in the meantime. If the result is False, the caller
+        must call `failed`.
         """
         try:
             lease = msgspec.json.decode(body, type=_Lease)

@@ -324,7 +324,7 @@ class RestClient:
         return response, sent
 
     async def _wait(self, seconds_max: float | None) -> float | None:
-        """Wait until the credentials can be used; return how many of `seconds_max` are left.
+        """Wait until the credentials can be used; return what is left of `seconds_max`.
 
         Raises UnreachableError if the exec plugin takes longer than `seconds_max`, and
         ConnectionConfigError if it fails.

@@ -239,8 +239,8 @@ class Reflector:
     def stayed_open(self) -> None:
         """Record that a watch has been open for a while, which shows that the resource is readable.
 
-        The caller does not wait for an event of the watch. If the resource does not change, the
-        first event is a bookmark, and it may take a minute.
+        The caller need not wait for an event of the watch. If the resource does not change, the
+        first event is a bookmark, which may not arrive for a minute.
         """
         if self._listed is None:
             self.problem, self.refusal = "", 0

@@ -250,10 +250,10 @@ class HttpConnection(asyncio.Protocol):
 def decompressed(body: bytes, encoding: bytes, limit: BodyLimit) -> bytes:
     """Return the decoded `body`; `encoding` is its Content-Encoding.
 
-    `encoding` must be gzip, x-gzip, identity or "". The caller has already counted the bytes of
-    `body` in `limit`; this function counts the bytes of the result instead. Raises ValueError if
-    `encoding` has another value or `body` is damaged. Raises TooLongAnswerError if the result is
-    longer than `limit` permits.
+    `encoding` must be gzip, x-gzip, identity or "". The caller must have counted the bytes of
+    `body` in `limit`; this function replaces that count with the size of the result. Raises
+    ValueError if `encoding` has another value or `body` is damaged. Raises TooLongAnswerError if
+    the result is longer than `limit` permits.
     """
     if not body or encoding in (b"", b"identity"):
         return body
