@@ -50,10 +50,10 @@ def objects(scenario: Json) -> Iterator[ApiObject]:
 
 
 def _object(flat: Json, meta: tuple[str, ...]) -> Json:
-    """Return the manifest of an object; `flat` is its recorded form, without metadata and spec.
+    """Return the manifest of an object from its recorded form `flat`.
 
-    The fields named in `meta` become the metadata. All other fields, except `status`, become the
-    spec.
+    In `flat`, the fields of metadata and spec are at the top level. The fields named in `meta`
+    become the metadata. All other fields, except `status`, become the spec.
     """
     return {
         "apiVersion": _GROUP_API,

@@ -45,7 +45,10 @@ def is_generated(path: str, recorded: str, found: str) -> bool:
 
 
 def without_absent_pods(recorded: str) -> str:
-    """Return `recorded` with `<gen>` as the name suffix of each pod that was never created."""
+    """Return `recorded`, with `<gen>` in place of recorded name suffixes of pods.
+
+    A pod that was never created was recorded with its suffix instead of a placeholder.
+    """
     return _ABSENT_POD.sub("<gen>", recorded)
 
 

@@ -141,7 +141,7 @@ class KubectlSession:
         return is_alike or "steps" not in line
 
     def _replayed(self, line: Json, began: Instant) -> list[Mismatch]:
-        """Replay the recorded requests of the command from `began` on; return the mismatches."""
+        """Replay the recorded requests of a command started at `began`; return the mismatches."""
         transport = OverHttp(
             self._socket.url,
             {user: token_of(user) for user in USERS},
@@ -157,7 +157,7 @@ class KubectlSession:
     def _observes_changes(self, line: Json) -> bool:
         """Return whether the command observes ongoing changes.
 
-        The commands that do so are `rollout status` and the two after a command with --wait=false.
+        These commands are `rollout status`, and the next two commands after one with --wait=false.
         """
         self._commands_until_pause = (
             _COMMANDS_WITHOUT_PAUSE
