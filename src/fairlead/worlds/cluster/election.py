@@ -107,7 +107,10 @@ class Election:
         self._logged.clear()
 
     def _wait_for_holder(self) -> None:
-        """Log the name of the replica that leads, once."""
+        """Log that this replica waits for the Lease's holder, once for each holder.
+
+        If no holder is known, record that the attempt failed, because the response was no Lease.
+        """
         holder = self.state.holder
         if not holder:
             self._fail("read", NOT_A_LEASE)

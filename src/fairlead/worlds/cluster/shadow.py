@@ -6,7 +6,7 @@
 
 A shadow replaces an engine and issues no commands. It makes its decision with the state before the
 update. Bindings may be observed in a different order than they were decided, so the other scheduler
-may have decided with a different state. This alone causes some of the reported differences.
+may have decided with a different state. Some of the reported differences have no other cause.
 
 The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). Its
 chosen node may be the best node of such a sample, though not the best of all. This is possible if

@@ -70,7 +70,7 @@ class ShadowRecord(Collector):
             self._write(_encode(decision_json(decision)) + b"\n")
 
     def collect(self) -> Iterable[Metric]:
-        """Yield the decisions per agreement and the agreement ratios as metric families."""
+        """Yield the counts of decisions by agreement and the agreement ratios, as metrics."""
         decisions = CounterMetricFamily(
             "fairlead_shadow_decisions",
             "Placements and nominations by other schedulers, by agreement with Fairlead.",

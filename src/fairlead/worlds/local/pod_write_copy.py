@@ -364,10 +364,11 @@ def _marked(text: bytes, addresses: set[Any], uid: str) -> list[tuple[bytes, byt
 
 @lru_cache(maxsize=TEMPLATES_MAX)
 def _marked_times(times: frozenset[bytes]) -> tuple[tuple[bytes, bytes], ...] | None:
-    """Return pairs (time, marker) of `times`, which lack _END_OF_TIME, in ascending order.
+    """Return pairs (time, marker) of `times`, in ascending order.
 
-    Returns None if a time does not have the usual form. Pods that start in the same seconds have
-    the same times.
+    _END_OF_TIME is cut off each of `times`, but not off the times in the result. Returns None if a
+    time does not have the usual form. The results are cached, because pods that start in the same
+    seconds have the same times.
     """
     if not all(map(_TIME.fullmatch, times)):
         return None

@@ -120,7 +120,7 @@ def _is_terminating(obj: Json) -> bool:
 
 
 def _as_removed(obj: Json, now: Instant) -> Json:
-    """Return `obj`, which was deleted, without anything that would keep it."""
+    """Return the deleted object `obj` without finalizers, and with a grace period of 0."""
     meta = {
         "deletionTimestamp": format_timestamp(now),
         **obj["metadata"],

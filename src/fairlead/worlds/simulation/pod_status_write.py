@@ -49,7 +49,7 @@ class _StatusWrite(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodStatusWrites:
-    """Performs commands that only change the members of pod statuses that the module names."""
+    """Performs commands that only change the pod status fields listed in the module's docstring."""
 
     def __init__(self, pods: ViewedPods) -> None:
         self._pods = pods
@@ -90,10 +90,10 @@ def _is_certain(fields: Mapping[str, Any]) -> bool:
 def is_of_readiness(command: PatchStatus, pod: Pod) -> bool:
     """Return whether the stimulus ReadinessChanged can report the effect of `command`.
 
-    `command` must be one that PodStatusWrites has performed. The result is True if two conditions
-    hold. `pod` is bound, and neither ended nor terminating. `command` changes no conditions except
-    Ready and ContainersReady. Changes of container statuses are allowed. Simulated kubelets write
-    them only after restarts, which ReadinessChanged also reports.
+    `command` must be one that PodStatusWrites has performed. Returns False if `pod` is not
+    bound, has ended or is terminating. Also returns False if `command` changes anything except
+    container statuses and the conditions Ready and ContainersReady. Container statuses are allowed
+    because simulated kubelets write them only after restarts, which ReadinessChanged also reports.
     """
     if not pod.spec.node_name or is_terminating(pod) or is_terminal(pod):
         return False

@@ -1,9 +1,9 @@
 """SimulatedWorld: virtual time over a store in memory.
 
-Commands change the store, immediately or after their `Latency`, and so do entries of the script
-(`at`). These events happen one at a time. After each event, the engine receives the net changes to
-the store. After a command, it then receives the outcome. Therefore the engine knows the effects of
-a command before it learns that the command succeeded.
+Commands change the store, immediately or after their `Latency`. Entries of the script (`at`) also
+change the store. These events happen one at a time. After each event, the engine receives the net
+changes to the store. After a command, it then receives the outcome. Therefore the engine knows the
+effects of a command before it learns that the command succeeded.
 
 Extenders are called over HTTP; virtual time stands still during a call. A real extender that binds
 pods calls an API server, but a simulation has none. If an extender reports that it has bound the

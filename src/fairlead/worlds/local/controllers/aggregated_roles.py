@@ -69,7 +69,7 @@ def _write(role: Json, roles: list[Json]) -> list[Command]:
 
 
 def _aggregated_rules(role: Json, roles: list[Json]) -> list[Json]:
-    """Return the different rules of the roles that `role` selects.
+    """Return the rules of the roles that `role` selects, without duplicates.
 
     They are sorted by the first selector that matches their role, then by the role's name.
     """

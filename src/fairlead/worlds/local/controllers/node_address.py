@@ -1,8 +1,8 @@
 """NodeAddresses: sets the address and the pod IP range of each node that is added to the cluster.
 
 In a real cluster, the kubelet reports the addresses, and the controller manager assigns the range.
-Without an address, pods with hostNetwork on these nodes would have no IP, and Services would lack
-them as endpoints. Only nodes that Fairlead simulates get addresses. Other programs may set the
+If a node had no address, its pods with hostNetwork would have no IP, and would not be endpoints of
+Services. Only nodes that Fairlead simulates get addresses. Other programs may set the
 addresses of all other nodes. A node without status.nodeInfo was created by a client. Its simulated
 kubelet reports this field and sets its usual labels, so that node selectors such as
 `kubernetes.io/os: linux` match.

@@ -115,7 +115,7 @@ class Runner:
         """Run the control plane up to the cluster's time `until`, or for one slice of real time.
 
         Returns the cluster's time that was reached. If `waits` is True, the slice also ends as soon
-        as a command waits for a webhook. The cluster's time then does not pass during the call.
+        as a command waits for a webhook. So the caller can stop the time until the webhook answers.
         Raises ApiError if the disk is full.
         """
         if not self._has_room():
