@@ -26,7 +26,7 @@ class CapacityOutage(Struct, frozen=True, kw_only=True):
     stops_machines: bool = False
 
     def starting(self, elapsed: DurationNs) -> CapacityOutage:
-        """Return a copy of the outage that begins and ends `elapsed` ns later."""
+        """Return a copy whose `begin` and `end` are `elapsed` ns later."""
         end = None if self.end is None else elapsed + self.end
         return replace(self, begin=elapsed + self.begin, end=end)
 

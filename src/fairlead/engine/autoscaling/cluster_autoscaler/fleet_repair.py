@@ -97,7 +97,7 @@ class FleetRepair:
     def fix_sizes(self, now: Instant) -> bool:
         """Lower the target size of each group that has fewer nodes than its target size.
 
-        A group is left alone until the mismatch has lasted for the maximum provision time. Returns
+        This is done only after the mismatch has lasted for the maximum provision time. Returns
         whether a target size was lowered. Raises RepairError if the provider refuses.
         """
         context, has_fixed = self._context, False

@@ -84,7 +84,10 @@ def _of_pod(pod: Pod) -> tuple[object, ...]:
 
 
 def _is_load_changed(old: Pod, new: Pod) -> bool:
-    """Return whether two versions of a pod with equal specs use different amounts of resources."""
+    """Return whether the requests that count for a pod differ between two versions of the pod.
+
+    The specs are equal, but an in-place resize can change the resources in the status.
+    """
     if not _states_resources(old) and not _states_resources(new):
         return False
     return pod_requests(old, existing=True) != pod_requests(new, existing=True)

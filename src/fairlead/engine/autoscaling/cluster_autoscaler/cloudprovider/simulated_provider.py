@@ -67,11 +67,12 @@ _GPU_PRODUCT_LABEL: Final = "nvidia.com/gpu.product"
 class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     """The description of a node group, from a dump or a file.
 
-    A Node belongs to the group if it has all `labels` and `annotations`. `annotations` contains the
-    possible values of each annotation. A Node must have one of them. New nodes have the first. At
-    least one label or annotation must be given. `template` is a Node of the group's first zone as
-    JSON. It is None if nothing is known about the group's nodes. `other_zones` contains one Node as
-    JSON for each further zone of the group. `price` is the hourly price of one node.
+    A Node belongs to the group if it has all `labels` and `annotations`. `annotations` maps the key
+    of each annotation to its possible values. The annotation of a Node must have one of these
+    values. New nodes have the first value. At least one label or annotation must be given.
+    `template` is a Node of the group's first zone as JSON. It is None if nothing is known about the
+    group's nodes. `other_zones` contains one Node as JSON for each further zone of the group.
+    `price` is the hourly price of one node.
     `out_of_capacity` contains the periods in which the provider cannot create nodes of the group.
     Each is (begin, end) in ns since the start of the run. `overrides` are autoscaling options of
     this group by flag name. `dependents` are the CSINode and the ResourceSlices that are created

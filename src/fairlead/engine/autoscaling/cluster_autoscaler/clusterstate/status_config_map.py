@@ -77,7 +77,7 @@ class StatusConfigMap:
         return [CreateObject(manifest)]
 
     def forget_written(self, *, exists: bool) -> None:
-        """Make the next loop write the ConfigMap again after a failed write.
+        """After a failed write, make the next loop write the ConfigMap again.
 
         If `exists` is set, the loop patches the ConfigMap; otherwise it creates the ConfigMap.
         """

@@ -29,8 +29,9 @@ def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
     """Return the groups that grow and their new sizes, in order of execution.
 
     The `new_nodes` nodes are added one by one, each to the group that is smallest at that moment.
-    Of several equally small groups, this is normally the one that was smallest before the scale-up.
-    If they were equal then, it is the first in the list. No group grows beyond its maximum size.
+    If several groups are equally small, the group that was smallest before the scale-up comes
+    first. If these groups were equally small before, too, the first one in `groups` comes first.
+    This order can change when a group reaches its maximum size. No group grows beyond that size.
 
     Example: groups with 1, 2 and 5 nodes get four new nodes. Their sizes are 3, 2 and 5 after two
     new nodes, and 4, 3 and 5 after four new nodes.
