@@ -28,8 +28,8 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     are the CSINode and the ResourceSlices that are created with a new node. If `serves_resources`
     is set, NodePools and NodeClaims are custom resources of the API server. The names of new
     NodeClaims are generated from serial numbers. These begin after `first_serial`. A process that
-    continues with stored objects must set it to a larger number than before. Otherwise, names
-    repeat.
+    continues with stored objects must set `first_serial` to a larger number than before. Otherwise,
+    names repeat.
     """
 
     pools: tuple[NodePool, ...]

@@ -291,7 +291,11 @@ class Karpenter:
             self._release_evictions(now, old, budget)
 
     def _release_evictions(self, now: Instant, *versions: PodDisruptionBudget) -> None:
-        """Repeat the refused evictions of the pods that one of `versions` of a budget selects."""
+        """Repeat the refused evictions of the pods that a changed or deleted budget selects.
+
+        `versions` are the version before the change and, unless the budget was deleted, the new
+        one. A pod counts if either version selects it.
+        """
         for pod in self._claims.refused_evictions.release(*versions):
             self._claims.continue_drain(pod.spec.node_name, now)
 

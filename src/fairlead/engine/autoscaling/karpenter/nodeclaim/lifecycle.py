@@ -254,7 +254,7 @@ class NodeClaimLifecycle:
     # --- registration --------------------------------------------------------------------------
 
     def observe_node(self, node: Node, now: Instant) -> None:
-        """Store a Node; join a new one with its NodeClaim, drain one that is being deleted.
+        """Store a Node. Join a new Node with its NodeClaim; drain a Node that is being deleted.
 
         When a starting Node can run pods, its NodeClaim becomes initialized.
         """
@@ -271,7 +271,10 @@ class NodeClaimLifecycle:
         self._terminate(node, now)
 
     def _join(self, node: Node, now: Instant) -> None:
-        """Join a new Node with its NodeClaim; create a missing NodeClaim for a NodePool's Node."""
+        """Join a new Node with its NodeClaim.
+
+        If the Node has no NodeClaim but belongs to a NodePool, a NodeClaim is created for it.
+        """
         name = node.metadata.name
         provider_id = node.spec.provider_id
         claims = self._context.cluster.node_claims.values()
@@ -467,7 +470,10 @@ class NodeClaimLifecycle:
         self._conditions_at = self._next_check()
 
     def _next_check(self) -> Instant | None:
-        """Drop outdated entries of `_check_times`, and return the earliest time in `_checks`."""
+        """Return the time of the next check of a NodeClaim; None if no check is planned.
+
+        Also drops entries of the heap `_check_times` that are not in `_checks` any more.
+        """
         times = self._check_times
         while times and self._checks.get(times[0][1]) != times[0][0]:
             heappop(times)

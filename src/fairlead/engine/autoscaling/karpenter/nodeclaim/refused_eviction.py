@@ -37,7 +37,10 @@ class RefusedEvictions:
         return self._pods.get(pod.metadata.namespace, {}).pop(pod.key, None) is not None
 
     def release(self, *versions: PodDisruptionBudget) -> list[Pod]:
-        """Forget and return the pods that one of `versions` of a changed budget selects."""
+        """Forget the refused evictions of the pods that a budget selects; return these pods.
+
+        `versions` are versions of this budget. A pod counts if any of them selects it.
+        """
         pods = self._pods.get(versions[0].metadata.namespace, {})
         found = [pod for pod in pods.values() if any(_selects(one, pod) for one in versions)]
         for pod in found:

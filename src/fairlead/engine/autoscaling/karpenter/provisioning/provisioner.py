@@ -406,9 +406,10 @@ class Provisioner:
         """Return one pod for each DaemonSet, with the changes that a pass makes to the pod.
 
         As in upstream, a pass compares the pods of `daemons()` with the NodePools. The comparison
-        gives a pod a toleration of PreferNoSchedule taints. It also removes the terms of its node
-        affinity that do not allow the NodePool. `daemons_on` finds those of the pods that run on a
-        node. The result is the same list object until its pods change.
+        gives a pod a toleration of PreferNoSchedule taints. The comparison also removes the terms
+        of the pod's node affinity that do not allow the NodePool. `daemons_on` selects from the
+        result the pods that run on a node. The result is the same list object until its pods
+        change.
         """
         return self._compared_daemons(
             self._templates(self.usable_pools(), ProvisioningResult())

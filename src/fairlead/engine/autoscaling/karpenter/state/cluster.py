@@ -189,8 +189,9 @@ class KarpenterCluster:
     def _put_claim(self, claim: NodeClaim, now: Instant) -> None:
         """Store a NodeClaim.
 
-        Consolidation runs again if the NodeClaim has a new provider id. It also runs again if its
-        deletion has begun and Karpenter had not marked its node for deletion.
+        Consolidation runs again if the NodeClaim has a new provider id. Consolidation also runs
+        again if the deletion of the NodeClaim has begun although Karpenter has not marked its node
+        for deletion.
         """
         old = self.node_claims.get(claim.name)
         self.node_claims[claim.name] = claim

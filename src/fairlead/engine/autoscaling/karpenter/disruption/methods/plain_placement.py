@@ -206,7 +206,7 @@ class PlainPlacement:
         return total
 
     def _rows_for(self, facts: PodFacts) -> list[NodeRoom]:
-        """Return the nodes that accept a pod with `facts` as long as no other pod is placed."""
+        """Return the nodes that accept a pod with `facts`, and had room for it before the pass."""
         found = self._by_facts.get(id(facts))
         if found is None:
             found = self._by_facts[id(facts)] = [

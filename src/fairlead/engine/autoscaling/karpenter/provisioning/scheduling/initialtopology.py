@@ -47,7 +47,10 @@ class MovedPods:
             self._running.setdefault(pod.metadata.namespace, []).append(pod)
 
     def selected(self, group: TopologyGroup) -> list[Pod]:
-        """Return the running pods that `group` counts; a group without a selector counts all."""
+        """Return the running pods of the pass that `group` counts.
+
+        A group without a selector counts all pods of its namespaces.
+        """
         selector = group.selector
         return [
             pod

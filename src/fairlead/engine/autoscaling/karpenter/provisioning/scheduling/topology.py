@@ -48,7 +48,7 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 
 
 class UnsatisfiableTopology(Struct, frozen=True):
-    """The error that a topology group allows the pod in none of the node's domains."""
+    """The error for a pod that a topology group allows in none of the node's domains."""
 
     group: TopologyGroup
     pod_domains: LabelRequirement
