@@ -59,9 +59,9 @@ class Batch:
     ) -> None:
         """Set up the job table, and build the plugins and actions.
 
-        `cluster` must apply each stimulus before `handle` gets it. `extensions` are plugins and
-        actions in addition to the built-in ones. Raises BatchConfigurationError if an action or
-        plugin is unknown.
+        `cluster` must apply each stimulus before `handle` gets it. `extensions`, if given, replaces
+        `config.extensions`. Raises BatchConfigurationError if an action or plugin is unknown or
+        cannot be built.
         """
         self._cluster = cluster
         self._reporter = reporter

@@ -27,7 +27,7 @@ _WHY: Final = {
 
 
 def why_no_eviction(session: Session, job: JobInfo) -> Iterator[str]:
-    """Yield up to two sentences: why reclaim and why preempt evicts no pods for `job`.
+    """Yield at most one sentence for reclaim and one for preempt: why it evicts no pods for `job`.
 
     The actions of `session` have run. The sentence about reclaim is left out if no pods of other
     queues are running. The sentence about preempt is left out if no pods of other jobs in the queue

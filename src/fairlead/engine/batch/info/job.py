@@ -84,7 +84,7 @@ class JobInfo:
     `pending` is the sum of the requests of pending tasks. Both are lists by resource column.
     Missing columns at the end count as 0.
 
-    `waiting_since` is the time of the first session that left the job waiting to start. A session
+    `waiting_since` is the time of the first session at whose end the job waited to start. A session
     sets it back to None if the job no longer waits to start. `broken_since` is the time of the
     first session that found too few members running. A session sets it back to None if enough
     members are running. `broken_since` is always None if no grace period is configured.

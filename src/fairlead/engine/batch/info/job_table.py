@@ -215,7 +215,7 @@ class JobTable:
             self._put(new, job)
 
     def _pod_left(self, old: PodInfo) -> None:
-        """Forget a pod that left the cluster's state.
+        """Forget a pod that was removed from the cluster's state.
 
         A task that has succeeded or failed stays a member of its job. Any other task is removed.
         """

@@ -273,10 +273,10 @@ class Proportion:
     ) -> Sequence[TaskInfo]:
         """Return the candidates that their queue can spare according to its deserved amounts.
 
-        After the eviction, the bound tasks of the queue must still have its deserved amount of at
-        least one resource that the candidate uses. With kube-batch's defect `reclaim-all-dims`,
-        they must have its deserved amount of every resource. With this defect, allocated and
-        pipelined tasks count, too.
+        After the eviction, the bound tasks of the queue must still hold the queue's deserved amount
+        of at least one resource that the candidate uses. With kube-batch's defect
+        `reclaim-all-dims`, the tasks must hold the deserved amount of every resource, and allocated
+        and pipelined tasks count, too.
 
         When a candidate is checked, the candidates already chosen count as evicted. With
         kube-batch's defect `proportion-reclaim-sub`, all earlier candidates count as evicted.

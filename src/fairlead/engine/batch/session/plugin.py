@@ -249,7 +249,7 @@ class Explains(BatchPlugin, Protocol):
 
 
 class BatchHandle(Handle, Protocol):
-    """The state that a scheduler plugin may read if a batch plugin provides the plugin."""
+    """The state that the scheduler plugins of a batch plugin may read."""
 
     @property
     def sums(self) -> Sums:

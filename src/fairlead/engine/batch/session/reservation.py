@@ -11,8 +11,9 @@ reclaim the reserved resources immediately. The reservation is computed again in
        last.
     2  Choose nodes for that time. Nodes that were reserved before come first. So the resources that
        have become free there stay reserved.
-    3  Hide these resources from all other jobs. Count them as held by the gang's queue, so that
-       other jobs of this queue do not use up its limits.
+    3  Hide the resources that the gang needs on these nodes from all other jobs. Count these
+       resources as held by the gang's queue, so that other jobs of this queue do not use up its
+       limits.
 
 There is one exception to step 3. The action `backfill` may place tasks on the hidden resources if
 they end before the gang can start.
@@ -52,9 +53,10 @@ class PodUsage(Struct, frozen=True):
 
 
 def reserve(session: Session) -> Reservation | None:
-    """Reserve resources for the gang that has waited longest, if it has waited for too long.
+    """Reserve resources for a gang that has waited too long, and end the earlier reservation.
 
-    Returns the reservation, or None if no gang needs one.
+    The module docstring explains which gang is chosen. Returns the reservation, or None if no gang
+    gets one.
     """
     session.room.reserve(None)
     session.reservation = found = _find_reservation(session)
@@ -191,7 +193,7 @@ class StartSearch:
 
 
 def total_request(tasks: Sequence[TaskInfo]) -> Amounts:
-    """Return the sum of the requests of `tasks`, without the resources of which they need 0."""
+    """Return the sum of the requests of `tasks`; resources whose sum is 0 are left out."""
     total: list[int] = []
     for task in tasks:
         add_amounts(total, task.request.running, 1)
