@@ -206,7 +206,7 @@ class LookUpOwners(Struct, frozen=True):
 class UpdateQuotaStatus(Struct, frozen=True):
     """PATCH a ResourceQuota's status: the quota's limits, and the current usage in its namespace.
 
-    The API server's evaluators count the usage.
+    The command does not contain the usage: the API server that performs it counts the objects.
     """
 
     target: ObjectRef

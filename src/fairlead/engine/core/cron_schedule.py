@@ -65,8 +65,8 @@ class Schedule(Struct, frozen=True):
     def all_after(self, instant: Instant) -> Iterator[Instant]:
         """Yield the times of the schedule after `instant`, in order.
 
-        The times may never end, so the caller must stop the iteration. The times of an `@every`
-        schedule are counted from `instant`, rounded down to a second.
+        The times may never end, so the caller must stop the iteration. The first interval of an
+        `@every` schedule begins at `instant`, rounded down to a second.
         """
         if self.period:
             due = floor_second(instant)
@@ -150,7 +150,7 @@ def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | N
 def next_time(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
     """Return the first time of the schedule after `now`; None if there is none.
 
-    `since` is an earlier time. The times of an `@every` schedule are counted from `since`.
+    `since` is an earlier time, at which the first interval of an `@every` schedule begins.
     """
     # upstream: pkg/controller/cronjob/utils.go:nextScheduleTimeDuration
     recent = most_recent(schedule, since, now)

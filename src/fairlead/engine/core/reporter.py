@@ -218,7 +218,7 @@ class PodCollected(Struct, frozen=True):
 
 
 class QueueMissing(Struct, frozen=True):
-    """`jobs` jobs wait for a missing queue; reported when the first of them waits."""
+    """Jobs have begun to wait for a missing queue; `jobs` is their number at the time `at`."""
 
     queue: str
     jobs: int

@@ -108,7 +108,8 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
         """The pods of each node, as {node name: {pod key: pod}}; pods without a node are left out.
 
         The pods of a node are in the order of `pods`. Callers must not change the result, but they
-        may change a copy of it. The copy makes the dictionary of a node when a caller reads it.
+        may change a copy of it. A copy builds its own dictionary of a node when a caller first
+        reads the pods of this node.
         """
         there: defaultdict[str, _NodeRows] = defaultdict(_NodeRows)
         for pods in self.replicas:
