@@ -135,8 +135,8 @@ def is_registered_for(plugin: object, kind: EventKind) -> bool:
     """Return whether events of `kind` are relevant to `plugin`; FLUSH is relevant to every plugin.
 
     All events are relevant to a plugin without `events`. If `plugin.events` contains NODE_ADD,
-    NODE_TAINT is relevant as well. The reason is that a new node often has a taint for which
-    another plugin rejects it. This plugin evaluates the node only after the taint has changed
+    NODE_TAINT is relevant as well. The reason is that another plugin often rejects a new node
+    because of a taint. `plugin` then evaluates the node only after the taint has changed
     (buildQueueingHintMap).
     """
     events = _events_of(plugin)

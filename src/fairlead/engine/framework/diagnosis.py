@@ -92,9 +92,9 @@ def restricted_by(plugins: Sequence[str]) -> Status:
 def fit_error(diagnosis: Diagnosis, post_filter_message: str) -> str:
     """Return the text of the FailedScheduling event.
 
-    `post_filter_message` is appended if there are nodes. Reasons with their node counts are sorted
-    as strings, so "10 x" comes before "2 y". A node with several reasons is counted for each of
-    them.
+    `post_filter_message` is appended if the cluster has nodes. Reasons with their node counts are
+    sorted as strings, so "10 x" comes before "2 y". A node with several reasons is counted for each
+    of them.
     """
     nodes = diagnosis.table.count
     if not nodes:

@@ -98,10 +98,10 @@ class Feasibility(Struct, eq=False):
         self.judge(positions, {})
 
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:
-        """Limit the feasible nodes to those at `positions`; reject the nodes in `verdicts`.
+        """Limit the feasible nodes to those at `positions`; set `verdicts` for other nodes.
 
-        A position is an index into `plan.rows`. `verdicts` maps the position of each rejected node
-        to its verdict. All other feasible nodes are excluded (NO_NODE).
+        A position is an index into `plan.rows`. `verdicts` maps positions of rejected nodes to
+        their verdicts. Feasible nodes that neither argument contains are excluded (NO_NODE).
         """
         codes = self.codes.copy()
         codes[codes == 0] = NO_NODE

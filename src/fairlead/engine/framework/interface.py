@@ -129,7 +129,7 @@ class PreFilterPlugin(Plugin, Protocol):
     """A plugin that examines the pod once per scheduling cycle."""
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
-        """Return None if all nodes are to be filtered; a PreFilterResult limits them to some nodes.
+        """Return None to allow all nodes; a PreFilterResult limits the pod to some nodes.
 
         Return SKIP if the Filter of the plugin need not run. Any other Status rejects the pod, and
         the cycle ends.

@@ -12,9 +12,10 @@ them one by one takes 5 µs for each member.
     static          the static scores of the members (`StaticScores`)
     is_refused[row] whether any member may have NOT_FEASIBLE as its static score or its total
 
-Invariants: Every member includes the changes in the table's pod log (the rows whose pods changed)
-up to `position`. `static` has the scores of every member's StaticResults. Entry m of `shapes` is
-the shape of `plans[m]`. Each member applies changes of Node objects in its own `refresh`.
+Invariants: The pod log of the table lists the rows whose pods changed. Every member includes the
+changes up to the log position `position`. `static` has the scores of every member's StaticResults.
+Entry m of `shapes` is the shape of `plans[m]`. Each member applies changes of Node objects in its
+own `refresh`.
 
 Example: a pod is bound to row 7, and there are 64 members. `refresh` evaluates the node at row 7
 for the 64 shapes and writes total[:, 7]. Three of the shapes no longer fit, and their plans mark
@@ -79,11 +80,11 @@ class MatrixMember(Protocol):
         ...
 
     def open_row(self, row: int) -> None:
-        """Mark `row` as feasible; the matrix writes the total of the row."""
+        """Set the code of `row` to feasible; the caller, a matrix, writes `total[row]` itself."""
         ...
 
     def reject_row(self, row: int) -> None:
-        """Mark `row` as rejected by a ROW plugin; the matrix writes the total of the row."""
+        """Mark `row` as rejected by a ROW plugin; the caller, a matrix, writes `total[row]`."""
         ...
 
 

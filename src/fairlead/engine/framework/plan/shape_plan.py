@@ -294,7 +294,7 @@ class ShapePlan:
         self._redo_one(self._pod, row)
 
     def open_row(self, row: int) -> None:
-        """Mark `row` as feasible; the matrix writes the total of the row."""
+        """Set the code of `row` to feasible; the caller, a matrix, writes `total[row]` itself."""
         self.codes[row] = 0
         self._feasible = None
 
