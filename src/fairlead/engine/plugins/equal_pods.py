@@ -56,11 +56,11 @@ class EqualPods:
 
 
 def are_comparable(plan: ShapePlan, pod: PodInfo) -> bool:
-    """Return whether uncached PreFilters and scores are the same for all pods with the pod's key.
+    """Return whether uncached plugins treat all pods with the key of `pod` equally.
 
-    The key is `EqualPods.key`. A plugin is uncached if `plan` does not contain its results. The
-    function also returns False if a score depends on the set of feasible nodes (normalisation). It
-    does not consider uncached Filters. The caller must check those that run for `pod`.
+    The key is `EqualPods.key`. A plugin is uncached if `plan` does not contain its results. Only
+    PreFilter and Score are considered; the caller must check the uncached Filters that run for
+    `pod`. Also returns False if a score depends on the set of feasible nodes (normalisation).
     """
     return (
         not plan.static.live

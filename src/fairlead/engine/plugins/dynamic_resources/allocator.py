@@ -1,4 +1,4 @@
-"""Allocator: allocates devices on a node for a pod's claims, and caches the result of each node.
+"""Allocator: allocates devices on a node for a pod's claims, and caches the results by node.
 
 Claims with equal requests share results. A cached result is dropped when the change logs show that
 the node's labels, its devices or their allocations changed. All results are dropped when a

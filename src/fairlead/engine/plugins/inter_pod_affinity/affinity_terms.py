@@ -154,8 +154,8 @@ class NamespaceLabels:
 class _Match(Struct):
     """The placed pods' terms that match one PodClass, and the counts of the pods that have them.
 
-    `terms` belongs to the version `term_version` of the pod index's terms, and to the version
-    `namespace_version` of the namespace labels.
+    `terms` is valid as long as the terms of the pod index have the version `term_version`, and the
+    namespace labels have the version `namespace_version`.
     """
 
     term_version: int

@@ -61,8 +61,8 @@ class VolumeMatch(Struct, frozen=True):
     """The volume that one claim takes on each node.
 
     `chosen[row]` is for the node at `row` of the node table. It is a position in `volumes`, or NONE
-    if the claim takes no volume on this node. For a volume that is reserved for the claim,
-    `reserved[i]`, it is `RESERVED - i`.
+    if the claim takes no volume on this node. If the claim takes `reserved[i]`, a volume that is
+    reserved for it, `chosen[row]` is `RESERVED - i`.
     """
 
     claim: PersistentVolumeClaim
