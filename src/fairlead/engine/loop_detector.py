@@ -145,10 +145,10 @@ class LoopDetector:
 def causes_warning(record: WorkloadStarving | NominationsWasted) -> bool:
     """Return whether `record` is the 1st, 2nd, 4th, 8th, … of its kind about its workload or pod.
 
-    The `times` of such a record are 6, 11, 21, 41, … (starving) or 3, 6, 12, 24, … (wasted). The
-    warnings become rarer for two reasons. One preemption after another can displace thousands of
-    pods of a large workload. If the API server forbids the eviction of a pod's victims, the pod can
-    be nominated again and again without a pause.
+    The `times` of such a record are 6, 11, 21, 41, … (starving) or 3, 6, 12, 24, … (wasted).
+    Warnings about every record would flood the cluster in two cases. Preemptions can displace
+    thousands of pods of a large workload, one after another. If the API server forbids the eviction
+    of a pod's victims, the pod can be nominated again and again without a pause.
     """
     match record:
         case WorkloadStarving(times=times):

@@ -1,9 +1,10 @@
 """Annotations of pods that set durations for simulated kubelets.
 
-`fairlead.dev/run-duration` is the time for which a pod runs before it succeeds.
-`fairlead.dev/ready-delay` is the time from its start until it is ready.
-`fairlead.dev/stop-duration` is the time that it takes to stop. All values are Go durations. The run
-duration may be `forever`. `fairlead.api.kubelet_behaviour` documents the annotation
+    fairlead.dev/run-duration     the time for which the pod runs before it succeeds, or `forever`
+    fairlead.dev/ready-delay      the time from the start of the pod until it is ready
+    fairlead.dev/stop-duration    the time that the pod takes to stop
+
+Times are Go durations. `fairlead.api.kubelet_behaviour` documents the annotation
 `fairlead.dev/kubelet` of nodes.
 """
 

@@ -431,10 +431,11 @@ class PodWorkers(Struct):
         return [_event(worker.ref, "Warning", FAILED_MOUNT, why)]
 
     def _awaits_volume(self, worker: _PodWorker, now: Instant) -> bool:
-        """Delay the start if a volume of the pod is attached to another node; return whether it is.
+        """Delay the start if a volume of the pod is attached to another node.
 
-        The delay ends when the other pod, which holds the volume, has ended or is deleted. If the
-        other node is lost, the delay ends when the volume is detached.
+        Returns whether the start is delayed. The delay ends when the other pod, which holds the
+        volume, has ended or is deleted. If the other node is lost, the delay ends when the volume
+        is detached.
         """
         if self._volumes is None:
             return False

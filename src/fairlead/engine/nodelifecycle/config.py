@@ -53,7 +53,7 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
 
     `eviction_offset` is the delay from the start to the first processing of the eviction queues.
     The processing repeats every 100 ms. `gc_offset` is the delay from the start to the first pod
-    garbage collection. It repeats every 20 s.
+    garbage collection. The collection repeats every 20 s.
 
     If `is_taking_over` is True, the controller treats the first list of nodes as if it had already
     processed these nodes. Otherwise it behaves as after a restart: every node gets a new grace

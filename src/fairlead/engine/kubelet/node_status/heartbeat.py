@@ -8,10 +8,10 @@
            write the time of the last renewal to the Lease
 
 A reporting kubelet posts its conditions when they change. If another client overwrites them, the
-kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. A new node may
-have no annotation and an Unknown Ready condition. Its kubelet counts as stopped until the node gets
-an annotation, or until another client posts a different Ready status. A node that is starting
-(`api.node_readiness`) becomes Ready after `READY_AFTER`.
+kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If a new node has
+no annotation and its Ready condition is Unknown, its kubelet counts as stopped. This ends when the
+node gets an annotation, or when another client posts a different Ready status. A node that is
+starting (`api.node_readiness`) becomes Ready after `READY_AFTER`.
 
 If `annotates_renewals` is set, leases are written only when renewals begin, change or end
 (`api/lease.py`). Nodes renew at different times: the phase is a hash of the name.

@@ -32,9 +32,9 @@ class KubeletState(Struct, eq=False):
 
     The last four fields are times, or None if nothing is scheduled. At `flaps_at` the node starts
     or stops reporting. At `posts_at` the kubelet posts its conditions if the Node has different
-    ones. At `retries_at` the kubelet repeats a refused lease write. At `renews_at` it renews its
-    lease, or posts its conditions if nodes have no leases. `renews_at` is None if the lease states
-    the period of its renewals instead.
+    ones. At `retries_at` the kubelet writes its lease again, because a write was refused or another
+    client changed the lease. At `renews_at` it renews its lease, or posts its conditions if nodes
+    have no leases. `renews_at` is None if the lease states the period of its renewals instead.
     """
 
     node: Node

@@ -81,7 +81,7 @@ Conditions = Mapping[str, Condition]
 
 
 def found_conditions(node: Node, stated: Iterable[Report]) -> Conditions:
-    """Return the conditions that the kubelet of a new or loaded node posts by itself.
+    """Return the conditions that the kubelet of a new or loaded node posts by default.
 
     These are the conditions in the node's status, but some conditions are replaced by healthy ones:
 

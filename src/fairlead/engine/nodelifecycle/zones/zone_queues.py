@@ -152,7 +152,7 @@ class RateLimitedQueue:
             self._put_in(name, now)
 
     def mark_handled(self, name: str) -> None:
-        """Record `name` as handled. A waiting name stays waiting."""
+        """Record `name` as handled, unless it is waiting."""
         self._due.setdefault(name, 0)
 
     def remove(self, name: str) -> None:

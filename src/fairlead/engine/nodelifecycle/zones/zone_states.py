@@ -9,8 +9,8 @@
 If every zone is fully disrupted, the likely cause is the control plane's own network. So evictions
 stop, and the NoExecute taints of all nodes are removed. When a zone has a ready node again, every
 node gets a new grace period. At the end of each pass, zones without counted nodes are dropped.
-Upstream visits the zones in the random order of a Go map. It stops at the first zone that has
-counted nodes and was not fully disrupted before. It does not drop the zones after that one.
+Upstream may drop only some of them. It visits the zones in the random order of a Go map, and stops
+at the first zone that has counted nodes and was not fully disrupted before.
 
 `DefectPolicy.UPSTREAM` reproduces an upstream defect. A pass checks whether all zones were fully
 disrupted before it. This check ignores the zones that the pass drops. Suppose that the pass drops
