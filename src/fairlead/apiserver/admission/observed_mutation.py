@@ -1,9 +1,10 @@
 """ObservedMutations: gives new pods what mutating admission gave to the pods of a snapshot.
 
 A simulation calls no webhooks. But the pods of a snapshot show what the webhooks and admission
-plugins of its server added. The additions are containers, resources, tolerations, nodeSelector
-entries and other fields that the template of the pod's workload lacks. A new pod of the workload
-gets these additions too, except for fields that its own template sets.
+plugins of its server changed. They added containers, tolerations, nodeSelector entries and other
+fields that the template of the pod's workload lacks, or they changed requests and limits. A new pod
+of the workload gets the same additions and amounts. But it keeps each field that its own template
+sets, and each amount that differs from the amount in the observed template.
 
     template       containers: app                 (requests cpu 300m)
     snapshot pod   containers: app, istio-proxy    (requests cpu 300m and 100m)
@@ -11,8 +12,8 @@ gets these additions too, except for fields that its own template sets.
 
 If the template has scheduling gates but its pods are bound, a program such as Kueue has removed the
 gates. New pods are created without these gates. The program may also have added nodeSelector
-entries that tie each pod to one node. A new pod of such a template does not get these entries. It
-gets the added nodeSelector entries that all bound pods share, except for a hostname entry.
+entries that tie each pod to one node. Therefore a new pod of such a template gets an added entry
+only if all bound pods have the same entry, and never a hostname entry.
 
 The pods of a new ReplicaSet get the same additions as the pods of the Deployment's other
 ReplicaSets. A custom resource that controls ReplicaSets or StatefulSets, such as an Argo Rollout,
@@ -256,7 +257,10 @@ def _common_entries(pods: Sequence[Pod]) -> Mapping[str, str]:
 
 
 def _changed(stated: Json, admitted: Json) -> _Amounts:
-    """Return the amounts of a container that differ between its template and its pod."""
+    """Return the amounts of the container `admitted` that differ from those in its template.
+
+    `stated` is the container in the template. An absent request there counts as equal to the limit.
+    """
     before, after = stated.get("resources") or {}, admitted.get("resources") or {}
     limits = before.get("limits") or {}  # a limit is also the default of a request
     found = {}

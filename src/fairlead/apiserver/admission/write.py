@@ -38,7 +38,7 @@ class Write(Struct, frozen=True, kw_only=True):
 
     If `dry_run` is True, the object is not stored. `track(old, new)` returns `new` with its managed
     fields set. `manager` identifies the field manager and its operation; None if they are unknown.
-    If equal objects are created with the same `manager`, their managed fields differ only in the
+    Two writes with an equal `manager` give equal objects the same managed fields, except for the
     times. `user` is None for the server itself. `warn` receives warnings for the client. `annotate`
     receives keys and values for the audit log. `options` are the request's options as the client
     sent them. `rights` checks further permissions of the user; it is None if the user has all

@@ -79,7 +79,7 @@ def authorizer_variables(
 
 
 def _set_attribute(key: str) -> Callable[[AuthorizerCheck, str], AuthorizerCheck]:
-    """Return a function of (check, text) that copies the check and sets `key` to the text."""
+    """Return a function of (check, text), which returns the check with `key` set to the text."""
     return lambda check, text: replace(check, attributes={**check.attributes, key: text})
 
 

@@ -39,9 +39,9 @@ _NEVER_CHARGED: Final = frozenset(("events", "events.events.k8s.io"))
 class LimitedResource(Struct, frozen=True, kw_only=True):
     """A resource that can only be used if a quota covers it.
 
-    `resource` names a kind, such as `pods` or `deployments.apps`. An object of the kind uses
-    amounts with names such as `requests.cpu`. A quota must limit each used amount whose name
-    contains one of the texts in `contains`.
+    `resource` names a kind, such as `pods` or `deployments.apps`. An object of the kind uses quota
+    resources such as `requests.cpu`. If the name of a used quota resource contains one of the texts
+    in `contains`, a quota must limit this quota resource.
 
     `scopes` are requirements as in the scopeSelector of a quota. If an object matches all of them,
     each of these scopes must be a scope of at least one quota that applies to the object.

@@ -293,7 +293,11 @@ _STATUSES: Final = (
 
 
 def effective_spec(pod: Json) -> Json:
-    """Return the spec of `pod`, with the resources that quotas count during a resize."""
+    """Return the spec of `pod`, with the resources that quotas count.
+
+    During a resize, the desired, the allocated and the actual amounts of a container can differ.
+    Quotas count the largest of them. They ignore the desired amounts if the resize is infeasible.
+    """
     spec: Json = pod["spec"]
     status = pod.get("status") or {}
     is_infeasible = _is_infeasible(status)
