@@ -1,7 +1,7 @@
 """Audit log lines: the user, the request, the status code and, if the level asks for it, bodies.
 
 Bodies are recorded only for writes, and never for resources that contain secrets. An audit policy
-can have the same rules.
+of kube-apiserver can state these rules; Fairlead reads no audit policy.
 
 upstream: apiserver/pkg/apis/audit/v1/types.go:Event; audit/request.go:LogRequestObject,
 LogResponseObject

@@ -194,7 +194,7 @@ def _pretty(query: bytes) -> str:
 
 
 def _parameters(query: str) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of a query without malformed ones.
+    """Return the parameters in `query`; malformed parameters are left out.
 
     Raises ApiError 400 if there are more than PARAMETERS_MAX parameters.
     """

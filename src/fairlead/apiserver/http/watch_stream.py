@@ -141,7 +141,7 @@ class _Stream:
         return False
 
     async def _convert_waiting(self) -> None:
-        """Call the webhook that converts waiting changes, until the watch or the client ends."""
+        """Let a webhook convert waiting changes, until the watch ends or the client disconnects."""
         converting = asyncio.ensure_future(run_steps(self._watch.convert_waiting()))
         over = asyncio.ensure_future(self._over.wait())
         try:

@@ -46,9 +46,9 @@ def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
 def differs_as_text(before: Any, after: Any) -> bool:
     """Return whether the texts of `before` and `after` differ; False if `before` is no RawObject.
 
-    The text of `before` is its original text. The text of `after` is also its original text if the
-    client sent it: then `after` is a RawObject, but not `before` itself. In all other cases, it is
-    the compact JSON of `after`, the form in which clients read the field.
+    The text of `before` is its original text. If the client sent `after`, the text of `after` is
+    its original text too; `after` is then another RawObject than `before`. In all other cases, the
+    text of `after` is compact JSON, the form in which clients read the field.
     """
     if not isinstance(before, RawObject):
         return False

@@ -112,7 +112,10 @@ def to_storage(kind: Kind, obj: Json, storage: Storage) -> WebhookCalls[Json]:
 def _pruned(
     custom: DefinedType | None, before: Sequence[Json], after: Sequence[Json]
 ) -> list[Json]:
-    """Return `after`, with its converted objects pruned; `before` are the original objects."""
+    """Return `after`, the objects `before` in another version, without undeclared fields.
+
+    An object that needed no conversion is the same Python object in both lists, and is not pruned.
+    """
     # upstream: customresource_handler.go:schemaCoercingConverter
     pairs = zip(before, after, strict=True)
     return [new if new is old or custom is None else custom.pruned(new) for old, new in pairs]

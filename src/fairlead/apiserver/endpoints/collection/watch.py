@@ -108,8 +108,8 @@ class WatchScope(Struct, frozen=True):
     def event(self, change: StoredChange, obj: Json, before: Json | None) -> WatchEvent | None:
         """Return the event for `change`, as `event_of` does.
 
-        `obj` and `before` are the object of `change` and its previous version, in the version of
-        the watch.
+        `obj` is the object of `change`, and `before` is the object before the change. Both have the
+        API version of the watch.
         """
         if self.predicate.is_everything:
             return change.type, obj
@@ -195,7 +195,7 @@ class Watch:
         return min(BOOKMARK_EVERY_S, self.bookmark_s - elapsed_s)
 
     def begin_waiting(self, existing: Sequence[StoredObject]) -> None:
-        """Queue `existing` objects for `convert_waiting`, before all other changes."""
+        """Queue `existing` objects for `convert_waiting`, before all changes."""
         self._wait(Existing(existing))
 
     def begin(self, existing: Sequence[StoredObject]) -> None:

@@ -203,8 +203,8 @@ class _LogWatch(Watch):
 class _LogEncoder(Struct, eq=False):
     """Encodes a change of a pod as the new lines of a container's log.
 
-    `sent` is the number of lines that have already been sent. `watch` contains the one watch that
-    uses this encoder. The encoder ends this watch when the container ends.
+    `sent` is the number of lines that have already been sent. Only one watch uses this encoder; it
+    is the only item of the list `watch`. The encoder ends this watch when the container ends.
     """
 
     name: str

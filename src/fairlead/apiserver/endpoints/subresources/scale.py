@@ -124,8 +124,8 @@ def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:
 def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
     """Return `obj` as a Scale.
 
-    A custom resource may lack the field with its desired replicas. If `is_partial` is True, the
-    Scale then has `_UNSET` replicas. If `is_partial` is False, this function then raises ApiError
+    If a custom resource lacks the field with its desired replicas and `is_partial` is True, the
+    Scale has `_UNSET` replicas. If the field is missing and `is_partial` is False, raises ApiError
     500.
     """
     paths = _scale_paths(kind)
