@@ -73,7 +73,7 @@ class ManagerIdentifier(Struct, frozen=True):
 
     @property
     def sort_key(self) -> str:
-        """The text form of the identifier, as upstream writes it; managers are sorted by it."""
+        """The text form of the identifier, as upstream writes it; conflicts are sorted by it."""
         # upstream: managedfields.go:BuildManagerIdentifier
         known = {
             "manager": self.manager,
@@ -218,7 +218,7 @@ def _reconciled(schema: Schema, fields: FieldSet) -> FieldSet:
 def _cached_reconciliation(schema: Schema, text: bytes) -> FieldSet | None:
     """Return the field set in `text`, reconciled with `schema`; None if it stays the same.
 
-    `text` is the JSON of a fieldsV1.
+    `text` is the JSON of the set, with the key "." for each member (see `field_set`).
     """
     fields = _decode(text)
     made = reconciled_with_schema(schema, fields)
