@@ -61,7 +61,7 @@ class Write(Struct, frozen=True, kw_only=True):
     def tracked_steps(self, old: Json | None, new: Json) -> WebhookCalls[Json]:
         """Return `new` with its managed fields updated from `old`, as `tracked` does.
 
-        Webhooks convert the objects to the versions of the field managers.
+        Webhooks convert the objects to the API versions in managedFields.
         """
         if self.conversions is None:
             return self.tracked(old, new)

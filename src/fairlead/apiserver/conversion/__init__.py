@@ -1,4 +1,4 @@
-"""Converts objects between the served and the internal version.
+"""Converts objects between the served version and the version in which they are handled.
 
 upstream: pkg/apis/*/v1/conversion.go
 """

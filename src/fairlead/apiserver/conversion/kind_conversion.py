@@ -1,11 +1,12 @@
 """Converts objects between the version of a request and the internal version.
 
-The groups "" and events.k8s.io serve the same Events, and autoscaling/v1 and v2 serve the same
-HorizontalPodAutoscalers. Requests to them are handled in the version `Kind.stored_as`. The objects
-are stored in this version, too.
+The internal version is the version in which a request is handled. For a built-in kind, it is
+`Kind.stored_as`, the version in which the objects are stored. It differs from the version of the
+request in two cases: the groups "" and events.k8s.io serve the same Events, and autoscaling/v1 and
+v2 serve the same HorizontalPodAutoscalers.
 
-As in upstream, requests to a custom resource are handled in the version of the request. The objects
-are converted when they are read from storage and when they are stored
+For a custom resource, as in upstream, the internal version is the version of the request. The
+objects are converted when they are read from storage and when they are stored
 (`apiextensions.conversion`). A response to a read needs no webhook if the conversion strategy is
 None. Then `shown` converts the object when the response is encoded: it changes apiVersion and
 leaves out the fields that the served version lacks.
@@ -63,7 +64,10 @@ def shown(kind: Kind, obj: Json) -> Json:
 
 
 def internal(kind: Kind, obj: Json) -> Json:
-    """Return `obj` converted from the served version `kind.api_version` to the internal version."""
+    """Return `obj` converted from the served version `kind.api_version` to the internal version.
+
+    For a custom resource, the two are the same, so `obj` is returned unchanged.
+    """
     # upstream: customresource_handler.go:getOrCreateServingInfoFor, HubGroupVersion
     if not is_converted(kind) or kind.is_custom:
         return obj

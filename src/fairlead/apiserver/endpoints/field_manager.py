@@ -41,8 +41,8 @@ def tracking_of(
 ) -> TrackedResource | None:
     """Return the tracking rules for writes to `subresource` ("": the object itself) of `kind`.
 
-    `conversions` convert custom resources to the versions of their field managers; if it is None,
-    only the apiVersion is changed. Return None if the kind has no schema.
+    `conversions` convert custom resources to the API versions in their managedFields; if it is
+    None, only the apiVersion is changed. Return None if the kind has no schema.
     """
     # Not cached for custom resources, because each change of a definition creates a new Kind.
     if kind.is_custom:
@@ -133,7 +133,7 @@ def track(
     """Return a function of (old, new) that returns `new` with managedFields updated for a write.
 
     The function returns `new` unchanged for the operation Apply, and for kinds without a schema. If
-    the objects cannot be converted to the versions of the field managers, the result has no
+    the objects cannot be converted to the API versions in managedFields, the result has no
     managedFields.
     """
     tracking = tracking_of(kind, subresource, conversions)
