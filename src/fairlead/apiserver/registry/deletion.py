@@ -41,8 +41,9 @@ class Deletion(Struct, frozen=True, kw_only=True):
     """The part of DeleteOptions that the store needs.
 
     If `grace_period_s` is None, the object's own grace period applies. `policy` is `Foreground`,
-    `Background` or `Orphan`; "" means the default of the object's kind. `uid` and
-    `resource_version` are preconditions: None matches every object, and "" matches no object.
+    `Background` or `Orphan`; "" means the policy of the object's finalizers or, without one, the
+    default of its kind. `uid` and `resource_version` are preconditions: None matches every object,
+    and "" matches no object.
     """
 
     grace_period_s: int | None = None
@@ -119,7 +120,7 @@ def mark_for_deletion(obj: Json, now: int, grace_period_s: int) -> Json:
 
 
 def may_remove(strategy: ResourceStrategy, obj: Json) -> bool:
-    """Return whether `obj`, which is marked for deletion, can be removed now."""
+    """Return whether `obj`, which is being deleted, can be removed now."""
     if obj["metadata"].get("finalizers"):
         return False
     return strategy.holds_deleted is None or not strategy.holds_deleted(obj)

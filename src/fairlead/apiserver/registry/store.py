@@ -454,9 +454,10 @@ class Store:
         *,
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Delete an object, immediately or gracefully; return its last version, as it was stored.
+        """Remove an object, or mark it for deletion; return the removed or the marked object.
 
-        Raises ApiError 404 if the object does not exist, and 409 if a precondition fails.
+        The returned object has its stored API version. Raises ApiError 404 if the object does not
+        exist, and 409 if a precondition fails.
         """
         strategy = self.registry.strategy(kind)
         # 1. Preconditions and admission.

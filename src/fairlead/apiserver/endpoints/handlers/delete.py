@@ -82,7 +82,10 @@ _UNLIMITED: Final = sys.maxsize
 
 
 def delete_collection(scope: RequestScope) -> WebhookCalls[Response]:
-    """Delete all objects that the selectors match; return their last versions before deletion."""
+    """Delete the objects that the selectors match; return them as they were before the deletion.
+
+    If the request has a `limit`, only this number of objects is deleted.
+    """
     # 1. negotiate the media type of the response
     media_type = scope.negotiate()
     # 2. read the options and selectors

@@ -62,14 +62,14 @@ def evict(  # noqa: PLR0913 - the parts of one request
     resource_version: str = "",
     dry_run: bool = False,
 ) -> Json:
-    """Delete the pod if its budget allows this; return the pod's last version.
+    """Delete the pod if its budget allows this; return the removed pod, or the terminating pod.
 
     If `grace_period_s` is None, the pod's own grace period applies. A non-empty `uid` or
-    `resource_version` is a precondition. A `dry_run` runs all checks but changes nothing. Raises
-    ApiError 404 if the pod does not exist, and 409 if a precondition fails. Raises ApiError 429 if
-    the budget allows no disruption, or if the disruption controller has not yet processed the
-    budget's last change. Raises ApiError 403 if the budget's status is invalid, and 500 if several
-    budgets select the pod.
+    `resource_version` is a precondition. A `dry_run` runs all checks but changes nothing, and
+    returns the unchanged pod. Raises ApiError 404 if the pod does not exist, and 409 if a
+    precondition fails. Raises ApiError 429 if the budget allows no disruption, or if the disruption
+    controller has not yet processed the budget's last change. Raises ApiError 403 if the budget's
+    status is invalid, and 500 if several budgets select the pod.
     """
     pod = store.get(POD, namespace, name)
     require(POD, pod, uid=uid or None, resource_version=resource_version or None)
