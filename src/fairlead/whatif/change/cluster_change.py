@@ -248,7 +248,7 @@ class ChangeScript(Struct, frozen=True):
 
 
 class _Steps(Struct):
-    """Collects the steps of a change; `inventory` has the objects as these steps leave them."""
+    """Collects the steps of a change; `inventory` contains the objects after these steps."""
 
     change: ClusterChange
     start: Instant
@@ -283,7 +283,7 @@ class _Steps(Struct):
     def write(self, before: Manifest | None, after: Manifest, source: str) -> None:
         """Add the step that changes `before` to `after`, or creates `after` if `before` is None.
 
-        If an earlier step already writes the object, the new step replaces it and makes both
+        If an earlier step already writes the object, the new step replaces that step and makes both
         changes. With two steps, a controller would act on the first before the second runs.
         """
         number, first = self._writes.setdefault(after.ref, (len(self.steps), before))
@@ -545,8 +545,8 @@ def _read_manifests(
 ) -> tuple[list[tuple[Manifest, Json]], list[Manifest]]:
     """Return the objects of the files to apply, and those of them that are new Jobs of Volcano.
 
-    Each object comes with its value as in the file. The first list includes the objects that stand
-    for the Jobs of Volcano (`gang_of`).
+    The first list contains each object with its value as in the file. It also contains the
+    PodGroups and Jobs that simulate the new Jobs of Volcano (`gang_of`).
     """
     from fairlead.whatif.change.volcano_job import gang_of  # noqa: PLC0415
 
@@ -704,7 +704,7 @@ def _apply_recommendations(collected: _Steps, fields: EditedFields) -> None:
 
 
 def _add_notes_on_absent_autoscalers(collected: _Steps, snapshot: Snapshot) -> None:
-    """Add notes about VerticalPodAutoscalers that the dump lacks and that change new pods."""
+    """Add notes about VerticalPodAutoscalers that change new pods, but are not in the dump."""
     if collected.change.apply_vpa or not collected.written:
         return
     from fairlead.whatif.change.edit.vertical_pod_autoscaler import (  # noqa: PLC0415 - rarely needed

@@ -16,9 +16,9 @@ keys, so their lists are replaced.
     current   containers: [{name: app, image: a:1, tty: true}, {name: log, image: l:1}]
     result    containers: [{name: app, image: a:2, tty: true}]
 
-With `--server-side`, the API server merges the objects. Changes to fields that other managers own
-are conflicts, according to the managedFields of the existing object. A dump of `kubectl get`
-without `--show-managed-fields` has no managedFields, so nothing can conflict.
+With `--server-side`, the API server merges the objects. A change to a field that another manager
+owns is a conflict. The managedFields of the existing object name the owners. A dump of `kubectl
+get` without `--show-managed-fields` has no managedFields, so nothing can conflict.
 
 upstream: staging/src/k8s.io/kubectl/pkg/cmd/apply/patcher.go:patchSimple,
 apimachinery/pkg/util/strategicpatch/patch.go:CreateThreeWayMergePatch
@@ -154,7 +154,7 @@ def _remove_dropped(schema: Schema | None, current: Any, original: Json, modifie
 
 
 def _retain_keys(schema: Schema | None, current: Json, patch: Json) -> None:
-    """Add $retainKeys to each object in `patch` that may keep no other fields when it is merged.
+    """Add $retainKeys to the objects in `patch` whose merge removes all fields that `patch` lacks.
 
     For example, a volume has only one source, so a new source replaces the old one.
     """

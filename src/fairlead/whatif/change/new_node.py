@@ -101,7 +101,7 @@ class _Model(Struct, frozen=True):
 
     @classmethod
     def of(cls, model: Manifest, templates: Sequence[Json], inventory: Inventory) -> _Model:
-        """Return the parts of `model` for nodes that also have the labels of `templates`."""
+        """Return what new nodes copy from `model`; no devices if `templates` have another type."""
         name = model.ref.name
         dependents = _dependents(name, inventory)
         if templates and _type_of(templates[0]) != _type_of(model.value):

@@ -180,7 +180,7 @@ class PodRecommendation(Struct, frozen=True):
         yield from _changes(self.vpa, self.form, spec, limits, {})
 
     def note(self, target: Target, changes: Iterable[str]) -> str:
-        """Return a note that new pods of `target` differ by `changes`."""
+        """Return a note that the VPA makes `changes` to the requests of new pods of `target`."""
         namespace, kind, name = target
         named = f"{self.vpa.kind.kind.lower()}/{self.vpa.ref.key}"
         return (
@@ -210,8 +210,8 @@ def pod_recommendations(vpas: Iterable[Manifest]) -> dict[Target, PodRecommendat
 def absent_autoscaler(before: Manifest | None, after: Manifest, inventory: Inventory) -> str:
     """Return a note if a VPA that the dump lacks sets the requests of new pods of `after`.
 
-    `before` is the workload before the change. `inventory` has the objects before the change. The
-    pods of `before` show by their annotations that a VPA changed them. Return "" if the change does
+    `before` is the workload before the change. `inventory` has the objects before the change. An
+    annotation of a pod of `before` shows that a VPA changed the pod. Return "" if the change does
     not set resources in the pod template, or if the dump has any VPA.
     """
     if before is None or not _changes_resources(before, after) or _read(inventory, ""):

@@ -39,7 +39,7 @@ def failed_nodes(outages: Iterable[Outage], initial: Iterable[Manifest]) -> list
 def return_to_service(nodes: Sequence[str]) -> ScriptedStep:
     """Return the step that makes the failed `nodes` Ready at the start.
 
-    A kubelet that was paused before does not restart its containers.
+    The step first pauses the kubelets, so that their containers do not restart.
     """
     made = [
         commands.set_kubelet_behaviour(name, behaviour)
