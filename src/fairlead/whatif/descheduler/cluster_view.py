@@ -92,7 +92,7 @@ class ClusterView:
     def requested(self, node: Node) -> Mapping[str, int]:
         """Return the total requests of the pods on `node`, by resource.
 
-        The resource `pods` has the number of the pods.
+        The amount of the resource `pods` is the number of these pods.
         """
         found = self._requested.get(node.metadata.name)
         if found is None:

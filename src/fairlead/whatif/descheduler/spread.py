@@ -79,7 +79,10 @@ def _owners(pod: Pod, args: DuplicatesArgs) -> tuple[_Owner, ...]:
 
 
 def _targets(by_node: dict[str, list[Pod]], nodes: Sequence[Node]) -> set[str]:
-    """Return the names of the nodes between which some of the pods in `by_node` can move."""
+    """Return the names of the nodes that may run one of the pods in `by_node`.
+
+    A pod that can run on only one node is ignored.
+    """
     found: set[str] = set()
     for pod in (pod for pods in by_node.values() for pod in pods):
         names = {node.metadata.name for node in nodes if may_run_on(pod, node)}

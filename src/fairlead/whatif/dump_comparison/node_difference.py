@@ -91,7 +91,7 @@ def pool_rows(old: DumpedNodes, new: DumpedNodes, label: str) -> list[Row]:
 
 
 def node_rows(old: DumpedNodes, new: DumpedNodes) -> list[Row]:
-    """Return a row for each way in which the nodes that are in both dumps differ."""
+    """Return a row for each kind of difference between the nodes that are in both dumps."""
     found: dict[str, list[str]] = defaultdict(list)
     for name in sorted(old.keys() & new.keys()):
         for what in _node_differences(old[name], new[name]):

@@ -67,14 +67,15 @@ class _Request(Struct, frozen=True):
 
 
 class _Found(Struct):
-    """The devices of a request: those `of_class`, and the state of those that match the request.
+    """The devices for a request.
 
-    `most` is the largest number of matching devices of a node, with the name of the node. The other
-    fields distinguish the nodes on which the claims cannot be allocated from all others, which
-    refuse the pod for another reason. `most_free` is the largest number of free matching devices of
-    a node on which the claims cannot be allocated, with the name of the node. `suffices` says
-    whether such a node has enough free devices for the request. `has_enough` says the same of the
-    other nodes.
+    `of_class` are the devices of the DeviceClass. `states` has those of them that also match the
+    selectors of the request. `most` is (largest number of matching devices on one node, node).
+
+    `most_free` and `suffices` are about the nodes on which the claims cannot be allocated.
+    `most_free` is (largest number of free matching devices on one such node, node). `suffices` is
+    set if one such node has enough free devices for the request. `has_enough` is set if another
+    node has enough. That node refuses the pod for another reason.
     """
 
     of_class: set[DeviceId] = field(default_factory=set)
@@ -134,7 +135,7 @@ def device_shortages(pod: PodInfo, cluster: Cluster, lacking: Collection[str]) -
 
 
 def _of_claims(claims: Iterable[ResolvedClaim]) -> Iterator[Sequence[_Request]]:
-    """Yield each request of `claims`, as its alternatives."""
+    """Yield the list of alternatives of each request in `claims`."""
     for claim in claims:
         for alternatives in claim.requests:
             yield [
@@ -146,7 +147,7 @@ def _of_claims(claims: Iterable[ResolvedClaim]) -> Iterator[Sequence[_Request]]:
 def _of_extended_resources(
     claims: Iterable[tuple[SpecialClaim, ResolvedClaim]],
 ) -> Iterator[Sequence[_Request]]:
-    """Yield each request of the special `claims`; it has only one alternative."""
+    """Yield, for each request of the special `claims`, a list that contains only this request."""
     for special, claim in claims:
         # The first mapping to a request belongs to the container for which the request was made.
         of = {one.request_name: one for one in reversed(special.mappings)}

@@ -1,8 +1,8 @@
 """Explains a PodGroup of a snapshot: the reasons that block it, and changes that would start it.
 
-The group is evaluated in the state of the next session (see `engine.batch.explanation`). If
-the question names a pod of the batch scheduler, the group of that pod is explained. A pod without a
-group is treated as a group of one.
+The explanation simulates the next session of the batch scheduler (see `engine.batch.explanation`).
+If the question names a pod of the batch scheduler, the group of that pod is explained. A pod
+without a group is treated as a group of one.
 """
 
 from __future__ import annotations

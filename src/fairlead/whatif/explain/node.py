@@ -112,8 +112,8 @@ def explain_node(
     """Return the explanation of the node `name` of `snapshot`.
 
     `in_dump` has the keys of the node's pods in the dump. In the planner's cluster model, waiting
-    pods have a place, and the pods that they preempt have left; `preempted` has the keys of those
-    that have left the node. The model is unchanged afterwards.
+    pods are already placed, and the pods that they preempt are removed. `preempted` has the keys of
+    the pods that this removed from the node. The model is unchanged afterwards.
     """
     info = planner.model.node(name)
     pods = sorted(info.pods.values(), key=lambda pod: (-pod.priority, pod.key))
@@ -305,7 +305,10 @@ def _used_devices(driver: str, devices: list[PoolDevice], cluster: Cluster) -> s
 
 
 def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | None) -> str:
-    """Return a text about whether `pod` alone can leave `node`, such as `yes, to n2`."""
+    """Return a text about whether `pod` can leave `node`, such as `yes, to n2`.
+
+    All other pods are assumed to stay.
+    """
     if not moves_with_drain(pod):
         if is_daemon_pod(pod.pod):
             return "stays: DaemonSet"

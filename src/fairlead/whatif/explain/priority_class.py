@@ -197,10 +197,10 @@ class PriorityClasses:
         return sum(pod.priority < preemptor.value for pod in pods) if preemptor.preempts else 0
 
     def preemptors(self, victim: UsedClass) -> list[tuple[UsedClass, int]]:
-        """Return (class, number of victims) for each other class that has a higher value.
+        """Return (class, number of victims) for each class with a higher value, or with victims.
 
         Pods of `victim` may have a lower priority than their class. So a class with a lower value
-        is included if its pods may preempt such pods.
+        than `victim` can have victims, too.
         """
         others = [one for one in self.classes if one is not victim and one.name != NO_CLASS]
         found = [(one, self.victims_of(one, victim)) for one in others]

@@ -18,7 +18,7 @@ _DELAYED: Final = "WaitForFirstConsumer"
 
 
 def unbound_claims(pod: Pod, inventory: Inventory) -> Iterator[str]:
-    """Yield why each unbound claim of `pod` that must be bound before scheduling is not bound.
+    """Yield a sentence for each unbound claim that must be bound before `pod` is scheduled.
 
     If the dump has no StorageClasses, a claim with a class is left out.
     """

@@ -312,7 +312,7 @@ def _conditions(workload: Manifest) -> Iterator[str]:
 
 
 def _blocked_names(workload: Manifest, pods: Iterable[PodInfo]) -> int:
-    """Return how many terminating pods keep their names from new pods of the StatefulSet."""
+    """Return the number of terminating pods of a StatefulSet, whose names new pods cannot have."""
     if workload.kind is not STATEFUL_SET:
         return 0
     return sum(is_terminating(pod.pod) for pod in pods)
@@ -628,10 +628,11 @@ def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, s
 
 
 def _preemption_words(model: ClusterModel, pod: PodInfo, reason: str) -> str:
-    """Return a text about preemption, which follows `reason`, the reason why `pod` fits no node.
+    """Return a text about preemption by `pod`, which fits no node.
 
-    This text says that `pod` would preempt other pods, or why preemption does not help. It begins
-    with "; ", or is "" if preemption fails only because of `reason`.
+    The caller appends the text to `reason`, the reason why the pod fits no node. The text says that
+    the pod would preempt other pods, or why preemption does not help. It begins with "; ", or is ""
+    if preemption fails only because of `reason`.
     """
     with model.preempting():
         decision = model.schedule(pod)

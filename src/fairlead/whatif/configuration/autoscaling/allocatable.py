@@ -127,7 +127,7 @@ class SystemReservations:
         """Return how much of the resource `name` a new node of the type `one` reserves.
 
         `like` is the existing node with which the new node is compared. `whole` is the amount of
-        the resource that the new node reports. `other` contains the new node's number of pods.
+        the resource that the new node reports. `other` contains the maximum number of its pods.
         """
         reserved, reported = _reserved(like, name), _reported(like, name)
         published = _published(like) if name == "memory" and one.name not in self._newest else None
@@ -258,8 +258,8 @@ def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
     """Yield a text for cpu and for memory if the size that `one` states contradicts `node`.
 
     `one` is the instance type of `node`. A kubelet reserves memory. So if the capacity of `node` is
-    absent or equals its allocatable amounts, its machine may be larger than the node states, and a
-    larger size is no contradiction. Nodes that a scenario generates are an example.
+    absent or equals its allocatable amounts, its machine may be larger than the node states. Then a
+    larger size is no contradiction. An example is a node that a scenario generates.
     """
     may_be_larger = node.status.capacity in ({}, node.status.allocatable)
     for name in ("cpu", "memory"):

@@ -168,8 +168,8 @@ def group_of(
     planes.
 
     A MachineDeployment is one group, although it has several MachineSets during a rollout. So for a
-    node of a MachineSet, the name of the group is the name without the suffix (`_CAPI_SET_END`).
-    MachineSets in `standalone` keep their full names.
+    node of a MachineSet, the name of the group is the MachineSet's name without its suffix
+    (`_CAPI_SET_END`). For a MachineSet in `standalone`, it is the full name.
 
     upstream: cluster-api internal/controllers/machine/machine_controller_noderef.go: reconcileNode
     upstream: cloudprovider/clusterapi/clusterapi_controller.go: findScalableResourceByProviderID
