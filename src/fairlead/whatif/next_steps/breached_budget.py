@@ -54,14 +54,14 @@ def _lacking_replicas(budget: BudgetOutcome, wanted: int, effect: Effect) -> int
     """Return how many more replicas prevent the breach of `budget`; None if no number does.
 
     `wanted` is the present number of replicas. The new replicas are assumed to be lost in the same
-    proportion as the present ones. If the rule of `budget` is a percentage, the lost proportion is
-    assumed to be that of the nodes that fail.
+    proportion as the present ones. If the rule of `budget` is a percentage, the new replicas are
+    assumed to be lost in the proportion in which nodes fail.
 
         half of 8 replicas fail, minAvailable 6        4, because half of 12 is 6
-        half of 8 replicas fail, maxUnavailable 2      None, because 4 fail anyway
+        half of 8 replicas fail, maxUnavailable 2      None, because at least 4 fail
         half of the nodes fail, minAvailable 75%       None
         2 of 4 replicas and a tenth of the nodes fail, minAvailable 70%
-                                                       4, because 2.4 of 8 may fail then
+                                                       4, because 2.4 of 8 fail, which is 30%
     """
     outage = effect.changed.outage
     kind, _, amount = budget.rule.partition(" ")

@@ -74,8 +74,8 @@ def _expected_stop(changed: RunOutcome, away: DurationNs) -> DurationNs:
     """Return the time that a drain is expected to take; 0 if no pods are stopping.
 
     Each node is assumed to take as long as the slowest of the stopping pods. In a rolling drain,
-    each node is assumed to be back after the time `away`, once it is empty. A result that is too
-    long does no harm, because a run ends with the drain.
+    each node is assumed to be back the time `away` after it became empty. A result that is too long
+    does no harm, because a run ends with the drain.
     """
     begun = {one.node: one.begun_at for one in changed.drains}
     times = [
@@ -216,10 +216,11 @@ def _enough_replicas(
     """Return, by budget, a workload and the number of its new replicas that allow an eviction.
 
     An eviction needs more healthy pods than `minAvailable` requires, so one new replica is tried.
-    If the budget lacked healthy pods, as many replicas as it lacked are tried. If these pods are
-    still missing at the end, one replica more is necessary, so this number is tried, too. A budget
-    is left out if it blocks as many evictions with both numbers, for example because no node has
-    room for a new replica. The replicas of all budgets are tried in the same simulation.
+    If the budget lacked healthy pods, two numbers are tried. The first is the number of healthy
+    pods that it lacked. If this does not help, because these pods are missing to the end, one more
+    replica is tried. A budget is left out if no tried number reduces the blocked evictions, for
+    example because no node has room for a new replica. The replicas of all budgets are tried in the
+    same simulation.
     """
     effect, change = context.answer.effect, context.answer.change
     left: list[tuple[BudgetOutcome, WorkloadEffect, int]] = []

@@ -5,8 +5,8 @@ pods of DaemonSets. Nodes that run pods of the same workloads are preferred, bec
 and taints admit these pods. Other nodes are suitable only if they have no taints. In addition, no
 waiting pod may have been rejected because of a rule, such as affinity. Of the preferred nodes, or
 else of the other nodes, the smallest suitable node is copied. Of nodes of the same size, the one
-with the most pods of workloads that wait for devices is copied, because other pods use fewer of its
-devices.
+with the most pods of workloads that wait for devices is copied: pods of other workloads use fewer
+of its devices.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -88,8 +88,8 @@ def new_nodes_for(
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
-    are preferred. `known` are the nodes of another run. Pods that a node runs in that run also
-    count as its pods. A node without pods of these workloads is suitable only if it has no taints.
+    are preferred. `known` are the nodes of another run. The pods of a node in that run count as its
+    pods, too. A node without pods of these workloads is suitable only if it has no taints.
     In addition, no rule, such as affinity, may be among the reasons of the `pending` pods. If
     `spread_counts` is False, topology spread does not count as such a rule: a zone without pods may
     admit them.
@@ -160,8 +160,8 @@ def node_to_copy(
 
     - The pod does not only lack room. Either a rule, such as affinity or topology spread, keeps it
       off other nodes, or no node rejects it for lack of room.
-    - A present node with the same labels does not help. Either there is no such working node, or
-      some node rejects the pod for a reason other than the node's labels or a cordon.
+    - The present nodes with the same labels do not help. Either no other schedulable node has these
+      labels, or a node rejects the pod for a reason other than its labels or a cordon.
 
     If copies of several of `nodes` may help, the node whose copy may help the most pods is
     returned. Return None if no copy helps.

@@ -36,7 +36,7 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
 
     If pods fit only copies of the node that they left, copies of this node are suggested. The
     copies have room for these pods, and for pods of the same workloads that are evicted or created
-    later. If possible, the copies also have room for the other pods that wait for lack of room.
+    later. If possible, the copies also have room for the other pods that lack room.
 
     No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
     nodes, a rolling drain is suggested for such pods.

@@ -77,10 +77,10 @@ class SpreadRule(Struct, frozen=True):
         return any(_min_domains(one) > 1 for one in filter(is_hard, self.constraints))
 
     def lacks_domains(self, domains: Mapping[str, int]) -> bool:
-        """Return whether a constraint needs more domains than remain without tainted nodes.
+        """Return whether a constraint has fewer domains in `domains` than its minDomains.
 
-        `domains` is the number of domains of each topology key on the other nodes. With
-        nodeTaintsPolicy Honor, such a constraint still assumes a domain without pods.
+        `domains` maps each topology key to its number of domains if tainted nodes do not count.
+        With nodeTaintsPolicy Honor, such a constraint still assumes a domain without pods.
         """
         return any(_lacks_domains(one, domains) for one in filter(is_hard, self.constraints))
 

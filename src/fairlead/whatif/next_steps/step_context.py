@@ -110,7 +110,7 @@ class StepContext(Struct, frozen=True):
         return not self._shares_volume_of_one_node(one.workload)
 
     def _shares_volume_of_one_node(self, workload: WorkloadRef) -> bool:
-        """Return whether the template of `workload` names a claim whose volume has only one node.
+        """Return whether `workload` uses a claim whose volume attaches to only one node at a time.
 
         Return False if the snapshot lacks the claim or its volume.
         """

@@ -82,8 +82,8 @@ def _without_failed_nodes(context: StepContext) -> Iterator[NextStep]:
 
     A zone without Node objects does not count for topology spread. The command is for machines that
     do not come back. If a machine comes back, its kubelet registers the node again. There is no
-    command if it leaves as many pods pending, or if there are too many nodes to name. The deletion
-    is tried without the outage, because a simulation of an outage takes long.
+    command if as many pods stay pending after the deletion, or if there are too many nodes to name.
+    The deletion is tried without the outage, because a simulation of an outage takes long.
     """
     change = context.answer.change
     if not context.may_be_shut_down():
@@ -162,8 +162,9 @@ def ignore_failed_nodes(context: StepContext) -> Iterator[NextStep]:
 def _loses_domain(rule: SpreadRule, context: StepContext) -> bool:
     """Return whether a constraint of `rule` may have fewer domains without the failed nodes.
 
-    Otherwise each domain of a failed node has another node that counts, so the failed nodes do not
-    matter. Tainted nodes may count or not. If the pods select nodes, other nodes may not count.
+    Otherwise each domain of a failed node has another node that surely counts, so the failed nodes
+    do not matter. A tainted or cordoned node does not surely count. If the pods select nodes, no
+    node does.
     """
     template = mapping(context.workloads({rule.workload})[rule.workload].value, "spec", "template")
     if mapping(template, "spec", "nodeSelector") or mapping(
@@ -296,10 +297,10 @@ def _honoring_taints(
 
 
 def _domains_in_service(rules: Iterable[SpreadRule], context: StepContext) -> dict[str, int]:
-    """Return the number of domains of each topology key of `rules` without tainted nodes.
+    """Return the number of domains of each topology key of `rules`, counted over nodes in service.
 
-    These are the nodes that the question makes fail or cordons. A failed node may be back at the
-    end of the run.
+    Cordoned nodes and all nodes that the question makes fail are not in service, although a failed
+    node may be back at the end of the run.
     """
     failed = context.failed_nodes()
     in_service = [
