@@ -44,7 +44,7 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     the run with the change. `allowed_without` is the same for the run without the change. Each is
     None if the budget does not exist at the end of that run. `shortage` is as in BudgetHistory, for
     the run with the change. It is 0 if the shortage in the run without the change is at least as
-    great. `has_new_rule` also means that the change gave the budget another selector.
+    great. `has_new_rule` is also set if the change gave the budget another selector.
     `selects_none` means that a budget with a new rule selects no pod at the end of the run with the
     change.
     """

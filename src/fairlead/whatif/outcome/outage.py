@@ -178,7 +178,7 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
 
     @property
     def is_evicted_by_failure(self) -> bool:
-        """Whether the taint of the failure alone led to the first eviction.
+        """Whether the taint of the failure was the cause of the first eviction.
 
         False if, for example, the taint node.kubernetes.io/out-of-service evicted the pod.
         """

@@ -490,7 +490,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def blocking(self) -> tuple[Undrained, ...]:
-        """The `undrained` pods that no longer run removes."""
+        """The `undrained` pods that even a longer run does not remove."""
         return tuple(one for one in self.undrained if one.cause is not UndrainedCause.STOPPING)
 
     @property

@@ -127,7 +127,7 @@ class Changes(Struct, frozen=True):
 class Hypothesis(Struct):
     """Changes that are reverted unless `commit` is called.
 
-    `start` is the number of changes in the model's log before the first change.
+    `start` is the number of changes in the model's log when the hypothesis began.
     """
 
     start: int
@@ -717,9 +717,9 @@ def ending_namespaces(objects: Iterable[ApiObject]) -> frozenset[str]:
 
 
 def _as_namespaces_end(objects: tuple[ApiObject, ...], now: Instant) -> tuple[ApiObject, ...]:
-    """Return `objects`, in which the pods of namespaces that are being deleted are deleted, too.
+    """Return `objects`; each pod whose namespace is being deleted has a deletionTimestamp.
 
-    Such a pod gets a deletionTimestamp, if it has none. Its grace period begins at `now`.
+    If the pod had none before, its grace period begins at `now`.
 
     Planners need no room for replacements of these pods, because admission refuses the
     replacements. The namespace controller may delete the pods long after the deletion of the
@@ -749,7 +749,7 @@ def in_queue_order(pods: Iterable[PodInfo]) -> list[PodInfo]:
 
 
 def moves_with_drain(pod: PodInfo) -> bool:
-    """Return whether a drain ends `pod`.
+    """Return whether a drain removes `pod` from its node.
 
     Pods of DaemonSets and static pods stay, and finished pods have already ended.
 
@@ -764,7 +764,7 @@ def is_leaving(pod: PodInfo) -> bool:
 
 
 def is_placed_anew(pod: PodInfo) -> bool:
-    """Return whether a drain ends `pod` and a controller creates a replacement pod."""
+    """Return whether a drain removes `pod`, and a controller then creates a replacement."""
     has_controller = controller_of(pod.pod.metadata) is not None
     return moves_with_drain(pod) and not is_leaving(pod) and has_controller
 

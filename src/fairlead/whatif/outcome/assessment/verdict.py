@@ -406,7 +406,7 @@ def _error(effect: Effect) -> str | None:
 
 
 def _failed_jobs(jobs: Iterable[ObjectError]) -> Iterator[str]:
-    """Yield a sentence for each reason, such as BackoffLimitExceeded; the first job names it."""
+    """Yield a sentence for each reason of failure; it names the first of the `jobs` with it."""
     by_reason: dict[str, list[ObjectError]] = defaultdict(list)
     for job in jobs:
         by_reason[job.message.rpartition(" (")[2]].append(job)

@@ -177,8 +177,9 @@ def _additional_undrained(
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
     """Yield the errors that only `changed` has, or for which more pods are missing in `changed`.
 
-    The messages are not compared, because they contain the names of the pods of each attempt. But
-    a Job that exceeds its deadline in `without` may fail earlier in `changed`, for another reason.
+    If a Job exceeds its deadline in `without`, but fails for another reason in `changed`, the error
+    is yielded, too. Messages are not compared, because they contain the names of the pods of each
+    attempt.
     """
     known = {_identity(one): one for one in without.errors}
     for one in changed.errors:

@@ -92,7 +92,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
         The workload is harmed if pods are pending, gone, not created, undrained, down or failed. It
         is also harmed if fewer pods than wanted are ready at the end, or if it `had_no_ready_pod`.
-        The last two cases are displaced pods that `waited` for a node, and a breached budget.
+        Finally, it is harmed if displaced pods `waited` for a node, or if a budget was breached.
         """
         left_over = self._lost + self.undrained + self.failed + self.waited
         is_breached = self.budget is BudgetResult.BREACHED
