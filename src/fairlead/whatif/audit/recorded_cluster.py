@@ -405,7 +405,7 @@ def initial_objects(writes: Iterable[AuditedWrite]) -> list[tuple[AuditedWrite, 
 def _before(obj: Json, *, is_bound: bool) -> Json:
     """Return `obj` as it was before the log: without a deletion timestamp.
 
-    If `is_bound` is not set, `obj` is a pod that the log binds later, so its node is removed, too.
+    `is_bound` is False for a pod that is bound later in the log. Its node is removed, too.
     """
     meta = {key: value for key, value in obj["metadata"].items() if key not in _DELETION}
     if is_bound:

@@ -25,12 +25,12 @@ class ScriptedStep(Struct, frozen=True):
     `after` counts from the moment at which a what-if makes its change, or from the start of a
     scenario's run. Error messages name the option or scenario field by `source` and `what`.
 
-    In a run with a node autoscaler, `commands_for` (if it is set) returns the commands that are
-    performed. Its argument is the list of the nodes that exist when the step is performed. If it
-    raises InputError, for example because a node is gone, `commands` are performed. In other runs,
-    `commands` are performed, unless `reads_nodes` is set: the commands then depend on the present
-    state of the nodes, and `commands_for` is called in every run. `capacity_outage` is an outage of
-    the autoscaler's provider; its times count from the step.
+    If `commands_for` is set, it is called in runs with a node autoscaler, and returns the commands
+    that are performed. Its argument is the list of the nodes that exist when the step is performed.
+    If it raises InputError, for example because a node is gone, `commands` are performed. Runs
+    without a node autoscaler perform `commands`. Exception: if `reads_nodes` is set, the commands
+    depend on the present state of the nodes, and every run calls `commands_for`. `capacity_outage`
+    is an outage of the autoscaler's provider; its times count from the step.
     """
 
     after: DurationNs

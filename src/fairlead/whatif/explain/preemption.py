@@ -1,8 +1,8 @@
 """Explains preemptions that had begun when the dump was taken: who waits, and who must leave.
 
-A preemption leaves two marks. The scheduler writes the node to `status.nominatedNodeName` of the
-preemptor. Each victim gets the condition DisruptionTarget. The preemptor waits until the victims
-are gone. upstream: framework/preemption/executor.go: prepareCandidate
+A preemption is visible in two places. The scheduler writes the node to `status.nominatedNodeName`
+of the preemptor. Each victim gets the condition DisruptionTarget. The preemptor waits until the
+victims are gone. upstream: framework/preemption/executor.go: prepareCandidate
 """
 
 from __future__ import annotations

@@ -489,7 +489,7 @@ def _batch_scheduler(model: ClusterModel, pods: Iterable[PodInfo]) -> Iterator[s
 def _old_pods(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:
     """Yield a sentence if a StatefulSet keeps pods of an old revision until they are deleted.
 
-    A drain gives such a pod the new template, which may be a surprise.
+    A pod that replaces such a pod after a drain has the new template, which may be a surprise.
 
     upstream: pkg/controller/statefulset/stateful_set_control.go: updateStatefulSet
     """

@@ -88,10 +88,10 @@ class SystemReservations:
 
         Allocatable amounts that the instance type file states are used unchanged. The other amounts
         of CPU, memory and ephemeral storage follow from an existing node, by the rule of the
-        module. If the capacity of `one` lacks pods, ephemeral storage or huge pages, the new node
-        gets the amounts of the existing node. If network interfaces limit the number of pods of the
-        existing node (in AWS), those of `one` limit it on the new node. Without an existing node,
-        the whole capacity is allocatable.
+        module. If the capacity of `one` does not state the resource `pods`, ephemeral storage or
+        huge pages, the amount of the existing node is used. If network interfaces limit the number
+        of pods of the existing node (in AWS), those of `one` limit it on the new node. Without an
+        existing node, the whole capacity is allocatable.
         """
         like = self._like(one)
         if like is None:

@@ -50,7 +50,7 @@ def price_notes(nodes: Sequence[NodeInfo], stated: Sequence[StatedType]) -> Iter
 def price_uses(
     nodes: Iterable[Mapping[str, str]], stated: Iterable[StatedType]
 ) -> Iterator[tuple[StatedType, str, str]]:
-    """Yield (type in `stated`, capacity type, zone) for each node; `nodes` are the nodes' labels.
+    """Yield (type in `stated`, capacity type, zone) for each node; `nodes` has the labels of each.
 
     Nodes whose type is not among `stated` are left out.
     """
