@@ -328,8 +328,8 @@ class ObjectError(Struct, frozen=True):
     If the subject creates pods, `missing` is the number of pods that it lacks at the end, and
     `workload` is their workload. `revision` is the template revision of these pods, "" if the
     workload has no revisions. `is_failed_job` means that the subject is a failed Job, which creates
-    no more pods. `is_failing_job` means that it is a Job that can only fail, because of failed
-    indexes.
+    no more pods. `is_failing_job` means that it is a Job that can no longer succeed, because of
+    failed indexes.
     """
 
     subject: str

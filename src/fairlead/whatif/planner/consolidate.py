@@ -89,17 +89,19 @@ _FEW_NODES: Final = 16  # the commands for this number of nodes usually fit on a
 class ConsolidationPlan(Struct):
     """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
-    `total` is the number of nodes in the cluster, `candidates` the number of nodes that may be
-    removed. `blockers` block nodes: rules, budgets, and pods that fit no other node even if only
-    their own node is emptied. A node in `needed` has no blocker, but its pods do not all fit in
-    addition to those of the plan's nodes. A node in `needed_anyway` is blocked by a rule or a
-    budget, and would otherwise be in `needed`. For the nodes of both lists, `blocker_by_node`
-    contains the pod that does not fit, and the scheduler's reason. `prices` maps nodes to hourly
-    prices; nodes without a known price are missing. `bound` is the minimum number of candidates
-    that must stay. `limit` is the maximum number of nodes to remove, None for no limit. `untried`
-    is the number of nodes that were not tried, because the limit was already reached. If the drains
-    of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run of the larger
-    plan. The reasons why nodes stay are then those of the larger plan. Otherwise, `unsafe` is None.
+    `total` is the number of nodes in the cluster. `candidates` is the number of nodes from which
+    the plan chooses, and `bound` is the minimum number of them that must stay. `blockers` block
+    nodes: rules, budgets, and pods that fit no other node even if only their own node is emptied. A
+    node in `needed` has no blocker, but its pods do not all fit in addition to those of the plan's
+    nodes. A node in `needed_anyway` is blocked by a rule or a budget, and would otherwise be in
+    `needed`. For the nodes of both lists, `blocker_by_node` contains the pod that does not fit, and
+    the scheduler's reason. `prices` maps nodes to hourly prices; nodes without a known price are
+    missing. `limit` is the maximum number of nodes to remove, None for no limit. `untried` is the
+    number of nodes that were not tried, because the limit was already reached.
+
+    If the drains of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run
+    of the larger plan. The reasons why nodes stay are then those of the larger plan. In all other
+    cases, `unsafe` is None.
     `has_autoscaler` is set if the cluster has a Cluster Autoscaler.
     """
 
@@ -244,8 +246,8 @@ def _tried_alone(
     """Return (those of `names` that could be emptied as the only node, blockers of the others).
 
     `failed` maps each of `names` to the blocker that was found when other nodes had already been
-    emptied. The pods of this blocker's workload are tried first, because a failure is then found
-    soon.
+    emptied. The pods of this blocker's workload are tried first, because they are the most likely
+    to fit no node.
     """
 
     def alone(name: str) -> PlannedDrain | Blocker:
@@ -649,8 +651,8 @@ def _kept_only_by(found: ConsolidationPlan) -> Counter[frozenset[BlockCause]]:
 def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
     """Yield a sentence with --ignore for each set of rules that is the only reason why nodes stay.
 
-    Nodes may stay only because of rules that `kubectl drain` does not have. For these, yield a
-    sentence about a drain by hand.
+    If nodes stay only because of rules that `kubectl drain` does not have, also yield a sentence
+    about a drain by hand.
     """
     kept = _kept_only_by(found)
     for causes, count in sorted(kept.items(), key=lambda one: (-one[1], sorted(one[0]))):

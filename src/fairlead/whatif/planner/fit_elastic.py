@@ -1,4 +1,4 @@
-"""fit --autoscale: the number of pods that fit up to a limit of the autoscaler or of a quota.
+"""fit --autoscale: how many pods fit before a limit of the autoscaler or of a quota is reached.
 
 The cluster is simulated with its autoscaler and with a new workload, whose pods are copies of the
 given pod. The simulation is repeated with more pods until some pods find no node. The answer
@@ -226,7 +226,7 @@ def _ref(workload: Json) -> WorkloadRef:
 
 
 def _workload(source: NewPods, count: int, scheduler: str) -> Json:
-    """Return a workload of `count` pods of `source`, which name `scheduler` as their scheduler.
+    """Return a workload of `count` pods of `source` whose schedulerName is `scheduler`.
 
     It is a StatefulSet if each pod has its own claims, and a ReplicaSet otherwise.
     """
@@ -366,7 +366,7 @@ def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
 
 
 def _bound_after_s(result: ElasticFit) -> float:
-    """Return how many seconds after the start of the run all placed new pods had a node."""
+    """Return `result.filled_at` in seconds after the start of `result.outcome`."""
     return to_seconds(result.outcome.after_start(result.filled_at))
 
 

@@ -272,8 +272,8 @@ def _new_pods_of_missing(like: str, namespace: str, inventory: Inventory) -> New
     """Return a template for more pods of a workload that the cluster lacks, but that pods name.
 
     The template is the newest of these pods. Return None if there are no such pods, or if `like`
-    has a form other than KIND/NAMESPACE/NAME or KIND/NAME. Raises InputError if pods in several
-    namespaces fit.
+    has a form other than KIND/NAMESPACE/NAME or KIND/NAME. Raises InputError if there are such pods
+    in several namespaces.
     """
     parts = name_parts(like, namespace)
     kind = None if parts is None else find_kind(parts[0])

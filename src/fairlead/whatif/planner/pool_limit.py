@@ -64,10 +64,10 @@ def _node_pool_lines(
 def group_size_lines(
     planned: Sequence[Node], today: Sequence[Node], manifests: Sequence[Manifest]
 ) -> Iterator[str]:
-    """Yield a sentence for each node group whose number of nodes is beyond its limits.
+    """Yield a sentence for each node group whose number of nodes is outside its limits.
 
-    `planned` are the nodes of the plan, and `today` are the nodes before it. If the plan does not
-    change the number of a group's nodes, nothing is yielded. `manifests` contain the limits.
+    `planned` are the nodes of the plan, and `today` are the nodes before it. A group is left out if
+    the plan does not change the number of its nodes. `manifests` contain the limits.
     """
     limits = _limits(manifests)
     before, after = _groups(today, limits), _groups(planned, limits)

@@ -102,8 +102,8 @@ class RebalancePlan(Struct):
     `kept` contains, by rule of the autoscalers, the number of pods that the rule keeps on their
     nodes. `failing` is the number of pods whose Jobs would not replace them. `refused` contains, by
     pod, the message of the quota that refuses its replacement for good. `mismatched` are the
-    workloads of pods whose moves are left out, because their images may not support the
-    platform of the new nodes.
+    workloads of pods whose moves are left out, because their images might not support the platform
+    of the new nodes.
     """
 
     before: NodeBalance
@@ -126,8 +126,8 @@ class Rebalancer:
     ) -> None:
         """Prepare moves in the model of `planner`; `rules` and budgets must allow each eviction.
 
-        According to `images`, some images of a pod may not support the platform of a node. No move
-        places the pod on such a node.
+        `images` are the platforms of the images. No move places a pod on a node if one of the pod's
+        images might not support the platform of the node.
         """
         self._planner = planner
         self._model = planner.model
@@ -332,7 +332,7 @@ class Rebalancer:
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
         """Remove `pod`, schedule `waiting` if it is not None, then schedule `pod`'s replacement.
 
-        Return the move of `pod`. Return None if `waiting` fits no node, or if its images may not
+        Return the move of `pod`. Return None if `waiting` fits no node, or if its images might not
         run on the node that it gets. Also return None if the replacement fits no node, or goes to
         the old node again.
         """
@@ -352,7 +352,7 @@ class Rebalancer:
         return PodMove(pod.key, workload, info.name, decision.node.name)
 
     def _images_run(self, pod: PodInfo, node: str) -> bool:
-        """Return whether the images of `pod` run on `node`; if not, remember the workload."""
+        """Return False, and remember the workload, if images of `pod` might not run on `node`."""
         if not self._images.may_mismatch(pod.pod, node, self._model.node(node).labels):
             return True
         self._mismatched.add(str(workload_of(pod.pod)))
@@ -362,7 +362,7 @@ class Rebalancer:
         """Repeat the move of `pod` that `_moved` has tried, keep it in the model, and return it.
 
         This time, a tie-break can choose another node. Return None without a change if the move
-        then fails, or if the pod's images may not support the platform of that node. If `waiting`
+        then fails, or if the pod's images might not support the platform of that node. If `waiting`
         is None, the move must also make the nodes more even, and leave the target at most as full
         as the node `info` was. If it does not, return None.
         """

@@ -647,7 +647,7 @@ class ExperimentRun:
         )
 
     def _failed_jobs(self, since: Instant) -> Iterator[ObjectError]:
-        """Yield an error for each Job that failed (the deleted ones first) or can only fail."""
+        """Yield an error for each Job that failed or can no longer succeed; deleted Jobs first."""
         for subject, message in self._recorder.failed_jobs_since(since):
             yield ObjectError(subject, message, is_failed_job=True)
         for ref, finished in self._controllers.workloads.failed_jobs():

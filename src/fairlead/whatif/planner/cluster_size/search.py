@@ -115,7 +115,7 @@ class _Trial(Struct, frozen=True):
     """A trial of a failure: `pods` is the number of pods on the failed nodes.
 
     `cycles` is the number of scheduling cycles that the trial ran. `numbers` is the number of names
-    that it took for new nodes. It may have dropped these nodes again.
+    that it gave to new nodes, including nodes that it removed again.
     """
 
     pods: int
@@ -283,7 +283,7 @@ class SizeSearch:
         return True
 
     def _build(self, pods: Sequence[PodInfo], strategy: _Strategy, step: BuildStep) -> BuildStep:
-        """Place `pods`, and add nodes in the given manner; return the last step.
+        """Place `pods`, and add nodes according to `strategy`; return the last step.
 
         `step` is the first step; it contains the decisions of earlier builds that began with it.
         Placements from earlier builds may not be in the model yet; `_catch_up` adds them.
@@ -330,7 +330,7 @@ class SizeSearch:
         return step.left_out
 
     def _try_offer(self, pod: PodInfo, offer: NodeOffer, step: BuildStep) -> KnownPlacement | None:
-        """Add a node of `offer` and place `pod`; keep the node only if the pod fits a node."""
+        """Add a node of `offer` and place `pod`; keep the node only if the pod gets a node."""
         if id(offer) in step.tries:
             self.result.cycles += 1
             placed = step.tries[id(offer)]
@@ -359,7 +359,7 @@ class SizeSearch:
         return KnownPlacement(decision.node.row, model.choices, is_reserved, BuildStep())
 
     def _catch_up(self) -> None:
-        """Add the placements that a build took over from earlier builds, and their nodes."""
+        """Add to the model the nodes and placements that a build took over from earlier builds."""
         for pod, added, known in self._ahead:
             if added is not None:
                 name, offer = added
@@ -585,7 +585,10 @@ class SizeSearch:
         return SizeBound(self._whole(self._with_failures(bound.cost, survival)), units, causes)
 
     def _with_failures(self, bound: float, survival: Survival) -> float:
-        """Return `bound`, a lower bound on the cost, raised for the failures to survive."""
+        """Return a lower bound on the cost of nodes that survive the failures.
+
+        `bound` is a lower bound on the cost of nodes that need not survive any failure.
+        """
         if self._kept:
             return bound
         cost = bound
@@ -740,7 +743,7 @@ class SizeSearch:
         return True
 
     def _forget_survivors(self) -> None:
-        """Remove the pairs (pod, failure) from `pinned` that the final nodes survive after all."""
+        """Remove (pod, failure) from `pinned` if, on the final nodes, the pod survives it."""
         if not self.result.pinned:
             return
         pinned, refused = self.result.pinned, dict[tuple[str, str], str]()

@@ -36,8 +36,8 @@ class SizeQuestion(Struct, frozen=True):
     the options --survive, --headroom and --effort. `is_priced` is set if the user gives prices.
     Then `estimated` are the types without a stated price, and `untyped` are the replaced nodes
     without an instance type. `control_plane` is the number of replaced nodes that run the control
-    plane. `virtual` are the kept virtual nodes, such as Fargate nodes. `spot` contains the label
-    (`key=value`) that marks each replaced spot node.
+    plane. `virtual` are the kept virtual nodes, such as Fargate nodes. For each replaced spot node,
+    `spot` contains the label (`key=value`) that marks it as a spot node.
     """
 
     replaced: int

@@ -73,7 +73,7 @@ def check_effort(effort: int) -> None:
 def check_allocatable(infos: Iterable[NodeInfo], manifests: Iterable[Manifest]) -> None:
     """Raise InputError for the first node of `infos` that has no cpu or no memory to allocate.
 
-    The error names the file of the node, which is found in `manifests`.
+    The error names the file that contains the node, according to `manifests`.
     """
     for info in infos:
         allocatable = info.node.status.allocatable

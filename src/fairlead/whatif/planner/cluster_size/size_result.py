@@ -11,7 +11,7 @@ from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
 
 
 class SizeBound(Struct, frozen=True):
-    """The proven minimum `cost` per hour of any nodes that run the pods.
+    """The proven minimum `cost` per hour of nodes that run the pods.
 
     `causes` maps each cause (`Requirement.cause`) to the fraction of `cost` that it determines.
     `unit_prices` has a price of one unit of each resource. At these prices, no node is worth more

@@ -13,10 +13,10 @@ from fairlead.whatif.planner.cluster_size.node_set import NodeSets, sets_to_try
 
 
 class Survival(Struct, frozen=True):
-    """The failures to survive: the loss of a zone if `zones` is set, and of `nodes` nodes.
+    """The failures to survive: the loss of any zone (`zones`), and of any `nodes` nodes.
 
-    The nodes are lost at the same time. If `nodes` is more than 1 and there are many sets of nodes,
-    only the worst sets are tried.
+    The loss of a zone counts only if `zones` is set. The `nodes` nodes are lost at the same time.
+    If `nodes` is more than 1 and there are many sets of nodes, only the worst sets are tried.
     """
 
     zones: bool = False

@@ -3,9 +3,9 @@
 sums         for each resource, the fewest nodes whose total capacity covers the pods' requests
 exclusion    pods of one workload that exclude each other need a node each
 
-If the taints of a node keep off all of the pods, the node supplies only what the pods on it
-request. For example, a virtual node can state thousands of cores, but only pods that tolerate its
-taint can use them.
+If the taints of a node keep off the replacements of all pods, only the requests of the pods that
+run on it now count as its capacity. For example, a virtual node can state thousands of cores, but
+only pods that tolerate its taint can use them.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ def closed_nodes(model: ClusterModel, pods: Iterable[PodInfo]) -> list[str]:
 
 
 def taint_effects(model: ClusterModel, pod: PodInfo) -> tuple[str, ...]:
-    """Return the effects of taints that keep `pod` off a node, with the plugins of its profile."""
+    """Return the effects of taints that keep `pod` off a node.
+
+    NoSchedule is one of them only if the profile of `pod` has the plugin TaintToleration.
+    """
     filters = {point.name for point in model.profile_of(pod).framework.filters}
     return (NO_SCHEDULE, NO_EXECUTE) if TaintToleration.name in filters else (NO_EXECUTE,)
 

@@ -134,10 +134,10 @@ class DrainPlan(Struct):
 
 
 def begun_plan(model: ClusterModel, nodes: Sequence[str], source: str) -> DrainPlan:
-    """Return a plan without drains for those of `nodes` that are not exempt (`drain_exemption`).
+    """Return a plan, still without drains, for the `nodes` that are not exempt from drains.
 
-    `source` is the option or the dump that names the nodes. Raises InputError, with `source` in its
-    message, if all of `nodes` are exempt.
+    `drain_exemption` decides which nodes are exempt. `source` is the option or the dump that names
+    the nodes. Raises InputError, with `source` in its message, if all of `nodes` are exempt.
     """
     exempt = {name: drain_exemption(model.node(name).node) for name in nodes}
     left_out = {name: why for name, why in exempt.items() if why}
@@ -214,8 +214,8 @@ def _planned(
     """Return `start` with the drains that `trial` found, and with the blockers of other nodes.
 
     The nodes of `trial` are processed in order. If a drain was found, it is repeated. Otherwise,
-    the blockers of the node are determined. The nodes in `start.blocked` follow. The blockers of a
-    node are those in the state after all drains so far.
+    the blockers of the node are determined in the state after the drains so far. The blockers of
+    the nodes in `start.blocked` are determined last, in the state after all drains.
     """
     model = planner.model
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
@@ -707,7 +707,7 @@ def unsafe_because(run: DrainRun) -> str:
 
 
 def _failed_jobs(run: DrainRun) -> Iterator[str]:
-    """Yield texts that name the Jobs that fail, and those that can only fail."""
+    """Yield a text about the Jobs that fail, and one about those that can no longer succeed."""
     failed = [one for one in run.failed_jobs if one.is_failed_job]
     failing = [one for one in run.failed_jobs if one.is_failing_job]
     fail = "fails" if len(failed) == 1 else "fail"

@@ -507,7 +507,7 @@ class DrainPlanner:
                 yield _beyond(node, found, limit)
 
     def _sharing(self, node: str, pods: Iterable[PodInfo]) -> Iterator[Blocker]:
-        """Yield a blocker for each budget that allows the eviction of some pods that share a claim.
+        """Yield a blocker if a budget allows the eviction of some, but not all, users of a claim.
 
         Only one node at a time can use the claim (`SharedClaims`). So replacements become ready
         only after all pods that use the claim are evicted.

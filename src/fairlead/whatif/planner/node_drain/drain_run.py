@@ -93,7 +93,7 @@ class StoppedWorkload(Struct, frozen=True):
 
 
 class UncreatedPods(Struct, frozen=True):
-    """A `workload` that cannot create some of its pods: `pods` of them, for the reason `why`."""
+    """A `workload` that cannot create some of its pods: their number `pods`, and the reason."""
 
     workload: WorkloadRef
     pods: int
@@ -107,9 +107,9 @@ class _Baseline(Struct, frozen=True):
     the end, and `lost` pods are gone for good. `breaches` is the number of evictions in violation
     of a budget. `missing` contains, by object, the number of pods that it failed to create.
     `shortages` contains, by StatefulSet, the number of displaced pods that it has not created
-    again. `failed_jobs` are the Jobs that failed or can only fail. `next_end` is the first instant
-    after the simulation at which a pod or a Job would have ended by itself; None without such an
-    instant.
+    again. `failed_jobs` are the Jobs that failed or can no longer succeed. `next_end` is the first
+    instant after the simulation at which a pod or a Job would have ended by itself; None without
+    such an instant.
     """
 
     after: DurationNs
@@ -145,13 +145,13 @@ class DrainRun(Struct, frozen=True):
     is the number of pods whose eviction a budget refused at least once. `refused` contains these
     pods by budget. `kept` are the pods that finalizers keep on nodes, with the reasons.
 
-    These are effects of the drains: `pending` pods have no node at the end; the values are the
-    scheduler's reasons. `lost` pods had no controller, and were displaced from nodes that were not
-    to be drained. `uncreated` pods were displaced and cannot be created again. `failed_jobs` are
-    the Jobs that failed or can only fail. `breaches` is the number of evictions in violation of a
-    budget. A run with breaches is not safe.
+    The following fields contain only effects of the drains. `pending` pods have no node at the end;
+    the values are the scheduler's reasons. `lost` pods had no controller, and were displaced from
+    nodes that were not to be drained. `uncreated` pods were displaced and cannot be created again.
+    `failed_jobs` are the Jobs that failed or can no longer succeed. `breaches` is the number of
+    evictions in violation of a budget. A run with breaches is not safe.
 
-    `image_notes` name the pods whose images may not support the platform of the pods' new nodes.
+    `image_notes` name the pods whose images might not support the platform of the pods' new nodes.
     """
 
     pace: DrainPace
@@ -371,9 +371,10 @@ def _failed_jobs(outcome: RunOutcome) -> list[ObjectError]:
 
 
 def _newly_failed(outcome: RunOutcome, baseline: _Baseline) -> Iterator[ObjectError]:
-    """Yield the Jobs that fail or can only fail because of the drain.
+    """Yield the Jobs that, because of the drain, fail or can no longer succeed.
 
-    A Job that exceeds its deadline without the drain may fail earlier because of the drain.
+    A Job that exceeds its deadline without the drain is yielded, too, if it fails for another
+    reason in `outcome`: the drain may be the cause of this earlier failure.
     """
     for one in _failed_jobs(outcome):
         known = [

@@ -24,7 +24,8 @@ class SharedClaims(Struct, frozen=True):
     def users(self, pods: Iterable[Pod]) -> dict[str, list[Pod]]:
         """Return the users of each shared claim, by kind and key of the claim.
 
-        Only claims that several of `pods` use, and that only one node at a time can use, count.
+        A claim is shared if several of `pods` use it. Claims that several nodes can use at the same
+        time are left out.
         """
         found: dict[str, list[Pod]] = {}
         for pod in pods:
@@ -33,7 +34,10 @@ class SharedClaims(Struct, frozen=True):
         return {claim: users for claim, users in found.items() if len(users) > 1}
 
     def shared_with(self, pod: Pod, others: Iterable[Pod]) -> str:
-        """Return a claim for one node at a time that `pod` and one of `others` use, else ""."""
+        """Return a claim that `pod` and one of `others` use, "" if there is none.
+
+        Claims that several nodes can use at the same time are left out.
+        """
         own = list(self._claims(pod))
         used = {claim for other in others for claim in self._claims(other)} if own else ()
         return next((claim for claim in own if claim in used), "")

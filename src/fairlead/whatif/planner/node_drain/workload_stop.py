@@ -244,7 +244,7 @@ class _Changes:
 
 
 def _has_claim(pod: Pod) -> bool:
-    """Return whether `pod` uses a volume or devices that a second replica may not share."""
+    """Return whether `pod` uses a volume or devices that a second replica might not get."""
     has_volume = any(one.persistent_volume_claim is not None for one in pod.spec.volumes)
     return has_volume or bool(named_devices(pod))
 
