@@ -278,8 +278,8 @@ def _failed_before_change(change: ClusterChange, without: RunOutcome) -> list[st
 def _failed_without_change(change: ClusterChange, without: RunOutcome) -> list[str]:
     """Return a note that suggests --fail-node; [] if there is a change or no failed node.
 
-    The result is also [] if the cluster has a node autoscaler. In this case, both runs of the
-    suggested question would have the failure.
+    The result is also [] if the cluster has a node autoscaler. In this case, the node would be out
+    of service in both runs of a question with --fail-node.
     """
     if change.words or not without.failed_nodes or without.autoscaling is not None:
         return []
@@ -405,11 +405,11 @@ def _effect(
 
 
 def _compared_with_return(without: RunOutcome, changed: RunOutcome) -> RunOutcome:
-    """Return `changed` with the ready pods before the change as if no node had failed earlier.
+    """Return `changed`, with ready pods before the change counted as if no node had failed.
 
-    In the run `without` the change, the nodes that had failed before the run return to service. In
-    the result, the number of ready pods of a workload before the change is therefore at least the
-    number at the end of `without`.
+    In the run `without` the change, the nodes that had failed before the run return to service. So
+    in the result, the number of ready pods of a workload before the change is at least the number
+    at the end of `without`.
     """
     workloads = {
         ref: replace(one, before=max(one.before, without.workloads[ref].at_end))

@@ -296,7 +296,7 @@ def perform_drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
     There is no command if the question also makes nodes fail or reschedules pods. There is also
-    none if images may not support the platform of the pods' new nodes. For a rolling drain, the
+    none if images might not support the platform of the pods' new nodes. For a rolling drain, the
     command names only the nodes that are drained first. A command that would name more than
     NAMES_MAX nodes is left out.
     """

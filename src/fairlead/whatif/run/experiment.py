@@ -71,8 +71,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
     `compares_packings` is set, pods that run in the cluster are made pending at the start. They are
     not ready until they are placed again, so ready pods are counted only at the end.
     `known_failures` are names of nodes whose failures are not part of the outcome. If `steps_begin`
-    is set, `commands_before_steps` are performed before the steps. Objects that are gone by then
-    are ignored.
+    is set, `commands_before_steps` are performed before the steps. Commands for objects that are
+    gone by then are ignored.
 
     If nodes have come or gone before the steps begin, `steps_for` is called with the present nodes
     and pods. The steps that it returns replace `steps`. If it raises InputError because a named

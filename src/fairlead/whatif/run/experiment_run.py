@@ -762,7 +762,7 @@ class ExperimentRun:
             yield f"Admission webhooks are not called. Calls left out, by webhook: {names}."
 
     def _platform_notes(self) -> Iterator[str]:
-        """Yield a note about pods whose images may not support the platform of the pods' nodes."""
+        """Yield a note about pods whose images might not support the platform of their nodes."""
         nodes = self._recorder.outage.nodes
         labels = (node.metadata.labels for node in nodes.values())
         images = ImagePlatforms.of(self._experiment.initial, labels)

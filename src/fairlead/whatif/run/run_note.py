@@ -94,7 +94,7 @@ def missing_class_notes(store: Store, pending: Iterable[Pod]) -> Iterator[str]:
 
 
 def ignored_notes(experiment: Experiment, store: Store) -> Iterator[str]:
-    """Yield notes about ignored objects and fields in `store`, whose feature gate is off."""
+    """Yield notes about objects and fields in `store` that are ignored: their gate is off."""
     if not experiment.scheduler.version.device_taint_rules:
         yield from [IGNORED_RULES] if store.list(DEVICE_TAINT_RULE) else ()
     if not experiment.scheduler.version.pod_groups and experiment.batch is None:

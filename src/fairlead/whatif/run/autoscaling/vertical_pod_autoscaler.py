@@ -56,7 +56,7 @@ class RecommendedRequests:
     """An admission plugin that gives new pods the requests that VPAs in the store recommend."""
 
     def __init__(self, now: Callable[[], Instant]) -> None:
-        """No pod has been changed yet; `now` returns the time of the run."""
+        """Start without changed pods; `now` returns the time of the run."""
         self._now = now
         self._known = _Known()
         self._last: dict[Target, _Admitted] = {}

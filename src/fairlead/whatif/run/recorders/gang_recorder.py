@@ -150,8 +150,8 @@ class GangRecorder:
     def _count_broken(self, now: Instant) -> None:
         """Count the gangs that the preemptions before `now` left incomplete.
 
-        The first call at an instant counts them. Further calls at the same instant do nothing,
-        because more victims of this instant may follow.
+        Preemptions at `now` itself are counted by the first call at a later instant, because more
+        of them may follow.
         """
         if now > self._touched_at:
             broken = {id(g): g for g in self._touched.values() if g.is_incomplete}

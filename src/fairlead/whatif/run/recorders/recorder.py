@@ -678,9 +678,9 @@ class Recorder(Struct):
     ) -> Iterator[tuple[WorkloadRef, str, Pod, str]]:
         """Yield (workload, uid, pod, node) for the existing pods of `workloads`.
 
-        The caller must not use the uid, the node and the readiness in `pod`. `pod` may be another
-        replica of the same owner, if the pod is unchanged since the dump and has a node. The
-        readiness may be out of date.
+        For a pod that has a node and is unchanged since the dump, the yielded `pod` may be another
+        replica of the same owner. So the caller must use the yielded uid and node, not those in
+        `pod`. The caller must not use the readiness in `pod` either: it may be out of date.
         """
         group: Replicas | None = None  # the replicas of the previous row
         for one in self._tracks.raw() if workloads else ():
