@@ -389,9 +389,10 @@ def _scaling(write: AuditedWrite) -> AuditedWrite:
 
 
 def _is_repeated(taint: str) -> bool:
-    """Return whether steps repeat taints with the key `taint`, because no controller sets them.
+    """Return whether steps set the recorded taints with the key `taint`.
 
-    These are the lasting taints, and the taint out-of-service, which users set on failed nodes.
+    They do if no simulated controller sets them. These taints are the lasting taints
+    (`is_lasting_taint`) and the taint out-of-service, which users set on failed nodes.
     """
     return is_lasting_taint(taint) or taint == OUT_OF_SERVICE
 
@@ -432,11 +433,11 @@ def _taints(node: Json) -> list[Json]:
 def _with_taints(
     ref: ObjectRef, change: Json, taints: _TaintChange, nodes: Sequence[Json]
 ) -> tuple[Command, ...]:
-    """Return the commands that make `change` to the node `ref`, one of `nodes`.
+    """Return the commands that make `change` to the node `ref`; `nodes` are the present nodes.
 
     Instead of the taints of `change`, the node gets its present taints with the change `taints`. So
-    it keeps the taints that the simulation has set. If it does not exist, the commands have no
-    effect.
+    the node keeps the taints that the simulation has set. If `nodes` lacks the node, the commands
+    have no effect.
     """
     present = next((one for one in nodes if one["metadata"]["name"] == ref.name), {})
     spec = {**change["spec"], "taints": taints.applied_to(_taints(present)) or None}

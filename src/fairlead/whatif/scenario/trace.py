@@ -218,7 +218,10 @@ def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
 
 
 def _repeated(table: _Table, count_column: str) -> Iterator[tuple[int, int, Mapping[str, str]]]:
-    """Yield (line, number from 0, row); each row is repeated as often as `count_column` says."""
+    """Yield (line, index, row) for each row, as often as the column `count_column` states.
+
+    The index counts the yielded items from 0.
+    """
     number = 0
     for line, row in table.rows:
         count = _amount(table, line, row, count_column) if count_column in table.header else 1

@@ -431,7 +431,7 @@ class Inventory:
 def name_parts(text: str, namespace: str) -> tuple[str, str, str] | None:
     """Return (kind, namespace, name) of `text`; None if it has another form.
 
-    `namespace` is that of a `text` without a namespace.
+    If `text` contains no namespace, `namespace` is returned as the namespace.
     """
     match text.split("/"):
         case [kind, name] if kind and name:

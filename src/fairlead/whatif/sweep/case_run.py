@@ -200,7 +200,7 @@ def run_case(source: str, case: Case, worst: KnownWorst, folder: Path | None = N
 
 
 def case_report(case: Case, experiment: Experiment, finished: FinishedRun) -> bytes:
-    """Return the HTML report of `case`, whose scenario is `experiment`."""
+    """Return the HTML report of `case`; `finished` is the run of its `experiment`."""
     title = f"{experiment.title}: {case.title}"
     words = experiment.scheduler_words
     heading = Heading(title, experiment.source, experiment.seed, 0.0, words)

@@ -103,7 +103,7 @@ class LiveResource(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """The API path that lists the objects, together with `query`."""
+        """The API path of the request that lists the objects; `query` has its parameters."""
         kind = self.kind
         group, _, version = kind.api_version.rpartition("/")
         root = f"/apis/{group}/{version}" if group else f"/api/{version}"

@@ -41,7 +41,7 @@ _Found = TypeVar("_Found", bound=Struct)
 
 
 async def other_versions(client: RestClient, kind: Kind) -> list[str]:
-    """Return the other versions of its group in which the server serves the resource of `kind`.
+    """Return the other API versions in which the server serves the resource of `kind`.
 
     The order is that of the server's preference. Returns [] if the requests fail. Raises
     ConnectionConfigError.

@@ -33,7 +33,7 @@ class DefinedTypes:
     """
 
     def __init__(self, inventory: Inventory) -> None:
-        """Find no definition yet."""
+        """Keep `inventory`, in which definitions are looked up when they are needed."""
         self._inventory = inventory
         # by name of the definition
         self._known: dict[str, tuple[Manifest, dict[str, CustomType]]] = {}
