@@ -444,7 +444,7 @@ def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tupl
 def _scheduler_notes(
     change: ClusterChange, conditions: Conditions, effect: Effect
 ) -> Iterator[str]:
-    """Yield the reasons why another scheduler configuration or plugin makes no difference."""
+    """Yield reasons, if another scheduler configuration or plugin makes no difference."""
     if not effect.difference.is_empty:
         return
     is_named = bool(conditions.config or conditions.plugin or conditions.batch.source)
@@ -539,7 +539,7 @@ def _runtime_notes(
 
     If `starts` is None although start times could be estimated, a note says to use --seeds.
     If no start time can be estimated, a note says why, but only with --runtimes: users who give
-    only --seeds may not want start times.
+    only --seeds do not necessarily want start times.
     """
     if starts is not None:
         if starts.draws or conditions.runtimes is not None:

@@ -126,9 +126,10 @@ def nodes_in(manifests: Iterable[Manifest]) -> tuple[NodeEnd, ...]:
 def allocations(
     nodes: Iterable[NodeEnd], before: Mapping[str, int], offered_before: Mapping[str, int]
 ) -> tuple[ResourceAllocation, ...]:
-    """Return every resource of `nodes`: CPU, memory and storage first, then the others by name.
+    """Return the allocation of each resource of `nodes`.
 
-    `before` and `offered_before` are the requests and allocatable amounts at the start.
+    CPU, memory and storage come first, then the other resources by name. `before` and
+    `offered_before` are the requests and allocatable amounts at the start.
     """
     nodes = tuple(nodes)
     offered = _sum(node.allocatable for node in nodes)

@@ -144,7 +144,9 @@ class _ForkedCalls(Generic[Result]):
         index: Mapping[int, int],
         mask: Collection[int],
     ) -> None:
-        """Fork the process, while signals are deferred; the new process blocks those in `mask`.
+        """Fork the process; in the new process, only the signals in `mask` stay blocked.
+
+        The caller must have deferred the signals that end the process (`_signals_deferred`).
 
         `produce` is called in the new process and returns the results. `index` maps the `id()` of
         each shared object to its number.

@@ -62,7 +62,7 @@ def _manifest(source: str, owner: Json) -> list[Manifest]:
 
 
 def _custom_owners(snapshot: Snapshot) -> Iterator[Json]:
-    """Yield the custom resource that controls each group of pods, without its spec."""
+    """Yield the custom resource, without its spec, of each pod or set of replicas that has one."""
     for entry in entries_of(snapshot.manifests):
         if entry.kind is not POD:
             continue

@@ -117,7 +117,7 @@ def _histogram(one: Json, values: Sequence[Number], cases: int) -> str:
 
 
 def _cases(cases: Sequence[Json], parameters: Sequence[str], worst: int, worst_report: str) -> str:
-    """Return the table of the cases, with the measures that are not the same for all cases.
+    """Return the table of the cases, with the measures whose values differ between cases.
 
     The text output shows the same measures. A measure that only some cases have is included, too,
     even if its value is 0 in all of them.

@@ -610,13 +610,13 @@ class SizeSearch:
         return ceil(cost * _MICRO / unit - 1e-6) * unit / _MICRO if unit else cost
 
     def _place_refused(self) -> bool:
-        """Place each pod again that its node would refuse now; return whether a pod has moved.
+        """Place the pods again that their nodes would refuse now; return whether a pod has moved.
 
-        The reason is that each new node can be a further domain of a topology spread constraint. A
-        node of another pool counts even if its taints keep the pods off. So a pod that was placed
-        before this node was added can exceed maxSkew, and its replacement would stay pending. A pod
-        stays if neither the present nodes nor a new node take it, or if it ran on a kept node
-        before the search.
+        This is necessary because a new node can be a further domain of a topology spread
+        constraint, even a node of another pool whose taints keep the pods off. So a pod that was
+        placed before can exceed maxSkew now, and its replacement would stay pending. A pod stays if
+        neither the present nodes nor a new node take it, or if it ran on a kept node before the
+        search.
         """
         is_changed = False
         kept = (one.name for one in self._model.table.nodes() if one.name not in self.result.nodes)

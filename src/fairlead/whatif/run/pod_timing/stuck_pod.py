@@ -42,12 +42,12 @@ class StuckPods(Struct, frozen=True):
         return self.deleted_at.get(pod.key) == pod.metadata.deletion_timestamp
 
     def in_config(self, config: KubeletConfig) -> KubeletConfig:
-        """Return `config` with these pods as `never_stops`; `config` itself without pods."""
+        """Return `config` with these pods as `never_stops`; `config` itself if there are none."""
         return replace(config, never_stops=self) if self.deleted_at else config
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A note that the answer assumes that the pods stay; () without pods."""
+        """A note that the answer assumes that the pods stay; () if there are none."""
         if not self.deleted_at:
             return ()
         count = len(self.deleted_at)

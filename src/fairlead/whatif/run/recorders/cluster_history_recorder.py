@@ -57,7 +57,7 @@ class ClusterHistoryRecorder(Struct):
             self._placements.append((at, node, uid, True))
 
     def load(self, uids: Sequence[str], nodes: Sequence[str]) -> None:
-        """Record that, at the start, each pod in `uids` is on the node at its index in `nodes`."""
+        """Record that, at the start, the pod `uids[i]` is on the node `nodes[i]`, for each `i`."""
         if self._deleted or not self._node_of.keys().isdisjoint(uids):
             for uid, node in zip(uids, nodes, strict=True):
                 self.place(uid, node, 0)

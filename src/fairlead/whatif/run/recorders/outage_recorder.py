@@ -610,7 +610,7 @@ class OutageRecorder(Struct):
         return best, ""
 
     def _sample_pods(self) -> None:
-        """Add a sample if states of pods have changed; replace a sample of the same instant."""
+        """Add a sample if states of pods have changed; it replaces one of the same instant."""
         if not self._is_sample_due:
             return
         self._is_sample_due = False

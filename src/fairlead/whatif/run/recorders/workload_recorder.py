@@ -193,7 +193,7 @@ def _readiness(
 
 
 def _steps(before: int, counts: Mapping[Instant, int]) -> Iterator[tuple[Instant, int]]:
-    """Yield those `counts` that differ from the count before them; the first follows `before`."""
+    """Yield the `counts` that differ from the previous count; `before` precedes the first."""
     known = before
     for at, ready in counts.items():
         if ready != known:
