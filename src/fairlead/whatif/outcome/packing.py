@@ -37,9 +37,10 @@ Price = Callable[[NodeEnd], float | None]
 
 
 class PackingRow(Struct, frozen=True):
-    """The values of one measure: in the dump (`today`), without the change and with the change.
+    """Three values of one measure; a value is None if it is not known.
 
-    Shares are in percent. A value is None if it is not known.
+    `today` is the value in the dump. `without` is the value at the end of the run without the
+    change, and `changed` the value at the end of the run with the change. Shares are in percent.
     """
 
     measure: str

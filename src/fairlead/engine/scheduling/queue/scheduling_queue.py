@@ -289,10 +289,11 @@ class SchedulingQueue:
         return woken
 
     def _wake_alike(self, plugins: tuple[str, ...]) -> bool:
-        """Return whether an event wakes all pods with equal equivalence keys or none of them.
+        """Return whether pods with equal equivalence keys can be woken together.
 
-        This is the case if `wakes_alike` is True for all `plugins` in every profile. `plugins` are
-        the names of the plugins that rejected the pods.
+        True means that no event wakes only some of them. This is the case if `wakes_alike` is True
+        for all `plugins` in every profile. `plugins` are the names of the plugins that rejected the
+        pods.
         """
         found = self._wakes_alike.get(plugins)
         if found is None:

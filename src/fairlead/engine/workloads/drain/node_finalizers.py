@@ -43,7 +43,7 @@ class NodeFinalizers(NoDeadlines):
         self._drains = drains
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return the next changes of the deleted nodes in `stimulus`."""
+        """Return the commands for each node in `stimulus` that is being deleted."""
         match stimulus:
             case ObjectChanged(Node() as node):
                 return self._observe(node)

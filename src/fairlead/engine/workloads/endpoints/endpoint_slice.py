@@ -54,9 +54,9 @@ class TriggerTime(Struct):
     """The trigger time of one Service; `at` is a timestamp, or "" without a trigger time.
 
     The trigger time of a new Service is its creation time. Later, it is the time of the first
-    change of a pod's readiness since the last sync of the Service. A write for another reason has
-    no trigger time. The trigger time is written as the annotation
-    endpoints.kubernetes.io/last-change-trigger-time.
+    change of a pod's readiness since the last sync of the Service. It is written to the endpoints
+    as the annotation endpoints.kubernetes.io/last-change-trigger-time. A sync for another reason
+    has no trigger time.
     """
 
     at: str = ""

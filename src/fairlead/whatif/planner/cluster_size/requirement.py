@@ -53,7 +53,7 @@ class Requirement(Struct, frozen=True):
 
 
 class NodeSetRequirements:
-    """Finds the requirements that pods have on new nodes of the given offers."""
+    """Finds what new nodes must supply to run the pods, if each node is one of the offers."""
 
     def __init__(
         self, model: ClusterModel, offers: Sequence[NodeOffer], rooms: Sequence[Sequence[float]]
