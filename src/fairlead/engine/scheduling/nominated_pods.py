@@ -2,10 +2,11 @@
 
 upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods (for one node).
 
-A verdict depends on the pod's priority and scheduling-relevant spec (its `Shape`), on the node, and
-on the pods nominated to the node. The verdict is cached until one of these changes. If a Filter
-plugin depends on other nodes, only the verdict of the Filters before it is cached. These are the
-*leading* Filters. All pods with the same spec and priority share the cached verdicts, with one
+Only *competing* pods count: other pods, nominated to the node, that have at least the priority of
+the pod. A verdict depends on the pod's priority and scheduling-relevant spec (its `Shape`), on the
+node, and on the pods nominated to the node. The verdict is cached until one of these changes. If a
+Filter plugin depends on other nodes, only the verdict of the Filters before it is cached. These are
+the *leading* Filters. All pods with the same spec and priority share the cached verdicts, with one
 exception. A pod's own nomination does not count for the pod itself. So the verdict on the pod's
 nominated node is not shared. It is computed every time.
 
@@ -104,7 +105,7 @@ class NominatedVerdicts:
         return (*named, *touched)
 
     def merged(self) -> Codes:
-        """Return `plan.codes` with the verdicts on the nodes with competing pods.
+        """Return the verdicts on all nodes, with competing nominated pods taken into account.
 
         Returns `plan.codes` itself if no competing pod is nominated. The plan must cover all rows
         of the node table. The array is valid until the next `refresh`, and callers must not change
@@ -132,7 +133,7 @@ class NominatedVerdicts:
         return merged if self._nominated else plan_codes
 
     def best(self) -> HighestTotals:
-        """Return a finder of the highest total scores among the nodes that are not rejected.
+        """Return a HighestTotals that ignores the nodes that `codes` rejects.
 
         `plan`, the argument of the constructor, must cover all rows of the node table.
         """
@@ -199,7 +200,7 @@ def _rejection_beside(
 def with_nominated_verdicts(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, codes: Codes
 ) -> Codes:
-    """Return `codes` with the verdicts on the nodes with nominated pods, as another array.
+    """Return a copy of `codes` in which the verdicts take competing nominated pods into account.
 
     Returns `codes` itself if no competing pod is nominated. The result is valid until the next
     call.

@@ -323,13 +323,13 @@ class _Latest(Struct, frozen=True, eq=False):
 
 
 class _KnownKey(Struct, frozen=True, eq=False):
-    """The key of the shape of `pod`."""
+    """A pod, and the key of its shape."""
 
     pod: Pod
     key: _Key
 
     def of(self, pod: Pod) -> _Key | None:
-        """Return the key of another pod with an equal spec; None if the specs may differ."""
+        """Return the key of the shape of `pod`; None if it cannot be derived from `self.key`."""
         before, spec = self.pod.spec, pod.spec
         if not (
             _have_equal_requests(before, spec)

@@ -18,7 +18,7 @@ Entry = tuple[ClusterEvent, QueuedPod | None]
 
 
 class InFlightEvents:
-    """The events since the oldest attempt in progress began, in order of arrival."""
+    """The events that arrived after the oldest attempt in progress began, in order of arrival."""
 
     def __init__(self) -> None:
         """Start without pods in flight."""

@@ -459,7 +459,7 @@ class SchedulingQueue:
     # --- places ----------------------------------------------------------------------------
 
     def _retry(self, queued: QueuedPod, now: Instant) -> None:
-        """Take a pod out of the unschedulable pool, if the same plugin no longer gates the pod.
+        """Take a pod out of the unschedulable pool, unless the plugin that gates it still does so.
 
         For example, a preemptor is gated until the deletion of its last victim has been requested.
         If an earlier victim is gone before this request, `_retry` is called for the preemptor. The

@@ -55,7 +55,7 @@ class ClusterVerdicts(Struct, frozen=True):
         """Return the verdicts of the Filters `points` on the nodes at `rows`, and a mask.
 
         `rows` are ascending. A verdict is an index in `found.plan.statuses`; 0 means that the
-        Filters accept the node. It assumes that no pod is removed from the node, and takes
+        Filters accept the node. The verdicts assume that no pod is removed from the node, and take
         nominated pods into account. The mask is True for the nodes on which the removal of pods of
         lower priority may change the verdict.
         """
@@ -137,8 +137,8 @@ class ClusterVerdicts(Struct, frozen=True):
 def _may_be_at(effect: RemovalEffect, capacity: int, priority: int) -> Mask:
     """Return, for each row, whether the node may have pods below `priority` that `effect` concerns.
 
-    Most rules concern only pods of the preemptor's own workload, which have its priority. Then no
-    node has such pods.
+    Most rules concern only pods of the preemptor's own workload. These pods have the preemptor's
+    priority, not a lower one. The result is then False for all rows.
     """
     if effect.locations is None:
         return np.ones(capacity, np.bool_)
