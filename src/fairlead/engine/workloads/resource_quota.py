@@ -6,9 +6,9 @@ decides which quotas to recount and at which time. The API server then counts th
 (`UpdateQuotaStatus`).
 
 A terminating pod stops counting when its grace period is over. This is so even if its node is lost
-and the pod still exists. Upstream notices this when it next recounts all quotas, which it does
-every 5 minutes. This controller recounts at the same time, but only the quotas of the pod's
-namespace. If no grace period has ended since the last of these times, it recounts nothing.
+and the pod still exists. No object changes then. Upstream recounts all quotas every 5 minutes. This
+controller uses the same 5-minute times. At each of them, it recounts only the quotas of namespaces
+in which the grace period of such a pod has ended since the previous time.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota, enqueueAll;
 config/v1alpha1/defaults.go (ResourceQuotaSyncPeriod);
@@ -49,7 +49,8 @@ _KIND: Final = "ResourceQuota"
 class ResourceQuotas(Struct):
     """The quota controller. It ignores changes in namespaces without quotas.
 
-    `start` is the time at which the controller starts. Periodic recounts follow every SYNC_PERIOD.
+    `start` is the time at which the controller starts. Recounts after the end of a grace period
+    happen a multiple of SYNC_PERIOD after `start`.
     """
 
     issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")

@@ -118,9 +118,10 @@ def can_only_fail(job: Job, progress: JobProgress) -> bool:
 
 
 def _policy(job: Job, indexes: Collection[int]) -> Iterator[tuple[int, int, int]]:
-    """Yield, for each rule of the success policy, the numbers of its indexes.
+    """Yield three counts of indexes for each rule of the success policy.
 
-    These are the number of all its indexes, of those in `indexes`, and of those that must succeed.
+    The first counts all indexes of the rule, the second counts those in `indexes`, and the third is
+    the number of indexes that must succeed.
     """
     policy, completions = job.spec.success_policy, job.spec.completions or 0
     for rule in policy.rules if policy is not None else ():

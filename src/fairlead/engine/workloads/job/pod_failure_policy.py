@@ -5,8 +5,8 @@
     FailIndex   the pod's index fails
     FailJob     the Job fails
 
-The first matching rule decides. A rule can match the condition DisruptionTarget. It marks pods that
-were preempted, drained, or evicted from a failed node.
+The first matching rule decides. A rule can match the condition DisruptionTarget. This condition
+marks pods that were preempted, drained, or evicted from a failed node.
 
 upstream: pkg/controller/job/pod_failure_policy.go:matchPodFailurePolicy
 """

@@ -1,8 +1,9 @@
 """PodSets: the pods of all owners, the rule of each owner, and the resulting commands.
 
-A change of a pod affects only the pod set of its owner. After a failed creation, the owner waits
-(exponential backoff). It then creates a single pod. Once this creation has succeeded, it creates
-the other missing pods (upstream's slow start). `changed` lists the owners that need other work,
+A change of a pod affects only the pod set of its owner. An owner first creates a single pod. Once
+this creation has succeeded, the owner creates all other missing pods. Upstream's slow start instead
+doubles the number of pods step by step. After a failed creation, the owner waits (exponential
+backoff), and then begins with a single pod again. `changed` lists the owners that need other work,
 such as status writes and rollout steps. This work waits until all changes of the same instant are
 handled.
 """

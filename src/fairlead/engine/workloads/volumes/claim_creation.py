@@ -308,7 +308,7 @@ def _missing_classes(known: Iterable[ApiObject]) -> Iterator[CreateObject]:
     """Yield creations of the classes that the claims of StatefulSets and ephemeral volumes need.
 
     `known` contains the objects of the dump. Yields nothing if the dump contains a StorageClass, or
-    a PersistentVolume that no claim has.
+    a PersistentVolume without a claimRef.
     """
     wanted: set[str | None] = set()
     for one in known:
