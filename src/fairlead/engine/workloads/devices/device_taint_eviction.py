@@ -3,10 +3,10 @@
     a driver or a DeviceTaintRule taints a device
         ──▶ claims to which the device is allocated ──▶ pods for which the claims are reserved
 
-The eviction of a pod is due when the taint is added. Tolerations of the device request delay the
-eviction by their tolerationSeconds. If several tolerations match, the shortest delay counts. A
-toleration without tolerationSeconds prevents the eviction. If a pod has several tainted devices,
-the earliest eviction time counts.
+The eviction of a pod is due when the taint is added. A toleration in the claim's device request
+delays the eviction by its tolerationSeconds. If several tolerations match, the shortest delay
+counts. A toleration without tolerationSeconds prevents the eviction. If a pod has several tainted
+devices, the earliest eviction time counts.
 
 Differs from upstream: a taint without timeAdded counts from the time at which it is first
 observed. Upstream's API server sets timeAdded on every taint.

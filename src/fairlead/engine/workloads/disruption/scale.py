@@ -76,7 +76,7 @@ class Scales(Struct):
     _without_scale: dict[str, None] = field(default_factory=dict)
 
     def learn(self, budget: PodDisruptionBudget) -> None:
-        """Store each resource that has no scale according to a condition of `budget`."""
+        """Store the resources without a scale that the conditions of `budget` name."""
         for one in budget.status.conditions:
             resource, is_named, _ = str(one.get("message", "")).partition(_NO_SCALE.format(""))
             if is_named:
@@ -137,9 +137,10 @@ class Scales(Struct):
         """Return the sum of the scales of the controllers that `owners` refer to.
 
         A Deployment that several ReplicaSets in `owners` belong to is counted once. A controller
-        whose object is unknown counts with its highest number of active pods so far. If the objects
-        of all controllers are unknown, and `stated` is not 0, return `stated` instead. Raises
-        BudgetError for a controller that has no scale, such as a DaemonSet.
+        whose object is unknown counts with its highest number of active pods so far. `stated` is
+        expectedPods from the budget's status, 0 if unknown. If the objects of all controllers are
+        unknown, and `stated` is not 0, return `stated` instead of the sum. Raises BudgetError for
+        a controller that has no scale, such as a DaemonSet.
         """
         scales: dict[object, int] = {}
         is_known = False

@@ -10,12 +10,13 @@ of DaemonSets, as with `--force --ignore-daemonsets --delete-emptydir-data`. kub
 of a node once. Fairlead also evicts a pod that a scheduler binds to the node later, unless the pod
 tolerates the cordon's taint.
 
-If a deleted node has Karpenter's finalizer, pods with the annotation `karpenter.sh/do-not-disrupt`
-are not evicted. The drain waits until they are gone, as a drain of Karpenter does.
+If a terminating node has Karpenter's finalizer, its pods with the annotation
+`karpenter.sh/do-not-disrupt` are not evicted. The drain waits until they are gone, as a drain of
+Karpenter does.
 
 An eviction that a PodDisruptionBudget refuses is retried every five seconds. Any other refusal of
-an eviction is final. For a node in a rolling drain, and for a deleted node, the annotation becomes
-`done` once the node is empty. `rolling_drain` or `node_finalizers` then continues.
+an eviction is final. For a node in a rolling drain, and for a terminating node, the annotation
+becomes `done` once the node is empty. `rolling_drain` or `node_finalizers` then continues.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, cordon.go,
 sigs.k8s.io/karpenter pkg/controllers/node/termination/terminator/terminator.go:Drain

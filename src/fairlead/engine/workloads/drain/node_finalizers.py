@@ -2,8 +2,8 @@
 
 The programs that add finalizers to nodes, such as Karpenter and Rancher, also remove them after a
 deletion request. A simulation has none of these programs, except possibly a simulated Karpenter.
-Without this controller, a deleted node would stay, and its pods would not be replaced on other
-nodes. The action depends on the finalizer:
+Without this controller, a deletion of a node would never end, and its pods would not be replaced on
+other nodes. The action depends on the finalizer:
 
     karpenter.sh/termination   is removed after a drain like Karpenter's (`drain.controller`)
     others                     are removed immediately
@@ -29,13 +29,13 @@ from fairlead.engine.workloads.node_annotation import DONE, DRAIN, REQUESTED
 
 
 class NodeFinalizers(NoDeadlines):
-    """Removes the finalizers of deleted nodes; first drains nodes that Karpenter would drain."""
+    """Removes finalizers of terminating nodes; first drains nodes that Karpenter would drain."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
     interest: ClassVar[Interest] = Interest(changed=(Node,), deleted=(), succeeded=(), failed=())
 
     def __init__(self, *, drains: bool) -> None:
-        """`drains` tells what happens to a deleted node that has Karpenter's finalizer.
+        """`drains` determines what happens to a terminating node with Karpenter's finalizer.
 
         If `drains` is True, the node is drained and then loses this finalizer. If `drains` is
         False, the node keeps it.

@@ -1,4 +1,4 @@
-"""Pods that Karpenter does not evict when it drains a deleted node.
+"""Pods that Karpenter does not evict when it drains a terminating node.
 
 The drain waits until the pods with the annotation `karpenter.sh/do-not-disrupt: "true"` are gone.
 Karpenter deletes such pods after the termination grace period of the NodeClaim. This period is
