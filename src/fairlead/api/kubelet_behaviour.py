@@ -7,7 +7,7 @@
     slow 45s           renews its lease and posts its status at this interval
     flap 60s/120s      off for 60 s, on for 120 s, repeatedly, starting when the annotation is set;
                        each of the two times is at least one second
-    ready              posts Ready=True, even if the node of a dump was not ready
+    ready              posts Ready=True, even if the node was not ready in the dump
     not-ready          posts Ready=False
     memory-pressure, disk-pressure, pid-pressure
                        posts that condition

@@ -49,7 +49,7 @@ class JsonTemplate:
     Each string that may differ is a placeholder. Placeholders are numbered from 0. The strings of
     some placeholders cannot be put into a decoded value: they are keys, or their JSON text differs
     from their value. `opaque` contains the numbers of these placeholders. The method `text` needs
-    their strings too.
+    the strings of all placeholders.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class JsonTemplate:
         """Create a template from `pieces`, the pieces of a sample (see `pieces_of`).
 
         `variable` contains the indices in `pieces` of the strings that may differ. These indices
-        are odd, as `pieces_of` gives strings odd indices. The strings that may differ are numbered
-        from 0 in the order of their indices.
+        are odd, because `pieces_of` gives strings odd indices. The strings that may differ are
+        numbered from 0 in the order of their indices.
         """
         # The pieces are not kept, because they take six times as much memory as the sample.
         self._variable = variable
@@ -126,7 +126,7 @@ class JsonTemplate:
 
     @property
     def marked(self) -> bytes:
-        """The text with a marker in each placeholder; `places_in` takes its decoded value."""
+        """The text with a marker in each placeholder; to be decoded and passed to `places_in`."""
         return self.text(map(marker, range(len(self._sampled))))
 
 

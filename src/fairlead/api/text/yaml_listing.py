@@ -146,11 +146,11 @@ class _Scanner:
         return _json_text([known(line) or self._token(line) for line in lines])
 
     def _tokens_with_long_texts(self, lines: list[str]) -> Iterator[_Token]:
-        """Yield the tokens of `lines`, which contain literal blocks or folded texts.
+        """Yield the tokens of `lines`, some of which continue a text of an earlier line.
 
         Raises _OtherLayoutError if the general parser must read the lines.
 
-        Example of a literal block, and of a folded text:
+        Examples of such texts are a literal block, and a long text without quotes:
 
             kubectl.kubernetes.io/last-applied-configuration: |
               {"apiVersion":"apps/v1"}
