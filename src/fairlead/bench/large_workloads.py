@@ -7,7 +7,7 @@ SchedulingMixed     pods with different requests alternate, so each placement ch
 PreemptionFull      each node is full of pods of five priorities, and every new pod preempts;
                     in some of these workloads, the new pods also have topology spread
                     constraints, anti-affinity or volumes
-Reclaim             a queue holds the whole cluster, and gangs of another queue reclaim half of it
+Reclaim             pods of one queue fill the cluster, and gangs of another queue reclaim half
 SchedulingBasic     like upstream's workload of this name, but with twenty times as many nodes and
                     without initial pods
 """

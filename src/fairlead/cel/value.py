@@ -111,12 +111,12 @@ class TypeValue(Struct, frozen=True):
 
 
 class DefaultMap(dict[str, Any]):
-    """A map with a default value for every key that it does not contain."""
+    """A map with a default value for every string that is not one of its keys."""
 
     __slots__ = ("default",)
 
     def __init__(self, entries: dict[str, Any], default: Any) -> None:
-        """Store the entries; `default` is the value of all other keys."""
+        """Store the entries; `default` is the value of all other strings."""
         super().__init__(entries)
         self.default = default
 

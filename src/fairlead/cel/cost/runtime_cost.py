@@ -37,14 +37,15 @@ _CHARACTERS_A_STEP: Final = 16
 
 
 class OutOfBudgetError(Exception):
-    """Raised if an evaluation or a check needs more units than its budget has left."""
+    """Raised if an evaluation or another task needs more units than its budget has left."""
 
 
 class CostBudget:
-    """The cost units that a request may still spend on CEL evaluations or on one kind of check.
+    """The cost units that a request may still spend on CEL evaluations or on another task.
 
-    A check needs a budget if its cost is a product of several sizes. The product can be huge
-    although each size is within its own limit. Each kind of check defines what a unit is.
+    An example of another task is to fill in defaults. A task needs a budget if its cost is a
+    product of several sizes. The product can be huge although each size is within its own limit.
+    Each task defines what a unit is.
     """
 
     __slots__ = ("left",)
