@@ -131,10 +131,10 @@ class PlanInput:
         return node_pools(self.snapshot.manifests)
 
     def limit_lines(self, planned: Sequence[tuple[Node, ResourceList]]) -> tuple[str, ...]:
-        """Return a sentence for each limit that `planned`, nodes with their capacity, violate.
+        """Return a sentence for each limit that the nodes of a plan violate.
 
-        The limits are those of NodePools and node groups (`planner.pool_limit`). Raises InputError
-        for an invalid NodePool.
+        `planned` are these nodes, each with its capacity. The limits are those of NodePools and
+        node groups (`planner.pool_limit`). Raises InputError for an invalid NodePool.
         """
         return limit_lines(planned, self._nodes, self.node_pools, self.snapshot.manifests)
 

@@ -122,7 +122,7 @@ def snapshot_and_target(
 
     `first` and `second` are the positional arguments of the command. An argument that was not given
     is None. `apply` contains the files of --apply. If the user names no object, the second part of
-    the result is "". The object to explain is then in these files.
+    the result is "", and the object to explain is in the files of --apply.
 
     Raises InputError.
     """
@@ -241,8 +241,8 @@ def _with_starts(
 ) -> TabularAnswer:
     """Return `answer` with the start times of the pending pods added.
 
-    `answer` explains a workload. If none of its pods is pending, `answer` is returned as it is.
-    Raises InputError if `answer` explains anything but a workload.
+    If no pod of the explained workload is pending, `answer` is returned as it is. Raises InputError
+    if `answer` explains anything but a workload.
     """
     if "workload" not in answer.facts:
         problem = "needs a pod, a workload or a pod group to explain"
@@ -271,7 +271,10 @@ def _starts_option(request: ExplainRequest) -> str:
 
 
 def _print_starts(starts: StartTimes | None) -> None:
-    """Print `starts`, or why they are not estimated; nothing about a pod that does not wait."""
+    """Print `starts`, or why they are not estimated.
+
+    Print nothing if no pod of the explained object waits.
+    """
     if starts is None or (starts.draws and not starts.rows):
         return
     if starts.rows:
@@ -411,7 +414,7 @@ def _print_notes(console: Console, explanation: Explanation) -> None:
 
 
 def _decision_about_bound(found: Evaluation, node: str) -> str:
-    """Return what the scheduler would do with the pod of `node` if the pod were pending now."""
+    """Return what the scheduler would do if the pod, which is bound to `node`, were pending now."""
     if found.fit_error or (found.score_error and not found.via):
         why = found.fit_error or found.score_error
         return f"If it were pending now, it would stay pending: {why}"
@@ -586,8 +589,8 @@ def _one_more_node(new: NewNode) -> str:
 def _would_fit(explanation: Explanation, node: str) -> str:
     """Return the smallest change that makes `node` feasible.
 
-    If `node` is too small for the pod, return a text that says so. Otherwise, return "" if no
-    change is known.
+    If no such change is known, return a text that says that `node` is too small for the pod, or ""
+    if it is not too small.
     """
     remedy = explanation.remedies.get(node)
     return explanation.too_small.get(node, "") if remedy is None else remedy.what

@@ -1,8 +1,9 @@
 """Executors of a sweep's cases: processes on this machine, or a Dask cluster.
 
-Each executor yields (case number, result), in the order in which the cases end. It calls its
-parameter `known_worst` when it submits a case. A submitted case may wait while others run. At most
-`_IN_FLIGHT` cases of each process, or `_IN_FLIGHT_ON_DASK` cases, are submitted at a time.
+Each executor yields (case number, result), in the order in which the cases end. With each case, it
+submits the result of its parameter `known_worst`: the severity of the worst case so far. Submitted
+cases may wait while others run. At a time, at most `_IN_FLIGHT` cases are submitted for each
+process, or at most `_IN_FLIGHT_ON_DASK` cases to a Dask cluster.
 """
 
 from __future__ import annotations

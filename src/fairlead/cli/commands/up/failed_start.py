@@ -1,4 +1,4 @@
-"""What a failed `fairlead up --detach` prints for `eval "$(fairlead up --detach)"`.
+"""The line that a failed `fairlead up --detach` prints, for `eval "$(fairlead up --detach)"`.
 
 Without this line, `eval` would succeed, and the next kubectl command would change the cluster of
 the user's own kubeconfig.
@@ -23,8 +23,8 @@ def print_failed_start(arguments: Sequence[str]) -> None:
     """Print the line if `arguments`, those of a failed `fairlead up`, contain --detach.
 
     The line sets KUBECONFIG to the file of the cluster that runs in the background. If there is no
-    such cluster, kubectl refuses the KUBECONFIG. The line ends with `false`, so evaluating it
-    fails. Nothing is printed to a terminal.
+    such cluster, it sets KUBECONFIG to a path that kubectl refuses. The line ends with `false`, so
+    evaluating it fails. Nothing is printed to a terminal.
     """
     if not _is_detached(arguments):
         return
@@ -36,10 +36,10 @@ def print_failed_start(arguments: Sequence[str]) -> None:
 
 
 def _is_detached(arguments: Sequence[str]) -> bool:
-    """Return whether `arguments` contain --detach, without =false.
+    """Return whether `arguments` contain --detach, and not in the form --detach=false.
 
     Other options and their values are not checked. One of them may be the reason why the start
-    failed. A --detach that cannot be parsed counts.
+    failed. If the value of --detach cannot be parsed, the result is True.
     """
     try:
         _, bound, *_ = App(default_command=_start).parse_known_args(list(arguments))
@@ -49,4 +49,4 @@ def _is_detached(arguments: Sequence[str]) -> bool:
 
 
 def _start(*, detach: Annotated[bool, Parameter(negative=())] = False) -> None:
-    """Take the option `--detach` of `up`."""
+    """Declare the option `--detach` of `up`, so that it can be parsed."""

@@ -41,14 +41,14 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
     """Return the objects of `snapshot`, made complete so that controllers accept them.
 
     Leases, Events, APIServices and CertificateSigningRequests are left out. Missing namespaces are
-    added. If the snapshot has no ServiceAccounts, those that workloads name are added. Otherwise,
-    the cluster would refuse the workloads' new pods. A line on stderr states how many are added.
+    added. If the snapshot has no ServiceAccounts, those that workloads name are added, so that
+    the cluster does not refuse the workloads' new pods. A line on stderr states how many are added.
 
-    If an owner of an object is not in the result, the reference to this owner is removed.
-    Otherwise, the garbage collector could delete the object. A line on stderr states how many
-    objects lost an owner reference. Exception: a reference to an owner of a kind that the cluster
-    does not serve is kept. The garbage collector ignores it. Without it, another controller could
-    adopt the object.
+    If an owner of an object is not in the result, the reference to this owner is removed, so that
+    the garbage collector does not delete the object. A line on stderr states how many objects lost
+    an owner reference. Exception: a reference to an owner of a kind that the cluster does not serve
+    is kept. The garbage collector ignores such a reference, but without it, another controller
+    could adopt the object.
     """
     kept = [one for one in snapshot.manifests if one.kind.resource not in _CREATED_BY_COMPONENTS]
     objects, orphans = _with_present_owners(kept)
@@ -65,7 +65,7 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
 
 
 def _with_present_owners(kept: Sequence[Manifest]) -> tuple[list[Json | DumpedObject], int]:
-    """Return the objects of `kept` without references to absent owners, and how many had some."""
+    """Return the objects of `kept` without references to absent owners, and how many changed."""
     uids = {uid for one in kept if (uid := _uid(one))}
     served = _SERVED | {_defined(one) for one in kept if one.kind is CUSTOM_RESOURCE_DEFINITION}
     objects: list[Json | DumpedObject] = []
@@ -128,8 +128,9 @@ def _missing_namespaces(manifests: list[Manifest]) -> Iterator[Json]:
 def _missing_accounts(manifests: list[Manifest]) -> Iterator[Json]:
     """Yield the ServiceAccounts that pod templates name, if `manifests` has no ServiceAccount.
 
-    Every namespace of a cluster has the ServiceAccount `default`, so a dump without ServiceAccounts
-    lacks the kind. A controller adds `default` to each namespace of the new cluster.
+    Every namespace of a cluster has the ServiceAccount `default`. So if a dump has no
+    ServiceAccounts, they were not dumped. A controller adds `default` to each namespace of the new
+    cluster.
 
     upstream: plugin/pkg/admission/serviceaccount/admission.go: Admit
     """

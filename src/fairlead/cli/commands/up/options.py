@@ -100,7 +100,7 @@ class UpOptions:
     def _check_files(self) -> None:
         """Raise InputError if an output would overwrite a file that must not be replaced.
 
-        Raise it also if --accept-loss is given without --data-dir, or another --audit-level than
+        Also raise it for --accept-loss without --data-dir, and for an --audit-level other than
         Metadata without --audit.
         """
         if self.accept_loss and self.data_dir is None:

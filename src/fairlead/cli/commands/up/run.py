@@ -214,8 +214,8 @@ def _cluster(
     """Return the cluster, with the objects of the log or of the snapshot. Raises InputError.
 
     If the clock shows a time before that of the snapshot, move the clock to the snapshot's time.
-    An example is a snapshot of another local cluster whose clock was advanced. Without the move,
-    timeouts that began before the snapshot would last too long.
+    For example, the snapshot may be of another local cluster whose clock was advanced. Without the
+    move, timeouts that began before the snapshot would last too long.
     """
     snapshot = _snapshot(options, log)
     if snapshot is not None:

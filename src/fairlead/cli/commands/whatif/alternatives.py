@@ -114,8 +114,8 @@ def answer_alternatives(
 ) -> list[Alternative]:
     """Answer every alternative, in the order of the options. Raises InputError.
 
-    `asked` contains the change and the flags that are not in a --change. `conditions` have these
-    flags.
+    `asked` contains the change and the flags that are given outside of --change. `conditions`
+    already contain the settings of these flags.
     """
     changes = parse_alternatives(options.change)
     if changes and asked.change.words:
@@ -155,8 +155,9 @@ def _answer(
 ) -> WhatIfAnswer:
     """Answer the alternative `name`; the name is "" if no option --change is given.
 
-    `where` names the snapshot and the configuration, "" if there is only one of each. Raises
-    InputError, which names the alternative and `where` if one of its options causes the error.
+    `where` names the snapshot and the configuration; it is "" if there is only one of each. Raises
+    InputError. If an option of the alternative causes the error, its message contains `name` and
+    `where`.
     """
     try:
         return what_if(snapshot, change, conditions, progress=progress)

@@ -295,7 +295,7 @@ def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, for
 
 
 def _refuse_unread_files(options: RunOptions, changes: Iterable[ClusterChange]) -> None:
-    """Raise InputError for a file that the autoscaler and `changes` do not read."""
+    """Raise InputError for an option with a file that neither the autoscaler nor a change reads."""
     chosen, types = options.autoscale, options.instance_types
     if options.node_pools is not None and chosen in (OFF, CLUSTER_AUTOSCALER):
         raise InputError("--node-pools", "needs --autoscale karpenter")
