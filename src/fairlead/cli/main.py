@@ -283,7 +283,7 @@ def main() -> None:
 
 
 def _after_failure(arguments: Sequence[str]) -> None:
-    """Call `on_failure` of the command, whose name may follow options of `fairlead`."""
+    """Call `on_failure` of the command, which is the first of `arguments` that is not an option."""
     from pkgutil import resolve_name
 
     name, *own = [*dropwhile(lambda one: one.startswith("-"), arguments)] or [""]

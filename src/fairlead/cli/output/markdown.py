@@ -152,7 +152,7 @@ def _cell(row: Mapping[str, Any], field: str) -> str:
 def _usage(share: Mapping[str, Any]) -> str:
     """Return the requested shares of a resource without and with the change, as text.
 
-    Returns "" if none of the resource is requested, either without or with the change.
+    Returns "" if the resource is requested neither without nor with the change.
     """
     if not (share["requested"] or share["requested_without"]):
         return ""

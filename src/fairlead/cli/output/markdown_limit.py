@@ -42,7 +42,11 @@ def within_limit(
 
 
 def _cut(lines: Sequence[str], room: int, what: str) -> Sequence[str]:
-    """Return the first of `lines`, at most `room` characters with a line about the others."""
+    """Return as many of `lines` as fit into `room` characters.
+
+    If some do not fit, the last line of the result counts them: `... and 3 more notes`. `what` is
+    the last word of this line.
+    """
     if _length(lines) <= room:
         return lines
     kept, room = list[str](), room - _REST

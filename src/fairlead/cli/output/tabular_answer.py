@@ -92,8 +92,8 @@ def _steps(steps: Sequence[NextStep]) -> Section:
     """Return the section of the next steps.
 
     They are printed on one screen only if their commands are short. A command that names many nodes
-    would leave no room for the tables. Short commands get their lines before the tables, because
-    some of the commands without the others can do harm.
+    would leave no room for the tables. Short commands get their lines before the tables, because it
+    can do harm to run only some of the commands.
     """
 
     def show(console: Console, count: int) -> None:
