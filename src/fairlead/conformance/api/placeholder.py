@@ -188,7 +188,7 @@ class PlaceholderValues(Struct):
 
 
 def _generated(name: str, key: str) -> str | None:
-    """Return a new value for the placeholder `name:key`, which no response has bound.
+    """Return a made-up value for the placeholder `name:key`; no response has bound it.
 
     Returns None if no value can be made up for `name`.
     """

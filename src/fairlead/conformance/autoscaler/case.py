@@ -52,7 +52,7 @@ def _loops(case: Json) -> Json:
 
 
 def _take_log(world: FleetWorld, entry: Json) -> None:
-    """Move the actions and events that `world` has logged into `entry`, the entry of a loop.
+    """Move the logged actions and events of `world` to `entry`, the entry of a loop.
 
     Of the events, only warnings and events about pods are kept.
     """

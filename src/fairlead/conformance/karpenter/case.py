@@ -201,7 +201,7 @@ def _changed(offering: Json, change: Json) -> Json:
 
 
 def read_instance_type(stated: Json) -> InstanceType:
-    """Return the InstanceType that `stated` describes, an entry of the case's `instanceTypes`."""
+    """Return the InstanceType for `stated`, which is an entry of the case's `instanceTypes`."""
     return InstanceType(
         stated["name"],
         combined(

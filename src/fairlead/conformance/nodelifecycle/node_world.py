@@ -73,7 +73,7 @@ class NodeWorld:
         return self._driver.now
 
     def at(self, t_ms: int, act: Act) -> None:
-        """Schedule `act` at the recorder's time `t_ms`; equal times keep the order of insertion."""
+        """Schedule `act` at the recorder's time `t_ms`; calls with equal times keep their order."""
         self._timers.add(instant(t_ms), act)
 
     def begin(self) -> None:

@@ -34,7 +34,7 @@ class NodeWriteLog:
         self._context: Json | None = None
 
     def begin(self, command: Command, by: str, now: Instant, store: Store) -> None:
-        """Attribute all changes until the call of `end` to the controller `by`.
+        """Attribute the following changes to the controller `by`, until `end` is called.
 
         Log `command` itself if it records an event or deletes a pod that exists in `store`.
         """

@@ -50,8 +50,8 @@ class Agreement(Struct, frozen=True):
 
     If `managed_fields` is set, managed fields are compared. If `versions` is set, the values and
     the order of resource versions are compared. Set `versions` only if no controller writes
-    objects. `holds(name)` returns whether the server can have an object called `name`. All other
-    names are ignored in a recorded list of names (`$names`).
+    objects. `holds(name)` returns whether the server can have an object called `name`. If it
+    cannot, `name` is ignored in a recorded list of names (`$names`).
 
     `encodings` and `structure` are read by the callers of `mismatch`. If `encodings` is set, the
     callers compare content encodings. If `structure` is set, they compare only status classes and

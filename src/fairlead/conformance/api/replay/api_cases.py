@@ -27,8 +27,8 @@ class ApiCases(Struct, frozen=True):
     mismatches on the first server are reported.
 
     `run` runs the kubectl command of a line and returns the mismatches. If `run` is None, lines
-    with a kubectl command are refused. They depend on setup commands, whose requests were not
-    recorded.
+    with a kubectl command are refused. Such lines cannot be replayed from their requests, because
+    the requests of the setup commands were not recorded.
     """
 
     servers: Callable[[Json], Iterable[Transport]]
