@@ -78,9 +78,9 @@ def torture(
 ) -> CampaignSummary:
     """Run `seed` and the following seeds for `hours` of real time, but at most `runs` seeds.
 
-    If `runs` is None, only the time is limited. `jobs` processes work in parallel, but the results
-    are counted in the order of the seeds. The campaign also ends at the first seed whose run breaks
-    a `Law`. `on_run` is called with the totals after each counted result.
+    If `runs` is None, only the time is limited. `jobs` is the number of processes that run seeds in
+    parallel. The results are counted in the order of the seeds. The campaign also ends at the first
+    seed whose run breaks a `Law`. `on_run` is called with the totals after each counted result.
     """
     start, summary = perf_counter(), CampaignSummary()
     with closing(_results(seed, jobs)) as results:

@@ -38,7 +38,7 @@ class FinalState:
         now: Instant,
         unexpected_jobs: Collection[tuple[str, str]] = (),
     ) -> None:
-        """Take the contents of `store`; `checked` counts the checks of each law.
+        """Read the contents of `store`; `checked` counts the checks of each law.
 
         `unexpected_jobs` contains the (namespace, name) of Jobs that a CronJob reported as
         unexpected.
@@ -321,8 +321,8 @@ class FinalState:
     def _check_budgets(self) -> None:
         """Check that budgets count the pods that are Ready and not being deleted.
 
-        The phase of a pod does not matter. If its node returns, a pod that PodGC has marked as
-        Failed may still be Ready.
+        The phase of a pod does not matter. A pod that PodGC has marked as Failed may be Ready if
+        its node has returned.
 
         upstream: pkg/controller/disruption/disruption.go: countHealthyPods
         """

@@ -118,7 +118,7 @@ def _admitting_answer(call: WebhookCall) -> WebhookAnswer:
 
 
 def _wrong(call: WebhookCall, number: int) -> DelayedAnswer:
-    """Return a wrong answer to `call`; `number` counts the wrong answers."""
+    """Return a wrong answer to `call`; `number` selects one of six kinds of wrong answers."""
     review: Json = msgspec.json.decode(call.body)
     match number % 6:
         case 0:
