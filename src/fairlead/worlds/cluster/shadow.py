@@ -96,9 +96,10 @@ OnDecision = Callable[[ShadowDecision], None]
 
 
 class _Configuration(Struct, frozen=True):
-    """A configuration to compare; both mappings are keyed by its profiles' scheduler names.
+    """A configuration to compare.
 
-    `percentages` are the values of percentageOfNodesToScore.
+    `built` contains its profiles, and `percentages` the percentageOfNodesToScore of each profile.
+    Both are keyed by the profile's scheduler name.
     """
 
     name: str

@@ -63,11 +63,11 @@ class AdmissionGateway:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return the description of `command`, a kubelet's status write.
+        """Return a PodWrite that describes `command`, a kubelet's status write, for `copied`.
 
-        The caller can pass the description to `copied`. `command` contains neither container
-        statuses nor IPs; `inputs` are the values from which `PodDetails` would make them. Returns
-        None if the write must go through webhooks and policies, or cannot be described.
+        `command` contains neither container statuses nor IPs; `inputs` are the values from which
+        `PodDetails` would make them. Returns None if the write must go through webhooks and
+        policies, or cannot be described.
         """
         if has_dynamic_admission(self._store.storage):
             return None
@@ -76,8 +76,8 @@ class AdmissionGateway:
     def copied(self, command: Command, report: PodWrite) -> Outcome | None:
         """Perform `command` by copying the result of an earlier write; return the outcome.
 
-        `report` is the description of `command`. Returns None if no earlier write has the same
-        description; nothing is stored then.
+        `report` is the PodWrite that `described_report` returned for `command`. Returns None and
+        stores nothing if no earlier write has the same description.
         """
         try:
             return CommandSucceeded(command) if self._copies.write_report(report) else None

@@ -366,9 +366,9 @@ def _marked(text: bytes, addresses: set[Any], uid: str) -> list[tuple[bytes, byt
 def _marked_times(times: frozenset[bytes]) -> tuple[tuple[bytes, bytes], ...] | None:
     """Return pairs (time, marker) of `times`, in ascending order.
 
-    _END_OF_TIME is cut off each of `times`, but not off the times in the result. Returns None if a
-    time does not have the usual form. The results are cached, because pods that start in the same
-    seconds have the same times.
+    `times` are without _END_OF_TIME; the times in the result end in it. Returns None if a time does
+    not have the usual form. The results are cached, because pods that start in the same seconds
+    have the same times.
     """
     if not all(map(_TIME.fullmatch, times)):
         return None

@@ -98,7 +98,7 @@ _FIELDS: Final = (
 
 
 def measured(storage: Storage) -> Mapping[Kind, ComputedObjects]:
-    """Return what computes the objects of each kind that a metrics server serves."""
+    """Return a ComputedObjects for each kind that a metrics server serves."""
     return {NODE_METRICS: _Nodes(storage), POD_METRICS: _Pods(storage)}
 
 

@@ -73,7 +73,7 @@ class NodeAddresses(ReactiveController):
         return self._assign(target.name)
 
     def _observe(self, node: Node, *, is_deleted: bool) -> bool:
-        """Return whether a write must add to `node` a pod range, an address or its nodeInfo.
+        """Return whether this controller must add an address, pod range or nodeInfo to `node`.
 
         If not, and if `node` still exists, its pod range and address are recorded as used.
         """

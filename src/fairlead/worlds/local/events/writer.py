@@ -43,7 +43,7 @@ class EventWriter:
     """Writes events into `store`; `host` is the host name that controllers report."""
 
     def __init__(self, store: Store, signatures: FieldManagers, host: str = HOST) -> None:
-        """`signatures` adds the managed fields of events before `store` keeps them."""
+        """`signatures` adds managed fields to new events before they are stored."""
         self._store = store
         self._forms = EventTemplates(store, signatures)
         self._host = host

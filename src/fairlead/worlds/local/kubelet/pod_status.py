@@ -65,7 +65,7 @@ class PodDetails:
     def observe(self, change: StoredChange, store: Store, now: Instant) -> None:
         """Free the IP of a pod that was deleted; otherwise record the pod's IP as taken.
 
-        The recording restores the assigned IPs after the cluster was restarted.
+        After a restart of the cluster, calls for all pods restore the assigned IPs.
         """
         if change.kind is not POD:
             return
