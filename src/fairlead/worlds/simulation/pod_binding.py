@@ -1,8 +1,8 @@
 """PodBindings: bindings that change a pod's view immediately and its JSON value later.
 
-Admission runs as for the store's binding. A binding is left to the store if the store would refuse
-it, or if admission refuses or changes it. `ViewedPods.find` lists other cases that are left to the
-store.
+Each binding passes through the same admission as in the store. A binding is left to the store if
+the store would refuse it, or if admission refuses or changes it. `ViewedPods.find` lists other
+cases that are left to the store.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class PodDeletions:
         return ObjectChanged(view) if self._pods.replace(stored, mark, view) else None
 
     def _removed(self, stored: PatchedPod) -> ObjectDeleted | None:
-        """Remove a terminating pod, whose remaining grace period becomes 0 first."""
+        """Set the remaining grace period of a terminating pod to 0, then remove the pod."""
         before = stored.view
         if not before.metadata.deletion_grace_period_seconds:
             return None

@@ -70,7 +70,7 @@ class PatchedPod(msgspec.Struct, frozen=True, gc=False):
 
 
 class ViewedPods:
-    """The stored pods that can be changed by their views.
+    """Changes the views of stored pods, and makes their JSON values later.
 
     The callers use this class only while no webhook or policy binding exists.
     """
@@ -123,7 +123,7 @@ class ViewedPods:
         return meta
 
     def replace(self, before: PatchedPod, write: KeptWrite, view: Pod) -> bool:
-        """Store the pod `before` after `write`; its new version has the view `view`.
+        """Apply `write` to the pod `before`; `view` is the view of the resulting pod.
 
         Returns False and changes nothing if the store must perform the write.
         """
@@ -134,7 +134,7 @@ class ViewedPods:
         return True
 
     def remove(self, before: PatchedPod, versions: int) -> bool:
-        """Remove the pod `before`, as the last of `versions` changes to the storage.
+        """Remove the pod `before`, and increase the storage's version by `versions`.
 
         Returns False and changes nothing if the store must remove the pod.
         """

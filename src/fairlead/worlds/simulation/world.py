@@ -259,7 +259,7 @@ class SimulatedWorld:
         self._pending_stimuli.append(outcome)
 
     def _performed_on_view(self, command: Command, now: Instant) -> Stimulus | None:
-        """Perform a frequent write to a pod by its view, and return the change of the pod.
+        """Perform a frequent write to a pod without making its JSON value; return the change.
 
         Returns None and changes nothing if the store must perform `command`.
         """
