@@ -204,9 +204,9 @@ def consolidate_safely(
 
     `find` returns a plan of at most the given number of nodes, with the runs of its drains. If the
     plan is not safe, and requires that pods are placed in a certain order, a second plan leaves the
-    nodes of these pods in service. If no run of this plan is safe because pods are pending at the
-    end, smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the smaller plans is
-    safe, the result is the plan that was found before them.
+    nodes of these pods in service. If no run of this plan is safe for lack of room (`_lacks_room`),
+    smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the smaller plans is safe,
+    the result is the plan that was found before them.
     """
     found = find(limit)
     if found.plan.is_order_unsafe:
@@ -233,8 +233,17 @@ def consolidate_safely(
 
 
 def _lacks_room(plan: DrainPlan) -> bool:
-    """Return whether no run is safe, and pods have no node at the end of the last run."""
-    return bool(plan.runs) and plan.best is None and bool(plan.runs[-1].pending)
+    """Return whether no run is safe, and room was scarce in the last run.
+
+    Either pods have no node at the end of this run, or displaced pods preempted pods of nodes that
+    stay. The effects show such a preemption: a pod without a controller is lost, a Job fails, or a
+    budget is breached. Evictions of drains breach no budget, and no plan drains a node if this
+    makes a Job fail.
+    """
+    if not plan.runs or plan.best is not None:
+        return False
+    last = plan.runs[-1]
+    return bool(last.pending or last.lost or last.failed_jobs or last.breaches)
 
 
 def _tried_alone(

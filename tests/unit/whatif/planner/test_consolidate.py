@@ -12,6 +12,7 @@ from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.whatif.outcome.run_outcome import ObjectError
 from fairlead.whatif.planner.consolidate import (
     consolidate,
     consolidate_answer,
@@ -407,6 +408,31 @@ def test_a_plan_without_room_is_repeated_with_fewer_nodes(planner, make, safe):
         assert answer["needed"] == ["a"]
     else:
         assert (answer["can_go"], answer["too_many"], answer["next_steps"]) == (4, None, [])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param({"lost": ("default/bare",)}, id="a pod without a controller is preempted"),
+        pytest.param(
+            {"failed_jobs": (ObjectError("Job default/train", "why", is_failed_job=True),)},
+            id="a preemption makes a Job fail",
+        ),
+        pytest.param({"breaches": 1}, id="a preemption breaches a budget"),
+    ],
+)
+def test_a_plan_whose_pods_preempt_others_is_repeated_with_fewer_nodes(planner, make, damage):
+    """Three nodes of four are empty. The drains of all three harm pods of the node that stays."""
+    made = planner(*map(make.node, "abcd"), *deployment(make, "web", ["a"], cpu="3"))
+
+    def simulated(limit):
+        found = consolidated(made, limit=limit)
+        run = DrainRun(DrainPace(1), 0, 0, 0, (), (), {}, (), 0)
+        found.plan.runs = [replace(run, **damage) if len(found.removable) == 3 else run]
+        return found
+
+    found = consolidate_safely(simulated, made, None)
+    assert (len(found.removable), found.unsafe is None) == (2, False)
 
 
 def test_a_plan_is_not_repeated_if_only_its_fastest_run_lacks_room(planner, make):
