@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.result.tabular_answer import (
@@ -33,39 +35,68 @@ CASES_SHOWN: Final = 20
 NOTES_SHOWN: Final = 5
 
 
+class CheckedCondition(Struct, frozen=True):
+    """A condition of --fail-on about `measure`; `cases` are the numbers of the cases it holds in.
+
+    `text` is the condition as the user wrote it.
+    """
+
+    text: str
+    measure: str
+    cases: tuple[int, ...]
+
+
 def sweep_answer(
     source: str,
     cases: Sequence[Case],
     rows: Sequence[Measured],
     rank_by: str,
-    conditions: Mapping[str, str] = MappingProxyType({}),
+    conditions: Sequence[CheckedCondition] = (),
     noted: Sequence[Sequence[str]] = (),
 ) -> TabularAnswer:
     """Return the answer for `cases`, whose measures are `rows`.
 
-    `rank_by` is the measure that defines the worst case. `conditions` maps the text of each
-    condition of --fail-on to its measure. `noted` are the notes of each result.
+    `rank_by` is the measure that defines the worst case. `conditions` are those of --fail-on.
+    `noted` are the notes of each result.
     """
     worst = worst_case(rows, rank_by)
     return TabularAnswer(
         kind="SweepResult",
         source=source,
         verdict=" ".join(_verdict(cases, rows, worst, rank_by)),
+        findings=tuple(_holding(conditions, len(cases))),
         tables=(_measures_table(cases, rows), _cases_table(cases, rows)),
         facts={
             "parameters": _parameters(cases),
             "rank_by": rank_by,
             "worst": {"case": cases[worst].number, "parameters": dict(cases[worst].parameters)},
+            "fail_on": [
+                {"condition": one.text, "holds": bool(one.cases), "cases": list(one.cases)}
+                for one in conditions
+            ],
         },
         notes=(*_notes(rows, rank_by, conditions), *_notes_of_cases(noted)),
     )
 
 
-def _notes(rows: Sequence[Measured], rank_by: str, conditions: Mapping[str, str]) -> Iterator[str]:
+def _holding(conditions: Sequence[CheckedCondition], total: int) -> Iterator[str]:
+    """Yield a sentence for each of `conditions` that holds in at least one of `total` cases."""
+    for one in conditions:
+        if one.cases:
+            which = "case" if len(one.cases) == 1 else "cases"
+            numbers = listed([f"{number:,}" for number in one.cases])
+            held = f"{len(one.cases):,} of {counted(total, 'case')}"
+            yield f"--fail-on {one.text} holds in {held} ({which} {numbers})."
+
+
+def _notes(
+    rows: Sequence[Measured], rank_by: str, conditions: Sequence[CheckedCondition]
+) -> Iterator[str]:
     """Yield notes about results that lack the measure `rank_by` or a measure in `conditions`."""
     total = counted(len(rows), "case")
     missing = {name: sum(row[name] is None for row in rows) for name in BY_NAME}
-    for text, measure in conditions.items():
+    for one in conditions:
+        text, measure = one.text, one.measure
         if missing[measure] == len(rows):
             yield f"--fail-on {text} is not checked, because no result contains {measure}."
         elif missing[measure]:
@@ -174,7 +205,7 @@ def _cases_table(cases: Sequence[Case], rows: Sequence[Measured]) -> ResultTable
             for rank, one in enumerate(shown)
         ),
     )
-    listed = [
+    found = [
         {
             "case": case.number,
             **{name: value_text(value) for name, value in case.parameters.items()},
@@ -182,4 +213,4 @@ def _cases_table(cases: Sequence[Case], rows: Sequence[Measured]) -> ResultTable
         }
         for case, row in zip(cases, rows, strict=True)
     ]
-    return ResultTable("cases", "Cases", columns, listed, CASES_SHOWN)
+    return ResultTable("cases", "Cases", columns, found, CASES_SHOWN)

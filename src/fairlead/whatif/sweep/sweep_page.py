@@ -54,6 +54,7 @@ def render_sweep(answer: Json, worst_report: str) -> str:
         _STYLE,
         (
             f'<p class="lead">{html.escape(answer["verdict"])}</p>',
+            *(f"<p>{html.escape(one)}</p>" for one in answer.get("findings", ())),
             f'<p class="facts">{html.escape(parameters)} · {link}</p>',
             *(f'<p class="note">Note: {html.escape(one)}</p>' for one in answer.get("notes", ())),
             "<section><h2>Distribution over the cases</h2>",

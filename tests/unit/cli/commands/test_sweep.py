@@ -121,7 +121,9 @@ def test_pods_that_are_pending_at_the_end_count_in_the_longest_wait(scenario, ca
     (scenario.parent / "pods.yaml").write_text(POD % 4)
     options = ("--vary", "seed=0", "--fail-on", "waited_longest_s>=110", "-o", "json")
     assert swept(scenario, *options) == exit_code.CONDITION_HOLDS
-    (case,) = json.loads(capsys.readouterr().out)["cases"]
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["findings"] == ["--fail-on waited_longest_s>=110 holds in 1 of 1 case (case 1)."]
+    (case,) = answer["cases"]
     assert (case["pending"], case["waited_longest_s"], case["waited_p95_s"]) == (4, 110, 110)
 
 

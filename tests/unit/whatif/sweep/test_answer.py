@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.sweep.answer import sweep_answer
+from fairlead.whatif.sweep.answer import CheckedCondition, sweep_answer
 from fairlead.whatif.sweep.case import Case
 from fairlead.whatif.sweep.measure import BY_NAME
 from fairlead.whatif.sweep.sweep_page import render_sweep
@@ -13,7 +13,9 @@ from fairlead.whatif.sweep.sweep_page import render_sweep
 def answer(*costs):
     cases = [Case(n, {"seed": n}, {}) for n, _ in enumerate(costs, 1)]
     rows = [{**dict.fromkeys(BY_NAME, 0), "cost": cost} for cost in costs]
-    return sweep_answer("s.yaml", cases, rows, "cost", {"cost>1": "cost"}).to_json()
+    above = tuple(n for n, cost in enumerate(costs, 1) if cost is not None and cost > 1)
+    checked = [CheckedCondition("cost>1", "cost", above)]
+    return sweep_answer("s.yaml", cases, rows, "cost", checked).to_json()
 
 
 def test_a_condition_is_not_checked_in_cases_that_lack_its_measure():
@@ -24,6 +26,24 @@ def test_a_condition_is_not_checked_in_cases_that_lack_its_measure():
     ]
     page = render_sweep(found, "worst.html")
     assert all(note.replace(">", "&gt;") in page for note in found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("costs", "cases", "says"),
+    [
+        ((0, 2), [2], ["--fail-on cost>1 holds in 1 of 2 cases (case 2)."]),
+        ((2, 2, 0, 3, 4), [1, 2, 4, 5],
+         ["--fail-on cost>1 holds in 4 of 5 cases (cases 1, 2, 4 and 1 more)."]),
+        ((0, None), [], []),
+    ],
+    ids=["one case", "several cases", "no case"],
+)  # fmt: skip
+def test_the_answer_names_the_cases_in_which_a_condition_holds(costs, cases, says):
+    found = answer(*costs)
+    assert found["findings"] == says
+    assert found["fail_on"] == [{"condition": "cost>1", "holds": bool(cases), "cases": cases}]
+    page = render_sweep(found, "worst.html")
+    assert all(one.replace(">", "&gt;") in page for one in says)
 
 
 def test_no_note_if_all_results_contain_the_measure():

@@ -39,7 +39,7 @@ from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import decode_strictly
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.scenario.scenario import Scenario, experiment_of
-from fairlead.whatif.sweep.answer import sweep_answer
+from fairlead.whatif.sweep.answer import CheckedCondition, sweep_answer
 from fairlead.whatif.sweep.case import Case, cases_of
 from fairlead.whatif.sweep.case_run import (
     CaseResult,
@@ -102,12 +102,18 @@ def run_sweep(request: SweepRequest) -> int:
         result = msgspec.json.decode(text)
         rows.append(measures_of(result))
         noted.append(result["notes"])
-    stated = {text: one.measure for text, one in zip(request.fail_on, conditions, strict=True)}
-    answer = sweep_answer(request.scenario, cases, rows, request.rank_by, stated, noted)
+    checked = [
+        CheckedCondition(
+            text,
+            one.measure,
+            tuple(case.number for case, row in zip(cases, rows, strict=True) if one.holds(row)),
+        )
+        for text, one in zip(request.fail_on, conditions, strict=True)
+    ]
+    answer = sweep_answer(request.scenario, cases, rows, request.rank_by, checked, noted)
     _write(request, cases, rows, answer.to_json(), worst)
     print_tabular(answer, request.output)
-    holds = any(one.holds(row) for one in conditions for row in rows)
-    return exit_code.CONDITION_HOLDS if holds else exit_code.SUCCESS
+    return exit_code.CONDITION_HOLDS if any(one.cases for one in checked) else exit_code.SUCCESS
 
 
 # --- the cases ----------------------------------------------------------------------------------
