@@ -10,7 +10,7 @@ source: https://github.com/kubernetes-sigs/cluster-capacity; quotas and users' p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import Final
 
@@ -27,8 +27,9 @@ from fairlead.engine.batch.info.group import group_name, labelled_group
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
+from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import LIKE, NewPods
@@ -56,14 +57,22 @@ _PROGRESS_EVERY: Final = 64
 _BUDGETS_NAMED_MAX: Final = 3
 
 
+class BreachedBudget(Struct, frozen=True):
+    """A `budget` that allowed `allowed` evictions, although new pods preempted `evicted` pods."""
+
+    budget: str
+    evicted: int
+    allowed: int
+
+
 class FitResult(Struct):
     """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons why
     nodes refuse the next pod. `refused_by` is "admission", "scheduling", "error" (such as an error
     in a plugin) or "limit". `waiting` counts the pending pods of the snapshot, which were placed
-    first. `victims` are the pods that the new pods preempted. `breached` contains (budget, number
-    of `victims` that it protects) for each budget that allows fewer evictions than this number.
+    first. `victims` are the pods that the new pods preempted. `breached` are the budgets that allow
+    fewer evictions than they have `victims`.
     `disks` are claims that all new pods share, if their volumes can be attached to only one node at
     a time. `group` is the group that the new pods name, if its pods start only together, else "".
     `fits_by_preemption` is set if the next pod would fit after a preemption that was not allowed.
@@ -77,7 +86,7 @@ class FitResult(Struct):
     refusals: list[Refusal] = field(default_factory=list)
     waiting: WaitingPodCounts = field(default_factory=WaitingPodCounts)
     victims: list[PodInfo] = field(default_factory=list)
-    breached: list[tuple[BudgetLimit, int]] = field(default_factory=list)
+    breached: list[BreachedBudget] = field(default_factory=list)
     disks: list[str] = field(default_factory=list)
     group: str = ""
     fits_by_preemption: bool = False
@@ -115,7 +124,10 @@ def fit(
     budgets = BudgetRoom(model.current_objects(), model.now)
     with model.preempting():
         _place_new_pods(model, source, progress, pods_max, result)
-    result.breached = budgets.breached(victim.pod for victim in result.victims)
+    result.breached = [
+        BreachedBudget(limit.key, evicted, limit.now)
+        for limit, evicted in budgets.breached(victim.pod for victim in result.victims)
+    ]
     return result
 
 
@@ -236,17 +248,14 @@ def fit_answer(
         "waiting_without_node": result.waiting.without_node,
         "preempted_by_waiting": result.waiting.preempted,
         "preempted_without_node": result.waiting.lost,
-        "breached_budgets": [
-            {"budget": limit.key, "evicted": evicted, "allowed": limit.now}
-            for limit, evicted in result.breached
-        ],
+        "breached_budgets": breaches_json(result.breached),
     }
     return TabularAnswer(
         "Fit",
         name,
         _verdict(result, source),
         tuple(_findings(result, source)),
-        (_stops(result, model), _places(result, model), _victims(result)),
+        (_stops(result, model), _places(result, model), victims_table(result.victims)),
         facts,
         notes,
         is_no=result.count < wanted,
@@ -279,7 +288,7 @@ def _findings(result: FitResult, source: NewPods) -> Iterator[str]:
         pods = counted(len(result.victims), "pod")
         yield f"{pods} of lower priority would be evicted."
     if result.breached:
-        yield f"This breaches budgets: {_breaches(result.breached)}."
+        yield breach_words(result.breached)
 
 
 def _stop(result: FitResult) -> Iterator[str]:
@@ -308,10 +317,17 @@ def _verdict(result: FitResult, source: NewPods) -> str:
     return f"{more} {what} {verb}, on {nodes}{source.in_all(result.count)}."
 
 
-def _breaches(breached: list[tuple[BudgetLimit, int]]) -> str:
-    """Return a text about the budgets: names, numbers of evicted pods and allowed evictions."""
-    named = [f"{limit.key} ({n:,} evicted, {limit.now:,} allowed)" for limit, n in breached]
-    return listed(named, _BUDGETS_NAMED_MAX)
+def breach_words(breached: Iterable[BreachedBudget]) -> str:
+    """Return a sentence with the names and numbers of budgets that preemptions breach."""
+    named = [f"{one.budget} ({one.evicted:,} evicted, {one.allowed:,} allowed)" for one in breached]
+    return f"This breaches budgets: {listed(named, _BUDGETS_NAMED_MAX)}."
+
+
+def breaches_json(breached: Iterable[BreachedBudget]) -> list[Json]:
+    """Return the JSON of budgets that preemptions breach."""
+    return [
+        {"budget": one.budget, "evicted": one.evicted, "allowed": one.allowed} for one in breached
+    ]
 
 
 def _waiting(waiting: WaitingPodCounts) -> str:
@@ -359,7 +375,8 @@ def zone_of(model: ClusterModel, node: str) -> str:
     return model.node(node).labels.get(ZONE, "")
 
 
-def _victims(result: FitResult) -> ResultTable:
-    rows = [{"pod": pod.key, "priority": pod.priority} for pod in result.victims]
+def victims_table(victims: Iterable[PodInfo | PodEnd]) -> ResultTable:
+    """Return a table of preempted pods."""
+    rows = [{"pod": pod.key, "priority": pod.priority} for pod in victims]
     columns = (ResultColumn("pod", "pod", NAME), ResultColumn("priority", "priority", NUMBER))
     return ResultTable("victims", "evicted by preemption", columns, rows)

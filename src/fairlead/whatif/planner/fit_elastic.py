@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -33,6 +33,12 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH, AutoscalingOutcome
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
+from fairlead.whatif.planner.fit import (
+    BreachedBudget,
+    breach_words,
+    breaches_json,
+    victims_table,
+)
 from fairlead.whatif.planner.new_pod import NewPods
 from fairlead.whatif.planner.waiting_pods import preemption_words
 from fairlead.whatif.result.tabular_answer import (
@@ -65,8 +71,9 @@ class ElasticFit(Struct, frozen=True):
     same time. `filled_at` is the first time at which `count` new pods had a node, or the start of
     `outcome` if `count` is 0. `owner` is the simulated workload of the new pods. `stop` is the
     reason why other new pods have no node, "" if all have one. `refused_by` is "admission",
-    "autoscaler", "scheduling" or "limit". `preempted` is the number of pods that the new pods
-    preempted. `lost` is the number of those that have no node at the end.
+    "autoscaler", "scheduling" or "limit". `victims` are the pods that the new pods preempted.
+    `lost` is the number of those that have no node at the end. `breached` are the budgets that
+    these preemptions breached.
     """
 
     owner: WorkloadRef
@@ -76,8 +83,9 @@ class ElasticFit(Struct, frozen=True):
     refused_by: str
     filled_at: Instant
     outcome: RunOutcome
-    preempted: int
+    victims: tuple[PodEnd, ...]
     lost: int
+    breached: tuple[BreachedBudget, ...] = ()
 
     @property
     def autoscaling(self) -> AutoscalingOutcome:
@@ -195,8 +203,33 @@ def _found(outcome: RunOutcome, workload: Json, count: int) -> ElasticFit:
         for workload, number in Counter(pod.workload for pod in preempted).items()
     )
     return ElasticFit(
-        ref, placed, count, stop, refused_by, filled_at, outcome, len(preempted), lost
+        ref,
+        placed,
+        count,
+        stop,
+        refused_by,
+        filled_at,
+        outcome,
+        tuple(preempted),
+        lost,
+        tuple(_breached(outcome, keys, preempted)),
     )
+
+
+def _breached(
+    outcome: RunOutcome, preemptors: Container[str], victims: Iterable[PodEnd]
+) -> Iterator[BreachedBudget]:
+    """Yield the budgets that the pods `preemptors` breached by the preemption of `victims`.
+
+    A budget can allow more evictions later, when preempted pods run again. So the number of allowed
+    evictions is the number of the budget's victims that did not breach it.
+    """
+    breaches = Counter(one.pdb for one in outcome.pdb_breaches if one.by in preemptors)
+    preempted = Counter(pod.key for pod in victims)
+    for budget in outcome.budgets:
+        if number := breaches[budget.pdb]:
+            evicted = sum(preempted[key] for key in budget.displaced)
+            yield BreachedBudget(budget.pdb, evicted, evicted - number)
 
 
 def _with_node(outcome: RunOutcome, workload: WorkloadRef) -> Iterator[tuple[Instant, int]]:
@@ -312,8 +345,9 @@ def elastic_fit_answer(
         "nodes_added": found.added,
         "nodes_after": found.nodes_after,
         "cost_per_hour": found.cost_per_hour,
-        "preempted": result.preempted,
+        "preempted": len(result.victims),
         "preempted_without_node": result.lost,
+        "breached_budgets": breaches_json(result.breached),
         "ready_after_s": round(_bound_after_s(result), 3),
     }
     return TabularAnswer(
@@ -321,7 +355,7 @@ def elastic_fit_answer(
         name,
         _verdict(result, source),
         tuple(_findings(result, source)),
-        (_groups(result), _reasons(result)),
+        (_groups(result), _reasons(result), victims_table(result.victims)),
         facts,
         tuple(dict.fromkeys((*notes, *result.outcome.notes))),
         is_no=result.count < wanted,
@@ -354,8 +388,10 @@ def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
         acting = outcome.acting_autoscaler
         because = f": {acting} was still adding or removing nodes" if acting else ""
         yield f"The cluster had not settled after {after}, when the simulation ended{because}."
-    if result.preempted:
-        yield preemption_words(result.preempted, result.lost)
+    if result.victims:
+        yield preemption_words(len(result.victims), result.lost)
+    if result.breached:
+        yield breach_words(result.breached)
     cost = result.autoscaling.cost_per_hour
     if cost is not None:
         month = cost * HOURS_PER_MONTH

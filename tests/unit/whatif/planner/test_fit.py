@@ -14,7 +14,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.fit import PODS_MAX, fit, fit_answer
+from fairlead.whatif.planner.fit import PODS_MAX, BreachedBudget, fit, fit_answer
 from fairlead.whatif.planner.new_pod import pod_source
 from fairlead.whatif.planner.waiting_pods import WaitingPodCounts
 from fairlead.whatif.question import what_if
@@ -165,7 +165,7 @@ def test_the_answer_names_budgets_that_preemption_breaches(fitted, make):
     )
     assert not fitted("deploy/web", *objects, preempts=True, pods_max=2).breached
     found = fitted("deploy/web", *objects, preempts=True)
-    assert [(limit.key, limit.now, n) for limit, n in found.breached] == [("default/app", 1, 2)]
+    assert found.breached == [BreachedBudget("default/app", 2, 1)]
 
 
 def test_each_pod_of_a_stateful_set_has_a_claim(fitted, make):

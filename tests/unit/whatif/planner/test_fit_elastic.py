@@ -6,6 +6,7 @@ import json
 
 import pytest
 from msgspec.structs import replace
+from tests.unit.whatif.planner.conftest import budget, deployment
 
 from fairlead.engine.core.status import SUCCESS, unschedulable
 from fairlead.engine.framework.interface import PostFilterResult
@@ -152,11 +153,31 @@ def test_new_pods_preempt_only_on_request(fitted, make):
         make.workload(replicas=0, priorityClassName="high"),
     )
     found, answer = fitted(*objects)
-    assert (found.count, found.preempted, found.refused_by) == (9, 0, "autoscaler")
+    assert (found.count, found.victims, found.refused_by) == (9, (), "autoscaler")
     found, answer = fitted(*objects, preempts=True)
-    assert (found.count, found.preempted, found.lost) == (12, 1, 1)
+    assert (found.count, len(found.victims), found.lost) == (12, 1, 1)
     words = "1 pod of lower priority is preempted, and 1 of these finds no other node."
     assert words in answer.findings
+    assert answer.tables[-1].rows == [{"pod": "default/low", "priority": 0}]
+
+
+def test_the_answer_names_budgets_that_preemptions_breach(fitted, make):
+    """Two pods of low priority are preempted. Their budget allows one eviction."""
+    objects = (
+        *(make.node(name, pool="a") for name in "ab"),
+        *deployment(make, "low", ["a", "b"], cpu="3"),
+        budget("low", minAvailable=1),
+        make.priority_class("high", 1000),
+        make.workload(replicas=0, priorityClassName="high"),
+    )
+    _, answer = fitted(*objects)
+    assert answer.facts["breached_budgets"] == []
+    found, answer = fitted(*objects, preempts=True)
+    assert len(found.victims) == 2
+    assert answer.facts["breached_budgets"] == [
+        {"budget": "default/low", "evicted": 2, "allowed": 1}
+    ]
+    assert "This breaches budgets: default/low (2 evicted, 1 allowed)." in answer.findings
 
 
 class PreemptsLow:
@@ -186,7 +207,7 @@ def test_plugins_of_the_user_preempt_only_on_request_as_well(fitted, make):
     factories = {"PreemptsLow": lambda handle, _: PreemptsLow(handle)}
     scheduler = SchedulerConfig(profiles=(profile,), out_of_tree=factories)
     found, _ = fitted(*objects, scheduler=scheduler)
-    assert (found.count, found.preempted) == (9, 0)
+    assert (found.count, found.victims) == (9, ())
 
 
 def test_pods_fit_until_the_nodepools_limit(fitted, make):
