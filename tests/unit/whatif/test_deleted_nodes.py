@@ -70,7 +70,8 @@ def test_pods_that_karpenter_would_not_evict_are_noted(cluster, snapshot, value,
     answer = what_if(snapshot(*objects), ClusterChange(delete=("node/a",)))
     notes = [one for one in answer.changed.notes if "Karpenter" in one]
     assert len(notes) == count
-    assert notes[-1].endswith("evicted: default/web-0." if value == "true" else "drain: a.")
+    assert notes[0].endswith("drain: a.")
+    assert all("do-not-disrupt (default/web-0). It waits" in one for one in notes[1:])
 
 
 def test_a_budget_keeps_a_deleted_node_of_karpenter(cluster, snapshot):

@@ -479,6 +479,44 @@ def test_a_budget_keeps_pods_and_their_node(tmp_path: Path) -> None:
     assert len(answer.without.nodes) == 3
 
 
+@pytest.mark.parametrize("deleted", ["node/n1", "nodeclaim/n1", "nodepool/default"])
+def test_a_budget_that_blocks_the_drain_of_a_deletion_is_named(
+    tmp_path: Path, deleted: str
+) -> None:
+    """The pod of n1 may not be evicted, so n1 stays."""
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "default"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    guarded = bound("guarded", "n1", labels={"app": "web"})
+    objects = [pool(), node("n1"), node_claim("n1"), guarded, budget]
+    answer = ask(tmp_path, objects, ClusterChange(delete=(deleted,)))
+    assert [one.pod.key for one in answer.changed.undrained] == ["default/guarded"]
+    assert verdict_of(answer.effect).first.sentence == (
+        "The drain does not complete: 1 pod on 1 node cannot be evicted because of budget "
+        "default/b."
+    )
+
+
+@pytest.mark.parametrize("deleted", ["node/n1", "nodeclaim/n1"])
+def test_a_drain_that_waits_for_a_protected_pod_is_not_complete(
+    tmp_path: Path, deleted: str
+) -> None:
+    """Node n2 has room for the other pod, but Karpenter does not evict the protected pod."""
+    protected = bound("protected", "n1", annotations={"karpenter.sh/do-not-disrupt": "true"})
+    other = bound("other", "n1")
+    objects = [pool(), *(of(name) for name in ("n1", "n2") for of in (node, node_claim))]
+    answer = ask(tmp_path, [*objects, protected, other], ClusterChange(delete=(deleted,)))
+    assert [one.pod.key for one in answer.difference.evicted] == ["default/other"]
+    assert [one.pod.key for one in answer.changed.undrained] == ["default/protected"]
+    assert verdict_of(answer.effect).first.sentence == (
+        "The drain does not complete: 1 pod on 1 node stays: Karpenter waits for it because of "
+        "annotation karpenter.sh/do-not-disrupt."
+    )
+
+
 def test_pods_of_a_removed_node_are_evicted(tmp_path: Path) -> None:
     """Pods of DaemonSets leave with their node and are not displaced."""
     template = {

@@ -116,9 +116,9 @@ def _protected_pods(nodes: Collection[str], inventory: Inventory) -> Iterator[st
     if pods:
         more = f" and {len(pods) - 1:,} more" if len(pods) > 1 else ""
         yield (
-            f"Karpenter does not evict pods with the annotation {DO_NOT_DISRUPT}; it waits until "
-            "they end, unless the NodeClaim has a terminationGracePeriod. Only --autoscale "
-            f"karpenter simulates this; without it, these pods are evicted: {pods[0]}{more}."
+            f"Karpenter does not evict pods with the annotation {DO_NOT_DISRUPT} "
+            f"({pods[0]}{more}). It waits until they end, unless the NodeClaim has a "
+            "terminationGracePeriod, which only --autoscale karpenter simulates."
         )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
+from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import (
     ApiObject,
@@ -119,6 +120,17 @@ def requests_of_pod(pod: Pod) -> Mapping[str, int]:
 
 def _unknown(replicas: Replicas, index: int) -> PodTrack:
     raise LookupError(replicas.keys[index])
+
+
+def _is_drained_by_karpenter(node: Node) -> bool:
+    """Return whether Karpenter drains `node`.
+
+    A simulated Karpenter deletes the Node only after the drain. During the drain, the Node has the
+    disruption taint.
+    """
+    return is_drained_by_karpenter(node) or any(
+        taint.key == DISRUPTED_TAINT for taint in node.spec.taints
+    )
 
 
 class Recorder(Struct):
@@ -748,11 +760,12 @@ class Recorder(Struct):
         return sorted([*refused, *self._unstopped()], key=lambda one: one.pod.key)
 
     def _is_being_drained(self, name: str) -> bool:
-        """Return whether the node is drained on request, or because it is being deleted."""
+        """Return whether the node is drained on request, by Karpenter, or for its deletion."""
         node = self.outage.nodes.get(name)
         if node is None:
             return False
-        return is_drain_requested(node) or node.metadata.deletion_timestamp != ""
+        is_deleted = node.metadata.deletion_timestamp != ""
+        return is_deleted or is_drain_requested(node) or _is_drained_by_karpenter(node)
 
     def _unstopped(self) -> Iterator[Undrained]:
         """Yield the pods that are still on drained nodes, and have no refused eviction.
@@ -760,17 +773,23 @@ class Recorder(Struct):
         There are four causes. The kubelet of the node does not answer. A foreign finalizer keeps
         the pod after its end. Karpenter does not evict it. Its grace period is not over. Pods of
         DaemonSets and static pods are left out.
+
+        A simulated Karpenter drains nodes without the annotation that requests a drain. On such
+        nodes, only pods that Karpenter does not evict are included: its drains do not wait for pods
+        that never stop.
         """
         for name, node in self.outage.nodes.items():
-            if not is_drain_requested(node):
+            is_requested, is_of_karpenter = is_drain_requested(node), _is_drained_by_karpenter(node)
+            if not (is_requested or is_of_karpenter):
                 continue
             is_silent = not self.outage.is_serving(name)
             for pod in self.outage.pods_on(name):
                 if is_daemon_pod(pod) or is_static(pod):
                     continue
                 if is_terminating(pod):
-                    yield from self._remaining(pod, is_silent=is_silent)
-                elif is_drained_by_karpenter(node) and protects_from_karpenter(pod):
+                    if is_requested:
+                        yield from self._remaining(pod, is_silent=is_silent)
+                elif is_of_karpenter and protects_from_karpenter(pod):
                     yield self._undrained(pod, UndrainedCause.PROTECTED, PROTECTED_BY)
 
     def _remaining(self, pod: Pod, *, is_silent: bool) -> Iterator[Undrained]:
