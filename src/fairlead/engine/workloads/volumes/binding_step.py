@@ -87,12 +87,17 @@ def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep |
 def _bind_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
     """Return the step that binds `claim` to the volume in its volumeName.
 
-    Returns None if the claim is already bound or cannot be bound to the volume.
+    Returns None if the claim is already bound or cannot be bound to the volume. If the claimRef of
+    its volume was removed, a bound claim is bound again, whether the volume suits it or not.
     """
     volume = index.volumes.get(claim.spec.volume_name)
-    if volume is None or (is_bound(claim) and claim.status.phase == BOUND):
+    if volume is None:
         return None
-    suits = class_name(volume) == class_name(claim) and satisfies(volume, claim)
+    if is_bound(claim) and claim.status.phase == BOUND and volume.spec.claim_ref is not None:
+        return None
+    suits = is_bound(claim) or (
+        class_name(volume) == class_name(claim) and satisfies(volume, claim)
+    )
     is_ours = is_volume_bound_to_claim(volume, claim) or (suits and index.is_free(volume, claim))
     return BindingStep(StepKind.BIND, claim, volume) if is_ours else None
 

@@ -32,6 +32,7 @@ from fairlead.engine.plugins.volume_binding.pre_bind import BOUND_BY_CONTROLLER
 from fairlead.engine.plugins.volume_lookup.in_tree_volume import IN_TREE_KINDS
 from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED, class_name
 from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
+from fairlead.engine.workloads.volumes.volume_index import AVAILABLE
 
 RELEASED: Final = "Released"
 FAILED: Final = "Failed"
@@ -91,6 +92,17 @@ def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
         metadata["annotations"] = {BOUND_BY_CONTROLLER: _YES}
     patch = {"metadata": metadata, "spec": {"claimRef": _reference(claim)}}
     return PatchObject(volume_ref(volume), patch)
+
+
+def free(volume: PersistentVolume) -> PatchStatus:
+    """Return the write that makes a volume without a bound claim Available.
+
+    upstream: pv_controller.go: syncVolume, updateVolumePhase
+    """
+    status: Json = {"phase": AVAILABLE}
+    if volume.status.phase == FAILED:
+        status["message"] = None
+    return PatchStatus(volume_ref(volume), status)
 
 
 def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:

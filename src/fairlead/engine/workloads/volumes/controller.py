@@ -28,7 +28,7 @@ from fairlead.api.objects import (
     Pod,
     StorageClass,
 )
-from fairlead.api.pods.volumes import is_claimed
+from fairlead.api.pods.volumes import BOUND, is_claimed
 from fairlead.engine.core.command import (
     Command,
     CreateObject,
@@ -58,10 +58,9 @@ from fairlead.engine.workloads.volumes.binding_step import (
 )
 from fairlead.engine.workloads.volumes.claim_creation import ClaimCreator
 from fairlead.engine.workloads.volumes.claim_event import ClaimOutput, NoClaimEvents
-from fairlead.engine.workloads.volumes.command import reclaim, volume_ref
+from fairlead.engine.workloads.volumes.command import free, reclaim
 from fairlead.engine.workloads.volumes.volume_index import (
     AVAILABLE,
-    UNDECIDED,
     VolumeIndex,
     claim_key,
 )
@@ -228,9 +227,11 @@ class Volumes:
             return self._reclaim(volume)
         key, reference = claim_key(volume), volume.spec.claim_ref
         is_named = reference is not None and bool(reference.uid)
-        if volume.status.phase in UNDECIDED and not is_named:
-            return [PatchStatus(volume_ref(volume), {"phase": AVAILABLE})]
-        claim = self._index.claims.get(key) if key is not None else None
+        claim = self._index.holder_of(volume)
+        # A Bound volume stays Bound if its claim exists: the claim writes the claimRef again.
+        is_kept = claim is not None and volume.status.phase == BOUND
+        if volume.status.phase != AVAILABLE and not is_named and not is_kept:
+            return [free(volume)]
         if claim is not None:
             return self._sync(claim, now)
         return self._sync_waiting(now, class_name(volume)) if key is None else []

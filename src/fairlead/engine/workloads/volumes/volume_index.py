@@ -13,9 +13,10 @@ from fairlead.api.objects import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from fairlead.api.pods.volumes import BOUND
 from fairlead.api.selector import selector_matches
 from fairlead.engine.plugins.volume_binding.class_volumes import has_kind, size_of, traits_of
-from fairlead.engine.plugins.volume_lookup.volume_lookup import class_name
+from fairlead.engine.plugins.volume_lookup.volume_lookup import class_name, is_bound
 
 AVAILABLE: Final = "Available"
 UNDECIDED: Final = ("", "Pending")  # phase of a volume before its first sync
@@ -112,6 +113,23 @@ class VolumeIndex:
         """Return the volumes whose claimRef refers to `claim`, sorted by name."""
         volumes = [self.volumes[name] for name in sorted(self._meant_for.get(claim.key, ()))]
         return [one for one in volumes if is_volume_bound_to_claim(one, claim)]
+
+    def holder_of(self, volume: PersistentVolume) -> PersistentVolumeClaim | None:
+        """Return the claim of the volume's claimRef, or None if it does not exist.
+
+        If a Bound volume has no claimRef, return the first claim by key whose binding to `volume`
+        is complete. Somebody has removed the claimRef of such a volume.
+        """
+        if (key := claim_key(volume)) is not None:
+            return self.claims.get(key)
+        if volume.status.phase != BOUND:
+            return None
+        claims = (
+            one
+            for one in self.claims.values()
+            if one.spec.volume_name == volume.key and is_bound(one)
+        )
+        return min(claims, key=lambda one: one.key, default=None)
 
     def is_orphan(self, volume: PersistentVolume) -> bool:
         """Return whether the claim to which `volume` was bound does not exist."""

@@ -137,7 +137,6 @@ def test_a_claim_gets_the_smallest_matching_volume(claim_first, world):
         pytest.param(volume(volumeMode="Block"), id="a raw device"),
         pytest.param(volume(**meant_for("other")), id="for another claim"),
         pytest.param(volume(**meant_for("c", "uid-before")), id="for a former claim of its name"),
-        pytest.param(volume(status={"phase": "Released"}), id="released"),
     ],
 )
 def test_volumes_that_do_not_match_a_claim(other, world):
@@ -497,12 +496,25 @@ def test_a_recreated_claim_does_not_get_the_volume_of_the_old_claim(world):
     assert volume_of(world) is None
 
 
-def test_a_volume_that_was_freed_by_hand_is_free(world):
+@pytest.mark.parametrize("policy", ["Retain", "Delete"], ids=["released", "failed"])
+@pytest.mark.parametrize("patch", [None, {"uid": None, "name": "d"}], ids=["free", "pre-bound"])
+def test_a_volume_that_was_freed_by_hand_is_available(policy, patch, world):
     """A pending claim gets it."""
+    world.load(volume(persistentVolumeReclaimPolicy=policy), claim())
+    world.delete("PersistentVolumeClaim", "c")
+    world.patch("PersistentVolume", "v", {"spec": {"claimRef": patch}}, namespace="")
+    assert world.get("PersistentVolume", "v", "")["status"] == {"phase": "Available"}
+    world.create(claim("d"))
+    assert volume_of(world, "d") == "v"
+
+
+def test_a_bound_claim_keeps_a_volume_that_was_freed_by_hand(world):
+    """A pending claim does not get the volume."""
     world.load(volume(), claim("c"), claim("d"))
     world.patch("PersistentVolume", "v", {"spec": {"claimRef": None}}, namespace="")
-    world.patch_status("PersistentVolume", "v", {"phase": "Available"}, namespace="")
-    assert volume_of(world, "d") == "v"
+    assert phase(world, "v") == "Bound"
+    assert world.get("PersistentVolume", "v", "")["spec"]["claimRef"]["name"] == "c"
+    assert volume_of(world, "d") is None
 
 
 def test_nothing_is_written_twice(world):
