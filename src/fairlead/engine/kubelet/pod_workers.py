@@ -51,7 +51,7 @@ from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.stimulus import FailureReason, ObjectsLoaded
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.kubelet import pod_status
-from fairlead.engine.kubelet.annotation import annotation_problems
+from fairlead.engine.kubelet.annotation import annotation_problems, ready_delay
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.pod_admission import ADMITTED, Admission, PodRejection, admit
 from fairlead.engine.kubelet.pod_lifecycle import (
@@ -111,7 +111,8 @@ class _PodWorker(Struct):
 
     `pending` is the next act. `sent` is the act whose effect is not observed yet. `bound_at`,
     `started_at` and `terminating_at` are the parameters of `next_act`. `ready_at` is the time at
-    which the pod becomes or became ready. It is None if the pod was loaded with unready containers.
+    which the pod becomes or became ready. It is None if the pod was loaded with unready containers,
+    unless its annotation states when they become ready.
     `stopping` is set while the kubelet stops the pod without a deletion request. The reason is a
     critical pod that needs room, the deadline of the pod, or a machine that was down. `is_lost` is
     True if the machine of the pod has returned, but the pod's containers have not started again.
@@ -689,16 +690,26 @@ class PodWorkers(Struct):
 
 def _new_worker(pod: Pod, now: Instant, terminating_at: Instant) -> _PodWorker:
     meta = pod.metadata
-    started_at = start_time(pod)
+    started = start_time(pod)
+    started_at = now if started is None else started
     return _PodWorker(
         ref=ObjectRef("Pod", meta.namespace, meta.name, meta.uid),
         node=pod.spec.node_name,
         pod=pod,
         bound_at=now,
-        started_at=now if started_at is None else started_at,
+        started_at=started_at,
         terminating_at=terminating_at,
-        ready_at=now if has_ready_containers(pod) else None,
+        ready_at=now if has_ready_containers(pod) else _ready_by_annotation(pod, started_at),
     )
+
+
+def _ready_by_annotation(pod: Pod, started_at: Instant) -> Instant | None:
+    """Return when a running pod with the annotation `ready-delay` becomes ready, else None.
+
+    Without the annotation, nothing is known about why the containers of a loaded pod are not ready.
+    """
+    delay = ready_delay(pod)
+    return None if delay is None or pod.status.phase != "Running" else started_at + delay
 
 
 def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:

@@ -555,6 +555,22 @@ def test_a_loaded_pod_that_is_not_ready_stays_so_unless_its_containers_are_ready
     assert [one.conditions[0].status for one in posted] == ["True"] * is_made_ready
 
 
+@pytest.mark.parametrize("phase", ["Running", "Pending"])
+def test_a_loaded_pod_with_a_readiness_delay_becomes_ready_after_it(phase):
+    """A running pod counts the delay from its startTime, 12 s ago; a pending pod from its start."""
+    one = pod(phase=phase, ready="False", annotations={"fairlead.dev/ready-delay": "20s"})
+    if phase == "Running":
+        one = replace(one, status=replace(one.status, start_time="1970-01-01T00:16:28Z"))
+    machine = kubelets(node(), one)
+    if phase == "Pending":
+        (start,) = machine.handle_deadline(T0 + seconds(0.647))
+        assert ready_of(start) == "False"
+        changed(machine, started(one), T0 + seconds(1))
+    after = 8 if phase == "Running" else 20.647
+    ((at, patch),) = acts_after(machine, T0)
+    assert (at, ready_of(patch)) == (T0 + seconds(after), "True")
+
+
 @pytest.mark.parametrize(("annotation", "delay_s"), [("stopped", 0.647), ("paused", 0)])
 def test_pods_become_ready_again_when_their_node_recovers(annotation, delay_s):
     """After an outage they were restarted; after a pause they continue."""
