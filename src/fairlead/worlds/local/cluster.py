@@ -59,6 +59,7 @@ from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
 from fairlead.worlds.local.controllers.certificate_signer import CertificateSigner
 from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
 from fairlead.worlds.local.controllers.node_address import NodeAddresses
+from fairlead.worlds.local.controllers.node_allocatable import NodeAllocatable
 from fairlead.worlds.local.controllers.policy_status import PolicyStatus
 from fairlead.worlds.local.controllers.token_secret import TokenSecrets
 from fairlead.worlds.local.events.writer import HOST
@@ -198,17 +199,20 @@ class LocalCluster:
                 AggregatedRoles(storage),
                 TokenSecrets(storage, self._accounts.issue_for_secret, options.authority),
                 *_certificate_signer(storage, options),
-                *self._node_addresses(config),
+                *self._kubelet_reports(config),
                 *self._policy_status(),
             ),
             listeners=(PostStartHookListener(self.server),),
         )
 
-    def _node_addresses(self, config: EngineConfig) -> tuple[NodeAddresses, ...]:
-        """Return a tuple with a NodeAddresses; () if the kubelets are left out."""
+    def _kubelet_reports(
+        self, config: EngineConfig
+    ) -> tuple[NodeAddresses, NodeAllocatable] | tuple[()]:
+        """Return the controllers of what kubelets report; () if the kubelets are left out."""
         if _KUBELET in self._options.without:
             return ()
-        return (NodeAddresses(self.store.storage, config.kubelet.nodes),)
+        nodes = config.kubelet.nodes
+        return NodeAddresses(self.store.storage, nodes), NodeAllocatable(nodes)
 
     def _policy_status(self) -> tuple[PolicyStatus, ...]:
         """Return a tuple with a PolicyStatus; () if the workload controllers are left out."""

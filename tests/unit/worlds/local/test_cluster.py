@@ -898,3 +898,28 @@ def test_a_node_that_a_client_creates_gets_what_a_kubelet_reports(cluster):
         for each in (made, other)
     ]
     assert conditions[0] == conditions[1]
+
+
+def test_extended_resources_in_the_capacity_of_a_node_are_allocatable(cluster):
+    """The kubelet copies an added, changed or removed amount, unless a client set another one."""
+    url, merge = "/api/v1/nodes/node-1/status", "application/merge-patch+json"
+
+    def allocatable_after(capacity, **more):
+        body = {"status": {"capacity": capacity, **more}}
+        cluster.ask("PATCH", url, body, merge)
+        cluster.pass_time(1)
+        return cluster.find("node", "node-1", "")["status"]["allocatable"]
+
+    before = cluster.find("node", "node-1", "")["status"]["allocatable"]
+    assert allocatable_after({"x.io/d": "4"}) == before | {"x.io/d": "4"}
+    assert allocatable_after({"x.io/d": "6", "cpu": "99"}) == before | {"x.io/d": "6"}
+    assert allocatable_after({}, allocatable={"x.io/d": "5"}) == before | {"x.io/d": "5"}
+    assert allocatable_after({"x.io/d": None}) == before
+
+
+def test_a_new_node_may_have_less_of_an_extended_resource_than_its_capacity(cluster):
+    """For example, one of its devices may be unhealthy."""
+    status = {"capacity": {"cpu": "8", "x.io/d": "8"}, "allocatable": {"cpu": "8", "x.io/d": "7"}}
+    cluster.ask("POST", "/api/v1/nodes", {"metadata": {"name": "extra"}, "status": status})
+    cluster.pass_time(1)
+    assert cluster.find("node", "extra", "")["status"]["allocatable"]["x.io/d"] == "7"
