@@ -3,8 +3,8 @@
 A simulation calls no webhooks. But the pods of a snapshot show what the webhooks and admission
 plugins of its server changed. They added containers, tolerations, nodeSelector entries and other
 fields that the template of the pod's workload lacks, or they changed requests and limits. A new pod
-of the workload gets the same additions and amounts. But it keeps each field that its own template
-sets, and each amount that differs from the amount in the observed template.
+of the workload gets the same additions and amounts. But the fields that its own template sets take
+precedence, and so do the amounts in its own template that differ from the observed template.
 
     template       containers: app                 (requests cpu 300m)
     snapshot pod   containers: app, istio-proxy    (requests cpu 300m and 100m)

@@ -279,10 +279,10 @@ def _subresource(kind: Kind, part: Subresource) -> Json:
 
 
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
-    """Return a responseKind of a discovery document: its group, its version and its kind `name`.
+    """Return the responseKind of a resource or subresource, whose bodies are of the kind `name`.
 
-    `group` and `version` are "" if they equal those of the document. If `kind` is a custom resource
-    and `group` is "", the responseKind contains the group and version of `kind` instead.
+    `group` and `version` are those of `name`; "" means those of the document. If `kind`, the kind
+    of the resource, is custom, the group and version of `kind` replace "".
     """
     if kind.is_custom and not group:
         group, version = kind.group, kind.version

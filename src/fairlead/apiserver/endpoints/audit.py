@@ -49,7 +49,7 @@ class AuditLevel(StrEnum):
 
 
 class AuditBackend(Struct, frozen=True):
-    """Where the lines of the audit log go, and their level; `write` appends a line.
+    """The audit log: `write` appends a line, and `level` is the configured audit level.
 
     upstream: apiserver/plugin/pkg/audit/log/backend.go
     """

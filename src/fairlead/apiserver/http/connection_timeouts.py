@@ -159,8 +159,8 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
     def shutdown(self) -> None:
         """Close the connection when its response is complete; called when the server stops.
 
-        A closed connection is aborted after FLUSH_SECONDS_MAX. Otherwise, a TLS connection would
-        wait for the client's reply. A client that does not read sends no reply.
+        If closing takes longer than FLUSH_SECONDS_MAX, the connection is aborted. Closing a TLS
+        connection waits for the client's reply, and a client that does not read sends no reply.
         """
         self._is_stopping = True
         super().shutdown()

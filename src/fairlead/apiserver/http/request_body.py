@@ -32,7 +32,7 @@ class BodyBudget:
     """Limits the number of bytes of request bodies in memory, in total and for each user."""
 
     def __init__(self) -> None:
-        """At first, no bytes are counted."""
+        """Start with a count of 0 bytes for every user."""
         self._bytes: Counter[str] = Counter()
 
     @contextmanager

@@ -119,8 +119,8 @@ class _Stream:
     async def _send_lines(self) -> bool:
         """Send the queued events; return whether more events can follow.
 
-        To save memory, one chunk at a time is taken from the queue. Watches share the bytes in
-        their queues, but a chunk is a copy.
+        To save memory, the stream takes one chunk at a time from the queue. The queues of all
+        watches share the bytes of an event, but a chunk contains a copy of them.
         """
         self._woken.clear()
         if self._watch.has_waiting:

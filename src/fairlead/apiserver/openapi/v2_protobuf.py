@@ -73,7 +73,7 @@ def _schema_fields(schema: Json) -> Iterator[bytes]:
 
 
 def _nested(key: str, value: Any) -> bytes:
-    """Return the encoded member `key` of a schema: nested schemas or an extension.
+    """Return the encoded member `key` if it contains schemas or is an extension (`x-...`).
 
     Return b"" for any other key.
     """

@@ -157,7 +157,7 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 
 
 def _count_containers(pod: Json, tally: _Tally) -> None:
-    """Count the containers in `tally`, and set `tally.reason`, the text of the column STATUS.
+    """Add the pod's containers to `tally`, and set `tally.reason`, the text of the column STATUS.
 
     The reason is that of the first container that waits or has terminated. If this reason is
     `Completed`, it may be replaced. If a container is running and ready, the new reason is

@@ -151,8 +151,8 @@ class PodCopies:
     def learn(self, manifest: Mapping[str, Any], recording: Recording, stored: Json) -> None:
         """Make a template of `stored`, the pod that `Store.create` made from `manifest`.
 
-        No template is made if later pods could differ from `stored` in more than their own strings,
-        such as name and uid.
+        No template is made if later pods could differ from `stored` in more than a few strings,
+        such as the name and the uid.
         """
         write = recording.write
         if not self._is_typical(manifest, write, stored):

@@ -89,7 +89,7 @@ def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: 
 def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json) -> Json:
     """Return `old` with the status of `new`, and with the metadata that a status write may set.
 
-    This metadata consists of the fields in the strategy's `metadata_with_status`, as in `new`.
+    The strategy's `metadata_with_status` lists the fields of the metadata that come from `new`.
     The fields in the strategy's `server_status` keep the values that they have in `old`.
     """
     before, after = old["metadata"], new["metadata"]

@@ -233,7 +233,10 @@ def _members(value: Json) -> Iterable[tuple[str, Any]]:
 
 
 def _is_plain(field: Field) -> bool:
-    """Return whether the Go field is a scalar or struct; a null leaves its value unchanged."""
+    """Return whether the Go type of `field` is a scalar or a struct.
+
+    If a duplicate of such a field is null, the earlier value is kept.
+    """
     if field.zero not in (Zero.DROP, Zero.EMIT):
         return False
     return field.schema.type in _SINGLE or (

@@ -131,9 +131,9 @@ def _map(inner: _Order | None, value: Any, _before: Any) -> Any:
 
 
 def _by_name(made: Json, equal: Json) -> Json:
-    """Return `made` with its members sorted by name, or `equal` if `made` is already sorted.
+    """Return `made` with its members sorted by name; `equal` if they are already sorted.
 
-    `equal` has the same members as `made`. If `made` is an unchanged copy, `equal` is its original.
+    `equal` is the object of which `made` is an unchanged copy, or else `made` itself.
     """
     keys, names = list(made), sorted(made)
     return equal if keys == names else {key: made[key] for key in names}

@@ -207,8 +207,10 @@ class CompactStorage(Storage):
     def _keep(
         self, kind: Kind, key: Key, text: bytes | None = None, *, is_new: bool = False
     ) -> None:
-        """Keep an object decoded until more recent objects exceed `hot_max` or HOT_BYTES_MAX.
+        """Mark a decoded object as recently used; encode others if too many are decoded.
 
+        The limits are `hot_max` objects and HOT_BYTES_MAX bytes. The least recently used objects
+        are encoded first, but Events before all others.
         `text` is the object's JSON text, None if it is not known. If `is_new` is True, `text` is a
         new version, whose size is not yet part of the total size.
         """

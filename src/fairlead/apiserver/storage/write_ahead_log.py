@@ -57,7 +57,7 @@ START_RESERVE_SUFFIX: Final = ".reserve-for-start"
 
 
 class WriteAheadLog:
-    """The write-ahead log at `path`; like its storage, it supports only one writer."""
+    """The write-ahead log at `path`. Like `Storage`, it supports only one writer."""
 
     def __init__(
         self,

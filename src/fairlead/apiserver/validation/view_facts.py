@@ -130,10 +130,10 @@ def _members(
 
 
 def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> FieldFacts | None:
-    """Return the part of `facts`, the facts about a field, that is about `keywords`.
+    """Return only those of a field's `facts` that belong to `keywords`; None if there are none.
 
-    If the field is a list with a limited set of allowed items, the only fact is this set, under the
-    keyword `enum`. Returns None if no fact is about one of `keywords`.
+    If the field is a list and `facts` limit its items to a set of values, this set counts as the
+    fact `enum`, and all other facts are left out.
     """
     if facts is None:
         return None

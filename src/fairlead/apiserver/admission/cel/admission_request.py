@@ -108,7 +108,7 @@ def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
 
 
 def _options(attributes: AdmissionAttributes) -> Json | None:
-    """Return the options of the request; None for CONNECT, whose options are the object."""
+    """Return the options of the request; None for CONNECT, where `object` contains the options."""
     if attributes.operation is Operation.CONNECT:
         return None
     kind = _OPTIONS[attributes.operation]

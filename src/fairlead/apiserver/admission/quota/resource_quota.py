@@ -174,10 +174,10 @@ class _Charge(Struct, frozen=True):
         return _positive(usage(self.kind, self.obj))
 
     def cost(self, delta: Amounts, old: Json | None, quota_match: _MatchedQuota | None) -> Amounts:
-        """Return the increase of usage from `old` to the new object.
+        """Return how much the new object adds to the usage of the quota.
 
-        `delta` is the usage of the new object. The result is the whole `delta` if there is no old
-        object, or if the scopes of the quota exclude the old object.
+        `delta` is the usage of the new object. The usage of `old` is subtracted from it, unless
+        `old` is None or the scopes of the quota exclude `old`.
         """
         if old is None or (
             quota_match is not None and not is_in_scopes(self.kind, old, quota_match.quota["spec"])

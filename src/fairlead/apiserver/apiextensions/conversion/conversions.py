@@ -53,7 +53,7 @@ class Conversions:
         self._known: dict[_Key, Json | ConversionFailedError] = {}
 
     def from_storage(self, stored: StoredObject) -> WebhookCalls[Json]:
-        """Return an object in storage in the version of the request."""
+        """Return the object `stored`, converted to the version of the request."""
         return (yield from from_storage(self._kind, [stored], self._storage))[0]
 
     def to_storage(self, obj: Json) -> WebhookCalls[Json]:

@@ -51,7 +51,7 @@ _version_of: Final = msgspec.json.Decoder(type=_Versioned).decode
 
 
 def calls_webhook(kind: Kind, stored: StoredObject) -> bool:
-    """Return whether a webhook must convert `stored`, an object in storage, for clients of `kind`.
+    """Return whether a webhook must convert the object `stored` to the version of `kind`.
 
     The version of a stored object can differ from the storage version of its definition. The
     storage version may have changed since the object was written.
@@ -87,7 +87,7 @@ def converted(
 def from_storage(
     kind: Kind, stored: Sequence[StoredObject], storage: Storage
 ) -> WebhookCalls[list[Json]]:
-    """Return objects in storage in the version of `kind`, without fields that this version lacks.
+    """Return `stored`, converted to the version of `kind`, without fields that it does not declare.
 
     Objects that have this version are returned unchanged. Raises ConversionFailedError.
     """

@@ -65,7 +65,7 @@ def find_existing(scope: RequestScope) -> WebhookCalls[Json | None]:
 
 
 def in_request_version(scope: RequestScope, stored: StoredObject) -> WebhookCalls[Json]:
-    """Return an object in storage in the version of the request.
+    """Return the object `stored`, converted to the version of the request.
 
     Raises ApiError 500 if it cannot be converted to this version.
     """

@@ -46,7 +46,7 @@ _Key = tuple[str, str]
 
 
 class StatusReconcilers:
-    """Records changes in the store; `reconcile` writes statuses."""
+    """Records which objects in the store have changed; `reconcile` updates their statuses."""
 
     def __init__(self, store: Store, delays: ReconcileDelay = NO_DELAY) -> None:
         """Subscribe to later changes in `store`. Existing objects are not recorded as changed.

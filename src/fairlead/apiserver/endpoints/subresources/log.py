@@ -192,7 +192,7 @@ def _stamp(line: LogLine, options: LogOptions) -> str:
 
 
 class _LogWatch(Watch):
-    """A watch that drops empty events, which encode pod changes that add no log line."""
+    """A watch that drops empty events. A pod change that adds no log line is an empty event."""
 
     def add(self, line: bytes) -> None:
         """Queue an encoded event unless it is empty."""
@@ -203,8 +203,9 @@ class _LogWatch(Watch):
 class _LogEncoder(Struct, eq=False):
     """Encodes a change of a pod as the new lines of a container's log.
 
-    `sent` is the number of lines that have already been sent. Only one watch uses this encoder; it
-    is the only item of the list `watch`. The encoder ends this watch when the container ends.
+    `sent` is the number of lines that have already been sent. The list
+    `watch` contains the only watch that uses this encoder. The encoder ends this watch when the
+    container ends.
     """
 
     name: str

@@ -39,7 +39,7 @@ class PartialObject:
     __slots__ = ("members",)
 
     def __init__(self, members: dict[str, Any]) -> None:
-        """The new object changes `members` itself, not a copy."""
+        """Operations on this object change `members` itself, not a copy."""
         self.members = members
 
     def get(self, key: str) -> Any:
@@ -78,7 +78,7 @@ class PartialArray:
     __slots__ = ("items",)
 
     def __init__(self, items: list[Any]) -> None:
-        """The new list changes `items` itself, not a copy."""
+        """Operations on this list change `items` itself, not a copy."""
         self.items = items
 
     def get(self, key: str) -> Any:

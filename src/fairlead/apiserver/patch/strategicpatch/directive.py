@@ -75,7 +75,7 @@ def without_directives(value: Any) -> Any:
 
 
 def internal_error(message: str) -> ApiError:
-    """Return ApiError 500 without a reason: upstream responds so to most malformed patches."""
+    """Return ApiError 500 with the reason "", as upstream does for most malformed patches."""
     return ApiError("", 500, message)
 
 

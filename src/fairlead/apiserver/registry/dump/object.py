@@ -33,7 +33,7 @@ class DumpedTemplate(Protocol):
     makes_replicas: bool
 
     def value_of(self, text: Text) -> Json | None:
-        """Return the value of `text`; None if `text` must be decoded.
+        """Return the JSON value of `text`; None if the caller must decode `text` to get it.
 
         The value shares parts with other values, so callers must not mutate it.
         """
@@ -93,7 +93,7 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
 
 def value_of_text(kind: Kind, text: Text | bytes) -> Json:
-    """Return the JSON value of `text`, an object in stored form, but without managedFields."""
+    """Return the JSON value of `text` with its defaults, without managedFields and nulls."""
     data = bytes(text)
     obj = _decode(data)
     obj["metadata"].pop("managedFields", None)

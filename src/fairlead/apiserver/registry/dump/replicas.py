@@ -25,7 +25,7 @@ from fairlead.apiserver.storage.storage import Key
 
 
 class DumpedReplicas(Replicas):
-    """The pods whose texts are `texts`; `template` makes their views, which are in stored form."""
+    """Pods of a dump, one for each of `texts`; `template` makes their views in stored form."""
 
     def __init__(self, template: DumpedTemplate, texts: TemplateRows) -> None:
         """Each text describes one pod. `template.makes_replicas` must be True."""

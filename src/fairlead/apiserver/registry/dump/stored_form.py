@@ -283,7 +283,8 @@ class StoredForm:
     def _has_shared(self, pod: Pod) -> bool:
         """Return whether the fields that `_read_fields` reads from the spec are complete and valid.
 
-        Equal parts of specs become one Python object, as described at `has`.
+        This changes the spec: if an earlier spec was equal in these fields, its Python objects
+        replace the parts of this spec (see `has`).
         """
         spec = pod.spec
         key = _ENCODE(_read_fields(spec))

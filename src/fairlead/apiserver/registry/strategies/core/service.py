@@ -90,7 +90,11 @@ def moved_address(old: Json, new: Json) -> Causes:
 
 
 def _without_useless(before: Json, spec: Json) -> Json:
-    """Return `spec` without unchanged fields that the Service used before but no longer uses."""
+    """Return `spec` without the fields that the Service no longer uses.
+
+    `before` is the previous spec. A field is removed only if `before` used it and has the same
+    value. If the new type has no node ports, they are removed unless one of them is new.
+    """
     # upstream: pkg/registry/core/service/strategy.go:dropTypeDependentFields
     useless = [
         key
