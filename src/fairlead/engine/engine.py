@@ -54,7 +54,7 @@ class _Member:
 
 
 class _Group:
-    """Members, and the set of those that have deadlines, as an integer with their bits."""
+    """Some members of the engine; the integer `bits` is the set of those that have deadlines."""
 
     __slots__ = ("bits", "members")
 

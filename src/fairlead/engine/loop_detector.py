@@ -70,7 +70,7 @@ class LoopDetector:
     # --- Reporter --------------------------------------------------------------------------
 
     def report(self, record: Record) -> None:
-        """Pass `record` on to the reporter, followed by the findings that result from it."""
+        """Report `record`, then report the findings that result from it."""
         self._reporter.report(record)
         if type(record) is PodPreempting:
             self._displaced(record)

@@ -168,7 +168,7 @@ def _with_default(plugin: str, method: str, safe: BoundMethod, reporter: Reporte
     """Return a method like `safe` that returns a default if `safe` raises a PluginFault.
 
     For `predicates` and `node_prioritizers`, there is no default: the returned method raises the
-    PluginFault. The scheduler plugins that these two methods return are guarded.
+    PluginFault. If it succeeds, it returns scheduler plugins, each wrapped with `guarded`.
     """
 
     def guard(found: SchedulerPlugin) -> SchedulerPlugin:

@@ -1,4 +1,4 @@
-"""The default scheduler names of a batch scheduler, which places the pods with these names."""
+"""The default names of a batch scheduler. It places pods whose schedulerName is one of them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _CHANGED_MAX: Final = 16
 
 
 class CodeCounts:
-    """Counts the rows with each verdict, and lists the rows whose verdict has a given `Code`."""
+    """Counts the rows with each status; lists the rows whose status has a given class (`Code`)."""
 
     def __init__(self, statuses: Sequence[Status]) -> None:
         """Codes are indexes into `statuses`, which may grow later."""

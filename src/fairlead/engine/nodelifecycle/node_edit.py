@@ -66,7 +66,7 @@ def desired_keys(node: Node) -> tuple[str, ...]:
 
 
 def missing_keys(node: Node) -> tuple[str, ...]:
-    """Return the required keys for which `node` has no NoSchedule taint."""
+    """Return the keys in `desired_keys(node)` for which `node` has no NoSchedule taint."""
     present = _present_keys(node)
     return tuple(key for key in desired_keys(node) if key not in present)
 
@@ -137,7 +137,7 @@ class CopyLabels(Struct, frozen=True):
 
 
 class MarkUnknown(Struct, frozen=True):
-    """Sets `conditions` to Unknown if the node's Ready condition is still `ready`.
+    """Writes the Unknown `conditions` if the Ready condition of the node is still equal to `ready`.
 
     `ready` is the Ready condition in the pass that found the heartbeat overdue (None: missing).
     `health` replaces the node's saved health once the write has succeeded.
@@ -148,7 +148,7 @@ class MarkUnknown(Struct, frozen=True):
     health: NodeHealth
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the write for `node`; None if its Ready condition is no longer `ready`."""
+        """Return the write for `node`; None if its Ready condition differs from `self.ready`."""
         if ready_condition(node) != self.ready:
             return None
         version = node.metadata.resource_version

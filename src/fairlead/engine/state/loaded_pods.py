@@ -145,7 +145,7 @@ class Representatives:
         return self._by_id[id(replicas)][1]
 
     def of(self, pods: Mapping[str, PodInfo]) -> Iterable[PodInfo]:
-        """Return the PodInfo of each pod; for a pod without one, the PodInfo of its group."""
+        """Return the PodInfo of each of `pods`, or that of its group if it has none of its own."""
         if not isinstance(pods, LazyDict):
             return pods.values()
         by_id = self._by_id

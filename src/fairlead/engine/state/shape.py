@@ -388,7 +388,7 @@ class ShapeTable:
         return shape
 
     def _key_of(self, pod: Pod) -> _Key:
-        """Return `_key_of(pod)`, without encoding the spec again if it is that of a known pod."""
+        """Return the key of the shape of `pod`, derived from a similar pod's key if possible."""
         known = self._known_keys.get(id(pod.spec.containers))
         key = known.of(pod) if known is not None else None
         if key is None:

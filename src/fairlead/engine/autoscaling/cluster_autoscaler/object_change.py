@@ -86,7 +86,8 @@ def _of_pod(pod: Pod) -> tuple[object, ...]:
 def _is_load_changed(old: Pod, new: Pod) -> bool:
     """Return whether the requests that count for a pod differ between two versions of the pod.
 
-    The specs are equal, but an in-place resize can change the resources in the status.
+    The caller has compared the specs. An in-place resize can also change the resources in the
+    status.
     """
     if not _states_resources(old) and not _states_resources(new):
         return False

@@ -115,7 +115,8 @@ class Room:
     def reserve(self, amounts: Ints | None) -> None:
         """Reserve `amounts`, an array [resource, row]; end the earlier reservation.
 
-        Only the view `whole` includes reserved amounts. If `amounts` is None, nothing is reserved.
+        Only the view `whole` counts reserved amounts as available. If `amounts` is None, nothing is
+        reserved.
         """
         rows: dict[int, None] = {}
         for held in (self.reserved, amounts):

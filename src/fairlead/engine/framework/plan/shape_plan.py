@@ -284,7 +284,7 @@ class ShapePlan:
         return self._masked[1]
 
     def detach(self, position: int) -> None:
-        """Leave the matrix; `codes` and `total` include the pod log up to `position`."""
+        """Leave the PlanMatrix, which has updated this plan up to `position` in the pod log."""
         self.matrix = None
         self.total = self.total.copy()
         self._pod_position = position
@@ -305,7 +305,7 @@ class ShapePlan:
         self._unexplained[row] = None
 
     def _explain(self, pod: PodInfo) -> None:
-        """Find the reasons why ROW plugins reject the rows that the matrix marked as rejected."""
+        """Find the reasons for the rows that the PlanMatrix only marked as rejected."""
         if not self._unexplained:
             return
         rows = [row for row in self._unexplained if self.codes[row] == _UNEXPLAINED]

@@ -363,7 +363,7 @@ class DeviceSearch:
         )
 
     def _consider(self, request: ResolvedRequest, one: PoolDevice, found: list[Candidate]) -> None:
-        """Add the device to `found` if it matches `request`; add the error if a selector fails."""
+        """Add to `found` the device if it matches `request`, or the error if a selector fails."""
         try:
             if self._is_selectable(request, one):
                 found.append(one)

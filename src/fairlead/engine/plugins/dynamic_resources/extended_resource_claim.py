@@ -88,7 +88,7 @@ class SpecialClaim(Struct, frozen=True):
 
 
 class ExtendedResourceRequests:
-    """The extended resources of a pod; a DeviceClass is mapped to at least one of them."""
+    """The extended resources of a pod, at least one of which a DeviceClass provides."""
 
     def __init__(self, pod: Pod, columns: Mapping[str, int], classes: ExtendedResources) -> None:
         """`columns` maps the pod's extended resources to their resource columns.

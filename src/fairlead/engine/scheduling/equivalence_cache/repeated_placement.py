@@ -126,7 +126,7 @@ class RepeatedPlacements:
         return Placement(node, state, via, feasible, len(best), kept.only_bind_runs)
 
     def keep(self, pod: PodInfo, found: Feasibility) -> None:
-        """Store the results that the cycles of equal pods can take from the cycle of `pod`, if any.
+        """Store the results of the cycle of `pod` that the cycles of equal pods can use, if any.
 
         `found` are the verdicts of the cycle of `pod`, in which at least one node fits. Nothing is
         stored for the first pod of a shape, because there may be no second pod of this shape.

@@ -128,7 +128,7 @@ def delete_conflicting(
 def drop_pod_affinity(
     _framework: Framework, pod: PodInfo, _node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield changes that drop required terms of `pod`, then one that drops all its terms."""
+    """Yield changes that each drop one required term of `pod`, then one that drops all terms."""
     yield from _drop_terms(pod.pod)
     if pod.pod.spec.affinity is not None:
         free = replace(pod.pod.spec.affinity, pod_affinity=None, pod_anti_affinity=None)

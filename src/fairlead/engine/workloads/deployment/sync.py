@@ -6,7 +6,7 @@ The stages of a sync are in upstream's order:
     2 find        the ReplicaSet with the Deployment's template
     3 record      a pause, and the revision of that ReplicaSet (for API clients)
     4 step        scale ReplicaSets, or create the new ReplicaSet
-    5 write       the Deployment's status as it was before the step (for API clients)
+    5 write       the Deployment's status, computed without the step's effects (for API clients)
 
 If stage 3 writes a pause or a revision to the Deployment, stage 5 is left to the next sync. In
 upstream, the status write of such a sync fails with a conflict.

@@ -80,7 +80,7 @@ class HintedSlices(Struct):
     rewritten: dict[str, Entries] = field(default_factory=dict)
 
     def rewrite(self, name: str) -> None:
-        """Move the unchanged slice `name` to the written slices, without its hints."""
+        """Remove the hints of the slice `name`, and move it from `unchanged` to `written`."""
         entries = [_without_hints(one) for one in self.unchanged.pop(name)]
         self.rewritten[name] = entries
         self.written.append(entries)

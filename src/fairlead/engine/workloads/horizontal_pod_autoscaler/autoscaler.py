@@ -420,7 +420,7 @@ class Autoscaler:
         return found
 
     def _state(self, replicas: int, at: Instant) -> str | None:
-        """Return the state of the target at `at`, or None if a sync would change the target."""
+        """Return a state such as "on target"; None if a sync at `at` would change the target."""
         proposed = _proposed(self._metrics, replicas, at)
         if proposed == FAILED:
             return "failed"

@@ -3,8 +3,8 @@
     options   the instance types that match `spec.requirements`, have room for
               `spec.resources.requests`, and have an available offering
     choice    the cheapest offering; if several are cheapest, the type whose name comes first
-    labels    the labels that the user set; each other custom label in `spec.requirements`, with one
-              value that is allowed
+    labels    the labels that the user set; for each other custom label in `spec.requirements`, the
+              label with one of the allowed values
 
 upstream: pkg/controllers/nodeclaim/lifecycle/launch.go:PopulateNodeClaimDetails;
 karpenter-provider-aws pkg/cloudprovider/cloudprovider.go:resolveInstanceTypes

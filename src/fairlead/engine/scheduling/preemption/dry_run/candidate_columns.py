@@ -29,7 +29,7 @@ class CandidateColumns:
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
-        """Start with `capacity` node rows that are all unknown."""
+        """Start with `capacity` rows, one for each node, whose results are all unknown."""
         self.rules = rules
         self.unknown: npt.NDArray[np.bool_] = np.ones(capacity, np.bool_)
         self.is_candidate: npt.NDArray[np.bool_] = np.zeros(capacity, np.bool_)

@@ -52,7 +52,7 @@ class ClusterVerdicts(Struct, frozen=True):
     effects: Sequence[RemovalEffect]
 
     def judge(self, pod: PodInfo, found: Feasibility, rows: Rows) -> tuple[Codes, Mask]:
-        """Return the verdicts of the Filters `points` on the nodes at `rows`, and a mask.
+        """Return the verdicts of the Filters in `self.points` on the nodes at `rows`, and a mask.
 
         `rows` are ascending. A verdict is an index in `found.plan.statuses`; 0 means that the
         Filters accept the node. The verdicts assume that no pod is removed from the node, and take

@@ -317,8 +317,8 @@ class DryRuns:
     def _evaluate_some(self, run: _Run, potential: Rows, sample: CandidateSample) -> Rows:
         """Evaluate rows until there are enough candidates; return the evaluated rows (ascending).
 
-        As in upstream, the result contains at most `sample.wanted` candidates that violate a
-        disruption budget. Further candidates of this kind are left out.
+        As in upstream, at most `sample.wanted` of the returned rows are candidates that violate a
+        disruption budget. Further rows of this kind are evaluated, but not returned.
         """
         columns = run.columns
         looked_at: list[int] = []

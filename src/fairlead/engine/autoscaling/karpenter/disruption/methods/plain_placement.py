@@ -142,7 +142,7 @@ class PlainPlacement:
         self._common_orders: dict[Size | None, list[PodOrder]] = {}
 
     def place(self, own: Sequence[PlainPods], leaving: set[str]) -> PlacementResult:
-        """Place the pods that every placement includes, and the pods in `own`.
+        """Place the pods `common` (see the constructor), and the pods in `own`.
 
         Nodes whose keys are in `leaving` take no pods.
         """

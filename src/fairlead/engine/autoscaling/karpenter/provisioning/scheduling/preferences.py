@@ -36,7 +36,7 @@ Relaxed = tuple[Pod, str]
 
 
 def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
-    """Return the pod after the next relaxation and upstream's text; None if nothing can be relaxed.
+    """Relax the pod by one step; return (new pod, upstream's text), None if no step is left.
 
     If `tolerates_prefer_no_schedule` is set, the last step adds a toleration of PreferNoSchedule
     taints.
