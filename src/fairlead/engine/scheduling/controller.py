@@ -565,5 +565,5 @@ def _is_event(commands: list[Command]) -> bool:
 
 
 def _is_awaited(command: Command) -> bool:
-    """Return whether the next cycle waits for the outcome of a failed cycle's `command`."""
+    """Return whether the next cycle waits for the outcome of `command`, sent by a failed cycle."""
     return type(command) is PatchStatus

@@ -100,7 +100,7 @@ class OwnerStatus(Struct):
         self._schedule.forget(key)
 
     def write(self, key: str, now: Instant) -> list[Command]:
-        """Write the status and revisions of the owner `key` if they have changed."""
+        """Return the writes of the status and revisions of the owner `key` that have changed."""
         owner = self._owners.get(key)
         if owner is None:
             return []

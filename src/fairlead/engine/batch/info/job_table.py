@@ -215,9 +215,9 @@ class JobTable:
             self._put(new, job)
 
     def _pod_left(self, old: PodInfo) -> None:
-        """Forget a pod that was removed from the cluster's state.
+        """Handle a pod that was removed from the cluster's state: remove its task from the job.
 
-        A task that has succeeded or failed stays a member of its job. Any other task is removed.
+        A task that has succeeded or failed is kept as a member of its job.
         """
         self.releasing_pods.pop(old.id, None)
         self.pods_with_surplus.pop(old.id, None)

@@ -290,7 +290,7 @@ class ShapePlan:
         self._pod_position = position
 
     def redo_row(self, row: int) -> None:
-        """Recompute `row` after the pods on its node changed; `node_names` must be None."""
+        """Recompute `row` after the pods on its node changed; the plan must have all rows."""
         self._redo_one(self._pod, row)
 
     def open_row(self, row: int) -> None:

@@ -138,7 +138,7 @@ class StaticResults:
         self._find_live()
 
     def _redo_one(self, pod: PodInfo, row: int) -> None:
-        """Recompute one row, as `_redo` does for many; `node_names` must be None."""
+        """Recompute one row, as `_redo` does for many; there must be results for all nodes."""
         evaluator, points = self._evaluator, self._points
         if not self._table.alive[row]:
             self.codes[row] = NO_NODE

@@ -231,9 +231,9 @@ class _Copied:
         self.lowest: list[tuple[int, int]] = []
 
     def lowest_of(self, domains: Ids) -> list[tuple[int, int]]:
-        """Return (domain, count) for the up to 8 `domains` with the lowest counts, lowest first.
+        """Return (domain, count) for those of `domains` with the lowest counts, lowest first.
 
-        Every call must pass the same `domains`.
+        The result has at most 8 entries. Every call must pass the same `domains`.
         """
         if not self.lowest:
             counts = self.sums[domains]

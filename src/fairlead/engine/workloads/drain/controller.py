@@ -331,5 +331,5 @@ class Drain:
 
 
 def _marks_end(node: Node) -> bool:
-    """Return whether `rolling_drain` or `node_finalizers` waits for the drain of `node`."""
+    """Return whether the module `rolling_drain` or `node_finalizers` waits for this drain."""
     return is_in_turn(node) or bool(node.metadata.deletion_timestamp)

@@ -83,8 +83,8 @@ class History(Struct):
         """Set `update` to the name of the revision of the owner's current template.
 
         If no known revision has this template, the name is new. `pods` contains one entry for each
-        pod of the owner. The entry may be another pod with the same revision label. The first call
-        also sets `current` and `first`.
+        pod of the owner: the pod itself, or another pod with the same revision label. The first
+        call also sets `current` and `first`.
         """
         self.owner = owner
         template = owner.spec.template
