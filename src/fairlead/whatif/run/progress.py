@@ -53,7 +53,7 @@ class PhasesInTurn:
 
 
 class _PhaseInTurn:
-    """Passes progress on while its phase is shown: while exactly `number` phases have ended."""
+    """Passes the progress of one phase on, but only after `number` earlier phases have ended."""
 
     def __init__(self, progress: Progress, ended: mmap, number: int, name: str, total: int) -> None:
         self._progress, self._ended = progress, ended

@@ -56,11 +56,11 @@ class ImageRule:
         self._changed: dict[int, Shape] = {}
 
     def kept_on_platforms(self, pod: PodInfo) -> PodInfo:
-        """Return `pod` with the node affinity, or `pod` itself if it needs none.
+        """Return `pod` with a node affinity for the platforms on which its images run.
 
-        A pod needs it if its node selector, node affinity and tolerations allow a node of today's
-        cluster on which its images may not run. It gets the affinity only if it could then run on
-        one of today's nodes.
+        Return `pod` itself if its node selector, node affinity and tolerations allow only nodes of
+        today's cluster on which its images run. Also return `pod` itself if they allow no node on
+        which its images run.
         """
         if not self._nodes:
             return pod
@@ -102,7 +102,7 @@ class ImageRule:
 
 
 def _with_platforms(pod: Pod, platforms: Iterable[Platform]) -> Affinity:
-    """Return the affinity of `pod` with the further requirement of one of `platforms`."""
+    """Return the affinity of `pod`, limited to nodes of `platforms` and of unknown platforms."""
     affinity = pod.spec.affinity or Affinity()
     node_affinity = affinity.node_affinity or NodeAffinity()
     required = node_affinity.required_during_scheduling_ignored_during_execution

@@ -1,4 +1,4 @@
-"""Pods that a cluster does not have yet, and for which the new nodes have no room."""
+"""Notes about pods that may be added to a cluster later; the new nodes have no room for them."""
 
 from __future__ import annotations
 

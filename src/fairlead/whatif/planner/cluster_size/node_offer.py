@@ -377,11 +377,10 @@ def _stated_types(
 ) -> list[_Type]:
     """Return the types in `stated` that nodes like `members`, the nodes of a pool, can have.
 
-    They have the architecture, the operating system and the capacity type of the pool. A type
-    without a stated operating system can run any. If no type in `stated` is offered as spot
-    capacity, every type can be in a pool of spot nodes. The types meet `rules`, the requirements of
-    a NodePool. Types on which the reservation for the system leaves no CPU or no memory are left
-    out.
+    The types have the architecture and the operating system of the pool; a type without a stated
+    operating system can run any. They also have the capacity type of the pool, unless no type in
+    `stated` has it. They meet `rules`, the requirements of a NodePool. Types on which the
+    reservation for the system leaves no CPU or no memory are left out.
     """
     sample = node_to_copy(members)
     reserved = SystemReservations((info.node for info in members), stated)

@@ -376,9 +376,9 @@ class DrainPlanner:
         return found if isinstance(found, PlannedDrain) else blocker_of(node, found, is_first=True)
 
     def _each_fits_first(self, node: str, pods: Sequence[PodInfo]) -> bool:
-        """Return whether the pods of every workload fit other nodes if they are placed first.
+        """Return whether the pods of each workload fit other nodes before other pods are placed.
 
-        `pods` are the pods of `node`. Each workload is tried alone.
+        `pods` are the pods of `node`. The workloads are tried one by one, each without the others.
         """
         own: dict[str, list[PodInfo]] = {}
         for pod in filter(is_placed_anew, pods):

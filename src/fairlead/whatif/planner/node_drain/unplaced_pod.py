@@ -12,8 +12,8 @@ after a trial that empties the whole node with this change:
                   pod. Example: two pods leave, and a maxSkew of 3 is enough for one of them. This
                   step finds a maxSkew of 4. After that, other kinds of changes are tried.
 
-If the node returns to service, but was cordoned before, its pods may fit on it once it is
-uncordoned. This change is tried first. One more node like the drained node is proposed if no
+A node that was cordoned before the drain is still cordoned when it returns to service. To uncordon
+it is then the first change that is tried. One more node like the drained node is proposed if no
 change of a single object helps. It is also proposed if it lets the pods of all blockers fit.
 """
 

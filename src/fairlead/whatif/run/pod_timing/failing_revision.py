@@ -4,9 +4,9 @@ A revision fails if both of these are true:
 
 - All pods of the revision that have a node wait because a container fails to start, as in
   ImagePullBackOff or CrashLoopBackOff.
-- The cause is probably not the node. Either the pods are on at least two nodes, or other pods run
-  on the same node. In the second case, pods of another revision of the workload must run, too. This
-  is a rollout that replaces one pod at a time, as in a StatefulSet.
+- The cause is probably not the node. This is assumed if the pods are on at least two nodes. It is
+  also assumed if other pods run on the same node, and pods of another revision of the workload run.
+  This happens in a rollout that replaces one pod at a time, as in a StatefulSet.
 
 Then a new pod of the revision fails, too. Terminating and completed pods do not count.
 

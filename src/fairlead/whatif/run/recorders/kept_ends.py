@@ -36,8 +36,8 @@ class ListedPod(Protocol):
 class KeptEnds:
     """The PodEnds of the pods at an instant.
 
-    `by_key` maps each pod's own key to its PodEnd. `listed` maps the key of each original to the
-    PodEnd of the pod that is listed for it. Both dictionaries are sorted and must not be changed.
+    `by_key` maps each pod's own key to its PodEnd. `listed` maps the key of each original pod to
+    its PodEnd, or to that of its replacement. Both dictionaries are sorted and must not be changed.
     """
 
     def __init__(

@@ -40,7 +40,10 @@ class LoadedTracks:
         return self._facts.owner
 
     def track(self, index: int) -> PodTrack:
-        """Return a new track of the pod at `index`; its `end` is set if `ends` was read before."""
+        """Return a new track of the pod at `index`.
+
+        Its `end` is set if the property `ends` has already been computed.
+        """
         pod = self.replicas[index]
         created = self._instant(pod.metadata.creation_timestamp)
         started_at = self._now if pod.status.phase == "Running" else None

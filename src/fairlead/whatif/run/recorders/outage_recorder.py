@@ -75,8 +75,8 @@ class FailedNode(Struct):
     `latest` is the node's latest failure. `failure` is the failure that led to the first eviction
     of a pod from the node. If no pod was evicted, it is the first failure that the control plane
     noticed. If it noticed none, it is the node's first failure. `returns` counts how often the node
-    has returned to service. A pod can be in `evictions` several times, with its replacements, and
-    is in `evicted` once.
+    has returned to service. `evictions` contains all evictions, so several of them can be of the
+    same pod or of its replacements. `evicted` contains the key of each such pod once.
     """
 
     failure: FailureTimes
@@ -366,8 +366,8 @@ class OutageRecorder(Struct):
     def own_pod_keys_on(self, node: str) -> Iterator[str]:
         """Yield `namespace/name` of each existing pod on `node`.
 
-        A replacement has its own name here, not that of the pod that it replaces. Pods of the dump
-        are not decoded for their names.
+        A replacement has its own name here, not that of the pod that it replaces. The names of pods
+        of the dump are found without decoding the pods.
         """
         yield from self._loaded.get(node, ())
         for uid in self._on_node.get(node, ()):
