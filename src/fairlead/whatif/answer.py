@@ -77,8 +77,8 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
         """The label keys that divide the nodes into pools; () if there are none.
 
         If the change selects nodes by a label, the result is this label. Otherwise, it is those
-        labels of managed node pools that nodes have. If no node has one, and the change makes a
-        zone fail, the result is the zone label.
+        POOL_LABELS (labels of managed node pools) that nodes have. If nodes have none of them, and
+        the change makes a zone fail, the result is the zone label.
         """
         if self.change.node_label:
             return (self.change.node_label,)

@@ -206,8 +206,8 @@ def _with_named_nodes_kept(
 ) -> tuple[Experiment, Sequence[str]]:
     """Protect the nodes that `change` names from removal by the autoscaler.
 
-    Returns (`without` with these nodes protected, the names of the nodes). The protection ends when
-    the change is made.
+    Returns (the experiment in which these nodes are protected, their names). The protection ends
+    when the change is made.
     """
     # Imported only if it is needed.
     from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.eligibility import (  # noqa: PLC0415
@@ -323,7 +323,10 @@ def _stages(conditions: Conditions) -> list[Manifest]:
 def _new_nodes(
     change: ClusterChange, conditions: Conditions, snapshot: Snapshot
 ) -> tuple[list[Json], list[str]]:
-    """Return (node templates of --instance-type, notes); nothing without it. Raises InputError."""
+    """Return (node templates of --instance-type, notes); both are empty without the option.
+
+    Raises InputError.
+    """
     if not change.instance_type:
         return [], []
     if conditions.instance_types is None:

@@ -274,7 +274,7 @@ def _preempted_first(preempted: AbstractSet[str]) -> Iterator[str]:
 def _device_findings(node: Node, cluster: Cluster) -> Iterator[str]:
     """Yield sentences about the unhealthy devices of `node`, and about the devices in use.
 
-    The requests of a node do not show which devices are unhealthy, or which devices claims use.
+    The requests on a node show neither the unhealthy devices nor the devices that claims use.
     """
     yield from _unhealthy_devices(node)
     for driver, devices in devices_of(node, cluster).items():

@@ -128,9 +128,9 @@ def _drain_plan(context: StepContext) -> Iterator[NextStep]:
 def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
     """Yield what-ifs in which the budgets that refuse evictions allow more evictions.
 
-    If `_refuse_less` includes a budget, the what-if sets the `unhealthyPodEvictionPolicy` of the
-    budget. Otherwise, if `minAvailable` of the budget is a number, the what-if adds replicas
-    (`_enough_replicas`). For any other budget, it is the what-if that `_room_in` yields.
+    For a budget that `_refuse_less` returns, the what-if sets the `unhealthyPodEvictionPolicy` of
+    the budget. Otherwise, if `minAvailable` of the budget is a number, the what-if adds replicas
+    (`_enough_replicas`). For any other budget, `_room_in` yields the what-if.
 
     The eviction API never evicts a pod that several budgets select. If there are such pods, the
     last what-if deletes all but one of their budgets.

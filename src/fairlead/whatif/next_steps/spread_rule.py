@@ -1,8 +1,9 @@
 """SpreadRule: a rule of a workload that keeps its pods off nodes that have room for them.
 
 Such a rule is a topology spread constraint with DoNotSchedule, or a required anti-affinity term.
-The scheduler checks both after the requests of a pod, so each node that a rule rejects has room
-(upstream: pkg/scheduler/apis/config/v1/default_plugins.go: getDefaultPlugins).
+The scheduler checks these rules only on nodes that have room for the requests of the pod. So each
+node that a rule rejects has room (upstream: pkg/scheduler/apis/config/v1/default_plugins.go:
+getDefaultPlugins).
 
 A constraint can block the pods of a failed zone. With nodeTaintsPolicy Ignore, the default, the
 nodes of the failed zone still count while their Node objects exist. If maxSkew is 1, a zone then
@@ -80,7 +81,8 @@ class SpreadRule(Struct, frozen=True):
         """Return whether a constraint has fewer domains in `domains` than its minDomains.
 
         `domains` maps each topology key to its number of domains if tainted nodes do not count.
-        With nodeTaintsPolicy Honor, such a constraint still assumes a domain without pods.
+        For such a constraint, the scheduler assumes a domain without pods, even with
+        nodeTaintsPolicy Honor.
         """
         return any(_lacks_domains(one, domains) for one in filter(is_hard, self.constraints))
 

@@ -79,12 +79,12 @@ class StepContext(Struct, frozen=True):
     # --- trials ----------------------------------------------------------------------------
 
     def with_edits(self, *edits: str) -> Effect | None:
-        """Return the effect if the question also makes `edits`, values of --set."""
+        """Return the effect of the question with the additional `edits`, values of --set."""
         change = self.answer.change
         return self.ask(replace(change, set=(*change.set, *edits)))
 
     def with_replicas(self, one: WorkloadEffect, count: int) -> Effect | None:
-        """Return the effect if the question also adds `count` replicas of the workload `one`."""
+        """Return the effect of the question with `count` more replicas of the workload `one`."""
         change, scale = self.answer.change, f"{one.workload}={one.readiness.wanted + count}"
         return self.ask(replace(change, scale=(*change.scale, scale)))
 

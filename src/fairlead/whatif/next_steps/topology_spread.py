@@ -29,10 +29,10 @@ def relax_spread(context: StepContext) -> Iterator[NextStep]:
     """Yield steps against topology spread that keeps pods pending.
 
     For each rule that keeps pods off nodes with room, a sentence about the rule is added to
-    `context.causes`. The first step deletes the Node objects of failed nodes. The second is a
-    what-if with other topology spread constraints. Each is yielded only if it helps. If the first
-    step helps, the failed nodes are the cause. The second step then sets nodeTaintsPolicy Honor, so
-    that failed nodes do not count, and is not tried.
+    `context.causes`. The first step deletes the Node objects of failed nodes, if that helps. Then
+    the failed nodes are the cause. So the second step sets nodeTaintsPolicy Honor, with which
+    failed nodes do not count; this step is not tried. If the deletion does not help, the only step
+    is a what-if with other topology spread constraints. It is yielded only if it helps.
     """
     rules = _rules_against(context.answer.difference.pending, context)
     for alike in _alike(rules):
@@ -232,8 +232,8 @@ def _rules_against(pods: Sequence[PodEnd], context: StepContext) -> list[SpreadR
 def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Iterator[NextStep]:
     """Try up to three what-ifs with other topology spread constraints; yield the first that helps.
 
-    A what-if helps if a workload has more ready pods at its end. In the first what-if, the
-    constraints of all workloads of `rules` do not count tainted nodes. The others are about the
+    A what-if helps if more pods of an edited workload are ready at the end. In the first what-if,
+    the constraints of all workloads of `rules` do not count tainted nodes. The others are about the
     workload with the most pods without a node. In the second, its constraints also have no
     minDomains. In the third, they are only preferences (ScheduleAnyway).
     """
@@ -260,7 +260,7 @@ def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Ite
 
 
 def _edited_together(rules: Sequence[SpreadRule]) -> Sequence[SpreadRule]:
-    """Return `rules`, or only the one with the most pods if a command cannot name so many."""
+    """Return `rules`; if one command cannot name them all, only the rule with the most pods."""
     return rules if len(rules) <= NAMES_MAX else [max(rules, key=lambda rule: rule.pods)]
 
 

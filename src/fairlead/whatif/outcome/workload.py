@@ -103,7 +103,7 @@ class WorkloadRef(Struct, frozen=True, order=True, cache_hash=True):
 
     @property
     def is_daemon_set(self) -> bool:
-        """Whether the workload is a DaemonSet, also one of an operator such as Kruise."""
+        """Whether the workload is a DaemonSet of Kubernetes or of an operator such as Kruise."""
         return self._kind_without_group == _DAEMON_SET
 
     @property
@@ -144,7 +144,10 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the fewest pods are ready at the end, but no wanted pod is missing then."""
+        """Whether fewer pods are ready at the end than at the start, but as many as wanted.
+
+        The number of ready pods must not have been lower in between.
+        """
         return self.wanted <= self.at_end == self.lowest < self.before
 
 

@@ -103,7 +103,7 @@ def _down(outcome: RunOutcome) -> str | None:
 
 
 def _lost(outcome: RunOutcome) -> list[LostPod]:
-    """Return the pods of failed nodes that are not back, without pending and gone pods.
+    """Return the pods of failed nodes that should run, but do not, except pending and gone pods.
 
     Other findings are about the pending pods and the gone pods (`_gone_pods`).
     """

@@ -525,7 +525,7 @@ def still_not_running(run: RunOutcome, pods: int, end: str) -> str:
 def _unfinished_rollouts(effect: Effect, after: str) -> str:
     """Return a sentence about rollouts that continue after the run; "" if there are none.
 
-    If pods are pending, the sentence about these pods names the rollouts.
+    Also return "" if pods are pending, because the sentence about these pods names the rollouts.
     """
     rows = [one for one in effect.workloads if one.outdated]
     if effect.changed.settled or effect.difference.pending or not rows:

@@ -193,7 +193,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
-    """Return `changed` minus `without`."""
+    """Return how the pods of the run `changed` differ from those of the run `without`."""
     preempted = _additional(changed.preempted, without.preempted)
     evicted = _additional(changed.evicted, without.evicted)
     left = {one.pod.key for one in (*preempted, *evicted)}
@@ -270,10 +270,11 @@ def _move(role: PodRole, failed: Container[str]) -> Move:
 
 
 def _completed(without: RunOutcome, changed: RunOutcome) -> Iterator[PodEnd]:
-    """Yield the pods that started and completed after the change, but did so only in `changed`.
+    """Yield the pods that completed only in `changed`, sorted by key.
 
-    The pods are sorted by key. Names can be random, so pods are counted by workload. If n more pods
-    of a workload completed in `changed` than in `without`, at most n of them are yielded.
+    Only pods that started after the change are compared. Names can be random, so pods are counted
+    by workload. If n more pods of a workload completed in `changed` than in `without`, at most n of
+    them are yielded.
     """
     before, after = list(_ended_since_start(without)), list(_ended_since_start(changed))
     known = {pod.key for pod in before}
