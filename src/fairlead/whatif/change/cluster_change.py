@@ -277,7 +277,7 @@ class _Steps(Struct):
             self.fields.refuse_replaced(option, target, {("spec", name): f"spec.{name}"})
 
     def before(self, written: Manifest) -> Manifest | None:
-        """Return the object `written` before the change; None if the change creates it."""
+        """Return the version of `written` before the change; None if the change creates it."""
         return self._writes.get(written.ref, (0, written))[1]
 
     def write(self, before: Manifest | None, after: Manifest, source: str) -> None:

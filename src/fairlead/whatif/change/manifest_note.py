@@ -99,7 +99,8 @@ def kept_fields(existing: Manifest, modified: Json, result: Json) -> Iterator[st
     """Yield the paths of the fields in `result` that do not come from `modified` and its defaults.
 
     `result` is `existing` after `kubectl apply` of `modified`. Only the specs of workloads are
-    compared, without metadata. Nothing is yielded if kubectl knows which fields were removed.
+    compared, without metadata. Nothing is yielded if `existing` has the annotation
+    last-applied-configuration, from which kubectl knows the removed fields.
     """
     if existing.kind not in _TEMPLATED:
         return

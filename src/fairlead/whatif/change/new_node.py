@@ -88,8 +88,8 @@ class _Model(Struct, frozen=True):
     """What a new node copies from the node `name`.
 
     `template` is the new node without its name. `own_labels` are the keys of those labels that
-    identify only the model. `dependents` are its CSINode and ResourceSlices, `capacities` its
-    CSIStorageCapacities, and `static_pods` its static pods.
+    identify only the node `name`. `dependents` are the CSINode and the ResourceSlices of this node,
+    `capacities` its CSIStorageCapacities, and `static_pods` its static pods.
     """
 
     name: str

@@ -389,9 +389,9 @@ def _scaling(write: AuditedWrite) -> AuditedWrite:
 
 
 def _is_repeated(taint: str) -> bool:
-    """Return whether steps set the recorded taints with the key `taint`.
+    """Return whether the steps of the scenario set recorded taints with the key `taint`.
 
-    They do if no simulated controller sets them. These taints are the lasting taints
+    The steps set the taints that no simulated controller sets: the lasting taints
     (`is_lasting_taint`) and the taint out-of-service, which users set on failed nodes.
     """
     return is_lasting_taint(taint) or taint == OUT_OF_SERVICE

@@ -53,7 +53,7 @@ class EventField(Struct, frozen=True):
 
 
 class NodeFailure(Struct, frozen=True):
-    """An event that makes nodes fail; `seed` selects the nodes of a fraction."""
+    """An event that makes nodes fail; `seed` selects the nodes if a fraction of all nodes fails."""
 
     event: _Failing
     inventory: Inventory

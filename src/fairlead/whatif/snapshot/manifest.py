@@ -251,7 +251,7 @@ class Manifest(Struct, frozen=True):
 
     @property
     def timestamps(self) -> Iterable[str]:
-        """The timestamps of past changes of the object; for a text only the newest one."""
+        """The timestamps of past changes of the object; only the newest one if `newest` is set."""
         if self.newest:
             return (self.newest,)
         return dict.fromkeys(timestamps(self.kind, self.value))

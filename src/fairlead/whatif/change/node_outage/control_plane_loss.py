@@ -32,7 +32,7 @@ _BACK: Final = (
 
 
 def control_plane_notes(outages: Iterable[Outage], inventory: Inventory) -> Iterator[str]:
-    """Yield a note if the nodes that `outages` stop are too many for the control plane.
+    """Yield a note if a real control plane would fail with the nodes that `outages` stop.
 
     Nodes that are not Ready in `inventory` count as stopped, too. If the dump does not show where
     etcd runs, it is assumed to run on the control plane nodes.

@@ -127,7 +127,8 @@ class SystemReservations:
         """Return how much of the resource `name` a new node of the type `one` reserves.
 
         `like` is the existing node with which the new node is compared. `whole` is the amount of
-        the resource that the new node reports. `other` contains the maximum number of its pods.
+        the resource that the new node reports. `other` contains the resources of the new node that
+        are known so far, such as the maximum number of pods.
         """
         reserved, reported = _reserved(like, name), _reported(like, name)
         published = _published(like) if name == "memory" and one.name not in self._newest else None

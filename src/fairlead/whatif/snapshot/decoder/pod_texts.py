@@ -112,7 +112,7 @@ class PodTemplate:
             raise msgspec.ValidationError
 
     def _needs_opaque_strings(self, numbers: set[int]) -> bool:
-        """Return whether the view or the timestamps need a string that cannot be replaced.
+        """Return whether a view or timestamp depends on a placeholder that cannot be replaced.
 
         A key cannot be replaced in a copy of the sample. A string whose JSON text differs from its
         value cannot be replaced either (`JsonTemplate.opaque`). `numbers` are the numbers of the
@@ -330,8 +330,8 @@ class PodTexts:
 def _has_marked_key(value: object, path: tuple[str, ...] = ()) -> bool:
     """Return whether a key in `value`, outside the managedFields, is a placeholder.
 
-    Such a key may differ between pods. In some pods, it may be the name of a field of the view. The
-    views of these pods then differ in more than strings.
+    Such a key may differ between pods, and may be the name of a Pod field in some of them. The
+    typed views of these pods then differ in more than the values of strings.
     """
     if isinstance(value, list):
         return any(_has_marked_key(item, path) for item in value)

@@ -40,7 +40,7 @@ _TYPES_SHOWN: Final = 3
 
 
 def provider_groups(nodes: Iterable[Node]) -> set[str]:
-    """Return the groups of the providers for AWS that have set labels on `nodes`."""
+    """Return the API groups of those Karpenter providers for AWS whose labels `nodes` have."""
     keys = {key for node in nodes for key in node.metadata.labels}
     return {
         group for group in (AWS, EKS) if any(key.startswith(f"{group}/instance-") for key in keys)
