@@ -88,8 +88,8 @@ def new_nodes_for(
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
-    are preferred. `known` are the nodes of another run. The pods of a node in that run count as its
-    pods, too. A node without pods of these workloads is suitable only if it has no taints.
+    are preferred. `known` are the nodes of another run; the pods that a node has there are added
+    to its pods. A node without pods of these workloads is suitable only if it has no taints.
     In addition, no rule, such as affinity, may be among the reasons of the `pending` pods. If
     `spread_counts` is False, topology spread does not count as such a rule: a zone without pods may
     admit them.

@@ -253,7 +253,7 @@ def _taken_by_copies(
 def _more_nodes(
     context: StepContext, pending: Iterable[PodEnd], nodes: Iterable[NodeEnd], added: int
 ) -> Iterator[NextStep]:
-    """Yield a what-if with more new nodes for the `pending` pods than the question adds.
+    """Yield a what-if that adds more nodes for the `pending` pods than the question does.
 
     `added` is the number of nodes that the question adds. `nodes` are the nodes that can be copied.
     """
@@ -392,7 +392,7 @@ def _waiting(effect: Effect) -> int:
 def _no_help(
     tried: Sequence[_TriedNodes], candidates: Sequence[NewNodes], context: StepContext
 ) -> str:
-    """Return a note: pods stay pending with the `tried` nodes, too."""
+    """Return a note which says that pods stay pending even with the `tried` nodes."""
     nodes = " or ".join(one.nodes.words for one in tried)
     first = tried[0]
     pending = first.effect.difference.pending

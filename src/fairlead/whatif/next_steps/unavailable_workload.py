@@ -165,7 +165,7 @@ def _nodes_to_taint(one: WorkloadEffect, context: StepContext) -> tuple[str, ...
 
 
 def _tainted(names: Collection[str], context: StepContext) -> Iterator[str]:
-    """Yield an edit that adds the taint out-of-service to each of the nodes `names`."""
+    """Yield an edit for each of the nodes `names`; it adds the taint out-of-service to the node."""
     for one in entries_of(context.manifests):
         if isinstance(one, Manifest) and one.kind is NODE and one.ref.name in names:
             present = one.value.get("spec", {}).get("taints") or []

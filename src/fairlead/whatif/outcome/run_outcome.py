@@ -87,7 +87,7 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def own_node(self) -> str:
-        """The only node on which the pod can run, "" if it does not belong to a node."""
+        """The node to which the pod belongs; "" if the pod could also run on another node."""
         return self.node or self.pinned_to if self.belongs_to_node else ""
 
     @property
@@ -342,7 +342,10 @@ class ObjectError(Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether the subject creates pods and has all of them at the end."""
+        """Whether the failure is over: the subject creates pods, and lacks none at the end.
+
+        The failure of a Job that has failed or can no longer succeed is never over.
+        """
         is_job_failure = self.is_failed_job or self.is_failing_job
         return self.workload is not None and not self.missing and not is_job_failure
 

@@ -117,7 +117,7 @@ def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
 
 
 def _follows_load(autoscaler: Manifest) -> bool:
-    """Return whether `autoscaler` has a CPU or memory metric, whose value --load can give."""
+    """Return whether --load can state the value of a metric of `autoscaler` (CPU or memory)."""
     metrics = autoscaler.as_view(HorizontalPodAutoscaler).spec.metrics
     return not metrics or any(one.type in _METRICS_OF_LOAD for one in metrics)
 

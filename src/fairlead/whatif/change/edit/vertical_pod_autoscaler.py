@@ -342,7 +342,7 @@ def _amount(vpa: Manifest, field: str, text: QuantityText) -> Quantity:
 
 
 def _allowed(vpa: Manifest, resource: str, target: Quantity, policy: _Policy) -> Quantity:
-    """Return `target`, capped to minAllowed and then to maxAllowed of `policy`.
+    """Return `target`, raised to minAllowed and then lowered to maxAllowed of `policy` if needed.
 
     A bound of zero has no effect. upstream: capping.go: applyVPAPolicy
     """

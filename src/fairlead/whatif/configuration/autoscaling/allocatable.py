@@ -180,7 +180,8 @@ class SystemReservations:
     def _is_limited_by_interfaces(self, node: Node) -> bool:
         """Return whether the network interfaces of the machine limit the number of pods of `node`.
 
-        Otherwise, a setting of the kubelet limits it, for example because of prefix delegation.
+        If they do not, a setting of the kubelet limits this number, for example because of prefix
+        delegation.
         """
         stated = self._stated_type(node)
         pods = whole_value(node.status.allocatable.get("pods", 0))

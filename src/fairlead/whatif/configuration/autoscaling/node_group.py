@@ -322,9 +322,9 @@ def _left_out_notes(
 
 
 def _is_impossible(limits: Limits) -> bool:
-    """Return whether a group with `limits` is not autoscaled, whatever its size is.
+    """Return whether no size of a group is within `limits`.
 
-    With Cluster API, Cluster Autoscaler ignores such a group. With --nodes, it does not start.
+    Cluster Autoscaler ignores such a group with Cluster API, and does not start with --nodes.
 
     upstream: cloudprovider/clusterapi/clusterapi_nodegroup.go: newNodeGroupFromScalableResource
     upstream: config/dynamic/node_group_spec.go: Validate

@@ -358,7 +358,10 @@ def _incomplete_gangs(effect: Effect) -> str:
 
 
 def _later_pods(effect: Effect) -> str:
-    """Return a sentence about the pods that StatefulSets create after pending pods; "" if none."""
+    """Return a sentence about pods that StatefulSets create only once pending pods are ready.
+
+    Return "" if there are none.
+    """
     kind = STATEFUL_SET.kind
     rows = [one for one in effect.workloads if one.workload.kind == kind and one.missing]
     rows = [one for one in rows if one.pending]

@@ -496,7 +496,7 @@ class DrainPlanner:
         return [*found, *_exhausted(node, pod, kept, max(lost.get(kept.key, 0), 1))]
 
     def _last_losses(self, node: str, pods: Iterable[PodInfo]) -> Iterator[Blocker]:
-        """Yield a blocker for each budget that allows only some of `pods` to be lost for good."""
+        """Yield a blocker for each budget that allows the loss of some, but not all, of `pods`."""
         lost: dict[BudgetLimit, list[PodInfo]] = {}
         for pod in pods:
             limits = self.budgets.guarding(pod.pod) if _is_lost(pod) else []

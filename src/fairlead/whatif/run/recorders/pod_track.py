@@ -44,9 +44,10 @@ class OwnerFacts:
         self.belongs_to_node = belongs_to_node(pod)
 
     def has_owner_of(self, pod: Pod) -> bool:
-        """Return whether these facts are known to apply to `pod`.
+        """Return whether these facts are certain to apply to `pod`.
 
-        If not, new OwnerFacts must be made for `pod`, although they may have the same values.
+        If the result is False, the caller must make OwnerFacts for `pod`. They may have the same
+        values.
         """
         mine, their = self._metadata, pod.metadata
         return (
