@@ -120,7 +120,7 @@ def measure_autoscaling(workload: AutoscalingWorkload) -> Measurement:
 def scale_up(pods: int) -> Callable[[], int]:
     """Prepare one loop of Cluster Autoscaler with `pods` pending pods.
 
-    Returns a function that runs the loop and returns the number of pods. The function raises
+    Returns a function that runs the loop and returns `pods`. The function raises
     IncompleteRunError if no pod triggers a scale-up.
     """
     groups = tuple(_group(f"group-{number:02d}", number, 1_000) for number in range(GROUPS))

@@ -104,7 +104,7 @@ def _judge(kind: CaseKind, path: Path, name: str, line: Json) -> Finding:
 
 
 def _kinds_of(line: Json) -> list[str]:
-    """Return the names of the kinds that recognize `line`."""
+    """Return the names of the kinds of cases to which `line` can belong."""
     return [
         name
         for name, kind in KINDS.items()

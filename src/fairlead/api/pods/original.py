@@ -20,7 +20,7 @@ def original_name(pod: Pod) -> str:
 
 
 def original_key(pod: Pod) -> str:
-    """Return `namespace/name` of the original of `pod`."""
+    """Return `namespace/name` of the original of `pod`; see `original_name`."""
     return f"{pod.metadata.namespace}/{original_name(pod)}"
 
 

@@ -325,7 +325,7 @@ class Reflector:
         return updates
 
     def _keep_known(self, found: UndecodableObject) -> list[ObjectUpdate]:
-        """Record an object that cannot be decoded; if an older version is known, keep it."""
+        """Record an object that cannot be decoded; its last known version, if any, is kept."""
         self.undecodable[found.key] = found.problem
         if self._listed is not None:
             self._listed.add(found.key)

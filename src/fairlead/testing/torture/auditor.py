@@ -179,7 +179,7 @@ class Auditor:
     # --- Reporter ---------------------------------------------------------------------------
 
     def report(self, record: Record) -> None:
-        """Check `record`, and update the model with it."""
+        """Check `record`, and update the auditor's model of the cluster with it."""
         match record:
             case PodPlaced(pod, node):
                 self._placed[pod.uid] = node

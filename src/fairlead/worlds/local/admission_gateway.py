@@ -65,9 +65,9 @@ class AdmissionGateway:
     ) -> PodWrite | None:
         """Return a PodWrite that describes `command`, a kubelet's status write, for `copied`.
 
-        `command` contains neither container statuses nor IPs; `inputs` are the values from which
-        `PodDetails` would make them. Returns None if the write must go through webhooks and
-        policies, or cannot be described.
+        `command` contains no details yet, such as container statuses and IPs; `PodDetails` makes
+        them from `inputs`. Returns None if the write must go through webhooks and policies, or if
+        it cannot be stored as a copy of an earlier write.
         """
         if has_dynamic_admission(self._store.storage):
             return None

@@ -135,7 +135,7 @@ def missing_objects(directory: Path) -> str:
     """Return an error text if the database in `directory` has contained objects, else "".
 
     Call this only if the database is now empty; the error then means that its objects were lost.
-    The loss is detected even if DIR/objects.mark is missing too.
+    The check does not read DIR/objects.mark, which may be lost, too.
     """
     if not (directory / _USED).exists():
         return ""

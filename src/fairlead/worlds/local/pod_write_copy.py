@@ -127,10 +127,10 @@ class PodWriteCopies:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return the description of `command`, a kubelet's status write, without its details.
+        """Return a PodWrite that describes `command`, a kubelet's status write without details.
 
-        Details are, for example, pod IPs and container statuses. `inputs` are the values from which
-        they would be made. Returns None if the write cannot be described.
+        Details, such as pod IPs and container statuses, are made from `inputs`. Returns None if
+        the write cannot be stored as a copy of an earlier write.
         """
         pod, fields = self._pod(command.target), command.fields
         if pod is None or fields.get("nominatedNodeName") or command.resource_version:
@@ -197,7 +197,7 @@ class PodWriteCopies:
         self._reports[report.text] = self._templates[described.text]
 
     def described(self, command: Command, component: Component, now: Instant) -> PodWrite | None:
-        """Return the description of the write `command`, which `component` issued.
+        """Return a PodWrite that describes `command`, which `component` issued.
 
         Returns None if the write cannot be stored as a copy of an earlier write.
         """

@@ -61,7 +61,7 @@ class WriteAudit:
     """Writes the audit events of commands."""
 
     def __init__(self, backend: AuditBackend, clock: Callable[[], Instant]) -> None:
-        """Append the events to `backend`. `clock` returns ns since 1970."""
+        """`backend` receives the audit events; `clock` returns ns since 1970."""
         self._backend = backend
         self._clock = clock
 

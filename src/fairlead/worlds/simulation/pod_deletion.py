@@ -29,7 +29,7 @@ _BACKGROUND: Final = "Background"
 
 
 class _DeletionMark(msgspec.Struct, frozen=True, gc=False):
-    """The mark of a deletion that was requested at `now`."""
+    """A write that marks a pod for deletion; the deletion was requested at `now`."""
 
     now: Instant
     grace_period_s: int

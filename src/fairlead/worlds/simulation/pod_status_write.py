@@ -33,7 +33,7 @@ _STARTED: Final = frozenset(("phase", "startTime"))
 
 
 class _StatusWrite(msgspec.Struct, frozen=True, gc=False):
-    """The members `fields` and the conditions of a write to the status at `timestamp`."""
+    """A write to the status at `timestamp`: it sets `fields` and merges `conditions`."""
 
     fields: Mapping[str, Any]
     conditions: tuple[Condition, ...]

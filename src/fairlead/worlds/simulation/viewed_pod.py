@@ -2,8 +2,8 @@
 
 When a zone fails, tens of thousands of pods become unready. Some are evicted and replaced; the
 others restart and become ready again. Controllers read the views of these pods, but hardly anything
-reads their JSON values. Therefore a frequent write makes the new view from the previous view, and
-stores a PatchedPod without a JSON value:
+reads their JSON values. Therefore the frequent kinds of writes make the new view from the previous
+view, and store a PatchedPod without a JSON value:
 
     stored   DumpedObject v7            PatchedPod(base=v7, writes=[Ready=False at t], view=v8)
     view     v7 (M, S, A)               v8 (M', S, A')

@@ -259,9 +259,10 @@ class SimulatedWorld:
         self._pending_stimuli.append(outcome)
 
     def _performed_on_view(self, command: Command, now: Instant) -> Stimulus | None:
-        """Perform a frequent write to a pod without making its JSON value; return the change.
+        """Perform a status write, binding or deletion of a pod without making its JSON value.
 
-        Returns None and changes nothing if the store must perform `command`.
+        Returns the change of the pod. Returns None and changes nothing if the store must perform
+        `command`.
         """
         if type(command) is PatchStatus:
             pod = self._pod_status_writes.perform(command, now)

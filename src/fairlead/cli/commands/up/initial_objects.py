@@ -65,7 +65,10 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
 
 
 def _with_present_owners(kept: Sequence[Manifest]) -> tuple[list[Json | DumpedObject], int]:
-    """Return the objects of `kept` without references to absent owners, and how many changed."""
+    """Return the objects of `kept`, and how many of them referred to absent owners.
+
+    The references to absent owners are removed.
+    """
     uids = {uid for one in kept if (uid := _uid(one))}
     served = _SERVED | {_defined(one) for one in kept if one.kind is CUSTOM_RESOURCE_DEFINITION}
     objects: list[Json | DumpedObject] = []

@@ -1,4 +1,7 @@
-"""Several answers to one what-if: `--change`, `--against-snapshot`, `--against-config`."""
+"""A what-if that compares several changes, snapshots or configurations.
+
+The user names them with `--change`, `--against-snapshot` and `--against-config`.
+"""
 
 from __future__ import annotations
 

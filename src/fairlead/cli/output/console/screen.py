@@ -101,9 +101,9 @@ def print_screen(console: Console, sections: Iterable[Section], *, has_details: 
 
 
 def _not_shown(titles: Sequence[str], width: int) -> str:
-    """Return the last line, with as many of `titles` as fit in `_LAST_LINES` lines.
+    """Return the text about the sections `titles`, of which no row is printed.
 
-    At least one title is named.
+    It names as many titles as fit in `_LAST_LINES` lines, but at least one.
     """
     for most in range(len(titles), 0, -1):
         others = len(titles) - most

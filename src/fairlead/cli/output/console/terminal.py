@@ -31,7 +31,7 @@ class _Trimmed:
         self._renderable = renderable
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the segments of the renderable; an unfinished last line is kept as it is."""
+        """Yield the trimmed lines as segments; a last line without a line break is not trimmed."""
         rendered = console.render(self._renderable, options)
         for line, has_end in Segment.split_lines_terminator(rendered):
             if has_end:

@@ -65,7 +65,7 @@ def _queue_row(name: str, jobs: JobsOutcome, without: JobsOutcome | None) -> tup
 
 
 def _changed(before: str, after: str) -> str:
-    """Return `before → after`; only `after` if they are equal, or if nothing was before."""
+    """Return `before → after`; if `before` is "" or equal to `after`, return `after`."""
     return after if before in {"", after} else f"{before} → {after}"
 
 

@@ -167,7 +167,7 @@ class NodeGroups(Struct, frozen=True):
 
 
 def other_pods(difference: Difference, groups: NodeGroups) -> Iterator[Section]:
-    """Yield the sections of the remaining lists of pods, such as gone, updated and new pods.
+    """Yield further sections of pods, such as gone, newly placed, removed and updated pods.
 
     A long list of new or removed pods is summarized for each workload and each of `groups`.
     """

@@ -79,7 +79,10 @@ class Pace(Struct):
         self._requested_at, self._requested_real_ns = self.now, real_ns
 
     def wait(self, real_ns: int) -> None:
-        """Advance `now` by at most WAITING_STEP if the command waits for an event at `real_ns`."""
+        """If the command waits for an event, advance `now` by at most WAITING_STEP.
+
+        At `real_ns`, it waits if it has sent no request for at least WATCH_PAUSE_MIN.
+        """
         if self._requested_at is None or real_ns - self._requested_real_ns < WATCH_PAUSE_MIN:
             return
         self.reach(min(self.now + WAITING_STEP, self._requested_at + WAITING_MAX))

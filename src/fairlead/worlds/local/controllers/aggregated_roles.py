@@ -39,7 +39,7 @@ class AggregatedRoles(ReactiveController):
         self._storage = storage
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Return the writes of all outdated roles, if any ClusterRole has changed."""
+        """Return the commands that update outdated roles, if any ClusterRole has changed."""
         if not any(kind_name(one) == CLUSTER_ROLE.kind for one, _ in changed):
             return []
         roles = list(self._storage.items(CLUSTER_ROLE))

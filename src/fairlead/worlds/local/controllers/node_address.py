@@ -59,13 +59,13 @@ class NodeAddresses(ReactiveController):
         self._numbers: dict[str, int] = {}
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Return the writes of the changed nodes that lack an address or a pod range."""
+        """Return the commands that set what changed nodes lack: address, pod range, nodeInfo."""
         nodes = [(one, is_deleted) for one, is_deleted in changed if isinstance(one, Node)]
         lacking = [one for one, is_deleted in nodes if self._observe(one, is_deleted=is_deleted)]
         return [command for one in lacking for command in self._assign(one.metadata.name)]
 
     def is_own(self, target: ObjectRef) -> bool:
-        """Return whether `target` is a node that has not got its address or pod range yet."""
+        """Return whether `target` is a node that lacks something that this controller sets."""
         return target.kind == NODE.kind and target.uid in self._numbers
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:

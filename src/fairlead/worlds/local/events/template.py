@@ -123,7 +123,7 @@ class EventTemplates:
 def _template_of(
     stored: Json, strings: EventStrings, manifest_of: Callable[[EventStrings], Json]
 ) -> _Template | None:
-    """Return a template for events like `stored`, which was stored for `strings`.
+    """Return a template made from `stored`, the first stored event; it contains `strings`.
 
     Returns None if `stored` contains a text that looks like a marker of the template.
     """
