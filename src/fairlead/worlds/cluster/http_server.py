@@ -116,7 +116,7 @@ class HttpServer:
     ) -> None:
         """Prepare to serve; `client` sends token and access reviews to the API server.
 
-        `exposition` returns the metrics. `new_link` returns a URL that opens the dashboard once.
+        `exposition` returns the metrics. `new_link` returns a URL of the dashboard that works once.
         Without a dashboard, `new_link` is None. The attribute `log` is called with one line when
         tokens cannot be reviewed.
         """

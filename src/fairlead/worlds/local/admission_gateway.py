@@ -90,8 +90,8 @@ class AdmissionGateway:
         """Perform the command `detailed` and return its outcome; None if it waits for a webhook.
 
         `detailed` is the command in `issued`, completed by the caller with details such as the pod
-        IP. `report` is the description that `described_report` returned for a kubelet's status
-        write; None if there is no description.
+        IP. `report` is the result of `described_report` for a kubelet's status write, and None for
+        any other write.
         """
         if not has_dynamic_admission(self._store.storage):
             return self._perform_alone(issued, detailed, now, report)

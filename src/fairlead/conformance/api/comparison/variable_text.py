@@ -118,7 +118,7 @@ def as_generated(recorded: str, found: str) -> str:
 
 
 def same_problem_list(recorded: str, found: object) -> bool:
-    """Return whether both messages list the same problems in any order, ignoring the quota's name.
+    """Return whether both messages list the same problems; order and quota names may differ.
 
     If a request exceeds several quotas, upstream's message names only one of them, at random.
     Returns False if `recorded` contains placeholders.
