@@ -200,6 +200,42 @@ def test_a_job_whose_pod_the_quota_refuses_is_not_created_again(make, snapshot):
     assert (row.readiness.wanted, row.not_created, row.missing) == (1, 1, 0)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"delete": ("pod/agent-a",)}, id="the pod is deleted"),
+        pytest.param(
+            {"failures": Failures(fail_node=("a",)), "lasts": "30m"},
+            id="the node fails and returns",
+        ),
+        pytest.param(
+            {"set": ("ds/agent:spec.template.spec.priority=1",)}, id="a rollout deletes the pod"
+        ),
+    ],
+)
+def test_a_daemon_pod_that_the_quota_refuses_is_not_created_again(make, snapshot, change):
+    """The DaemonSet still wants a pod on the node, so the pod is not only removed."""
+    agent = make.workload("DaemonSet", "agent")
+    agent["metadata"]["uid"] = "DaemonSet-agent"
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "controller": True}
+    nodes, pods = [make.node("a"), make.node("b")], []
+    for name in "ab":
+        pods.append(make.pod(f"agent-{name}", node_name=name))
+        pods[-1]["metadata"]["ownerReferences"] = [{**owner, "uid": "DaemonSet-agent"}]
+        pods[-1]["metadata"]["labels"] = {"app": "agent"}
+    full = {**QUOTA, "spec": {"hard": {"pods": "1"}}, "status": {}}
+    answer = what_if(snapshot(*nodes, agent, *pods, full), ClusterChange(**change))
+    found = answer.difference
+    assert found.removed == found.gone == ()
+    [lost] = found.not_created
+    assert lost.pod.workload.name == "agent"
+    [error] = answer.effect.lasting_errors
+    assert (error.missing, error.nodes) == (1, (lost.pod.node,))
+    [row] = answer.effect.workloads
+    assert (row.readiness.wanted, row.readiness.at_end) == (2, 1)
+    assert (row.not_created, row.missing, row.removed) == (1, 0, 0)
+
+
 def test_a_pod_that_is_applied_over_the_quota_is_part_of_the_answer(make, snapshot, write):
     full = {**QUOTA, "status": {"hard": HARD, "used": HARD}}
     pod = write("pod.json", make.pod())

@@ -326,8 +326,9 @@ class ObjectError(Struct, frozen=True):
     """The last failure of `subject` to create an object; `message` states the reason.
 
     If the subject creates pods, `missing` is the number of pods that it lacks at the end, and
-    `workload` is their workload. `revision` is the template revision of these pods, "" if the
-    workload has no revisions. `is_failed_job` means that the subject is a failed Job, which creates
+    `workload` is their workload. For a DaemonSet, `nodes` are the nodes on which it lacks a pod.
+    `revision` is the template revision of these pods, "" if the workload has no revisions or is a
+    DaemonSet. `is_failed_job` means that the subject is a failed Job, which creates
     no more pods. `is_failing_job` means that it is a Job that can no longer succeed, because of
     failed indexes.
     """
@@ -336,6 +337,7 @@ class ObjectError(Struct, frozen=True):
     message: str
     missing: int = 0
     workload: WorkloadRef | None = None
+    nodes: tuple[str, ...] = ()
     revision: str = ""
     is_failed_job: bool = False
     is_failing_job: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
@@ -14,6 +14,7 @@ from fairlead.api.taint import PREFER_NO_SCHEDULE
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import (
     CRON_JOB,
+    DAEMON_SET,
     DEPLOYMENT,
     JOB,
     NODE,
@@ -25,6 +26,12 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.shape import Shape
+from fairlead.engine.workloads.daemon_set.rule import (
+    daemon_template,
+    node_eligibility,
+    target_node,
+)
+from fairlead.engine.workloads.pod_control.pod_template import read_template
 from fairlead.whatif.outcome.run_outcome import NodeEnd, ObjectError, PodEnd, ResourceAllocation
 from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef, revision_in, workload_of
 from fairlead.whatif.run.wanted_pods import wanted_by
@@ -32,7 +39,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
 PODS = "pods"
-_REPLICATED = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER, JOB)
+_CREATING = (DAEMON_SET, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER, JOB)
 _OWNERS = (
     DEPLOYMENT.kind,
     CRON_JOB.kind,
@@ -149,6 +156,7 @@ def allocations(
 def object_error(
     store: Store,
     pods: Iterable[Pod],
+    nodes: Iterable[Node],
     update_revision: Callable[[str], str],
     subject: str,
     message: str,
@@ -156,18 +164,22 @@ def object_error(
     """Return the error `message` about `subject`, with the number of pods that `subject` lacks.
 
     `subject` is an object in the form "ReplicaSet ns/name". The number is 0 for an object that is
-    not in `store`, and for kinds other than ReplicaSet, StatefulSet, ReplicationController and
-    Job.
+    not in `store`, and for kinds other than DaemonSet, ReplicaSet, StatefulSet,
+    ReplicationController and Job. `nodes` are the nodes of the cluster.
 
     `update_revision` returns the name of the newest revision of a StatefulSet, by its uid, and ""
     for other owners.
     """
     kind_name, _, key = subject.partition(" ")
     namespace, _, name = key.partition("/")
-    kind = next((one for one in _REPLICATED if one.kind == kind_name), None)
+    kind = next((one for one in _CREATING if one.kind == kind_name), None)
     owner = store.find(kind, namespace, name) if kind and name else None
     if owner is None:
         return ObjectError(subject, message)
+    if kind is DAEMON_SET:
+        lacking = tuple(_nodes_without_pod(owner, pods, nodes))
+        workload = WorkloadRef(kind_name, namespace, name)
+        return ObjectError(subject, message, len(lacking), workload, lacking)
     references = owner["metadata"].get("ownerReferences") or ()
     controller = next((one for one in references if one.get("controller")), None)
     known = kind_name, name
@@ -176,19 +188,37 @@ def object_error(
     workload = WorkloadRef(known[0], namespace, known[1])
     metadata = owner["metadata"]
     revision = update_revision(metadata["uid"]) or revision_in(metadata.get("labels") or {})
-    return ObjectError(subject, message, _missing(owner, pods), workload, revision)
+    missing = _missing(owner, pods)
+    return ObjectError(subject, message, missing, workload, revision=revision)
 
 
 def _missing(owner: Json, pods: Iterable[Pod]) -> int:
     """Return the number of pods that the controller of `owner` still has to create."""
-    uid = owner["metadata"]["uid"]
-    existing = sum(
-        not is_terminal(pod)
-        and not is_terminating(pod)
-        and any(one.uid == uid and one.controller for one in pod.metadata.owner_references)
-        for pod in pods
-    )
+    existing = sum(not is_terminating(pod) for pod in _active_pods(owner, pods))
     return max(0, wanted_by(owner) - existing)
+
+
+def _nodes_without_pod(owner: Json, pods: Iterable[Pod], nodes: Iterable[Node]) -> Iterator[str]:
+    """Yield the nodes on which the DaemonSet `owner` still has to create a pod, sorted by name.
+
+    While a pod terminates, its DaemonSet creates no pod on the same node.
+    """
+    daemon = read_template(daemon_template(owner["spec"]["template"]))
+    if daemon is None:
+        return
+    occupied = {target_node(pod) for pod in _active_pods(owner, pods)}
+    for node in sorted(nodes, key=lambda node: node.metadata.name):
+        if node.metadata.name not in occupied and node_eligibility(daemon, node).should_run:
+            yield node.metadata.name
+
+
+def _active_pods(owner: Json, pods: Iterable[Pod]) -> Iterator[Pod]:
+    """Yield the `pods` of `owner` that have not completed; they may be terminating."""
+    uid = owner["metadata"]["uid"]
+    for pod in pods:
+        references = pod.metadata.owner_references
+        if not is_terminal(pod) and any(one.uid == uid and one.controller for one in references):
+            yield pod
 
 
 def _node_end(node: Node, pods: list[PodEnd]) -> NodeEnd:

@@ -588,14 +588,21 @@ class ExperimentRun:
         errors = (
             *self._failed_jobs(since),
             *(
-                object_error(world.store, existing, revision_of, subject, message)
+                object_error(
+                    world.store,
+                    existing,
+                    recorder.outage.nodes.values(),
+                    revision_of,
+                    subject,
+                    message,
+                )
                 for subject, message in recorder.errors.items()
             ),
         )
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
-        workloads = self._readiness(concerned, since, until)
+        workloads = self._readiness(concerned, errors, since, until)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since, until)
         image_notes = tuple(self._platform_notes())
         overdue = self._overdue_rollouts(errors, since, until, settled=settled)
@@ -652,14 +659,14 @@ class ExperimentRun:
             yield ObjectError(subject, message, is_failed_job=True)
         for ref, finished in self._controllers.workloads.failed_jobs():
             message = f"{finished.message} ({finished.reason})"
-            found = object_error(self._world.store, (), lambda _: "", f"Job {ref.key}", message)
+            found = object_error(self._world.store, (), (), lambda _: "", f"Job {ref.key}", message)
             yield replace(found, missing=0, is_failed_job=True)
         failing = self._controllers.workloads.failing_jobs()
         for ref, indexes in sorted(failing, key=lambda one: one[0].key):
             those = "index" if len(indexes) == 1 else "indexes"
             verb = "has" if len(indexes) == 1 else "have"
             message = f"{those} {format_indexes(indexes)} {verb} failed (backoffLimitPerIndex)"
-            found = object_error(self._world.store, (), lambda _: "", f"Job {ref.key}", message)
+            found = object_error(self._world.store, (), (), lambda _: "", f"Job {ref.key}", message)
             yield replace(found, missing=0, is_failing_job=True)
 
     def _recurrences(
@@ -691,17 +698,24 @@ class ExperimentRun:
         return rest_of(transitions, start, end, self._quiet, settled=settled)
 
     def _readiness(
-        self, others: set[WorkloadRef], since: Instant, until: Instant
+        self,
+        others: set[WorkloadRef],
+        errors: Iterable[ObjectError],
+        since: Instant,
+        until: Instant,
     ) -> dict[WorkloadRef, WorkloadReadiness]:
         """Return the readiness of the workloads that changed after `since`, and of `others`.
 
-        It covers the time from `since` to `until`.
+        It covers the time from `since` to `until`. `errors` name the DaemonSets that lack pods.
         """
         recorder = self._recorder.workloads
         concerned = recorder.touched(since) | others
         pods = list(self._recorder.pods_of(concerned))
         with_nodes = ((workload, pod, node) for workload, _, pod, node in pods)
         wanted = wanted_pods(self._world.store, with_nodes, concerned)
+        for error in errors:
+            if error.workload in wanted:  # the pods of a DaemonSet were counted, see `wanted_pods`
+                wanted[error.workload] += len(error.nodes)
         # A simulation does not write the status of Jobs.
         for ref, count in self._controllers.workloads.wanted_job_pods():
             job = WorkloadRef(ref.kind, ref.namespace, ref.name)

@@ -38,7 +38,8 @@ def wanted_pods(
     not counted. A terminating pod is counted if its owner will create a pod with the same name.
 
     The number for a DaemonSet is always found by this count, because a simulation does not update
-    the status of DaemonSets. Two pods of a DaemonSet on one node (`maxSurge`) count as one.
+    the status of DaemonSets. Two pods of a DaemonSet on one node (`maxSurge`) count as one. Pods
+    that the DaemonSet could not create are not included.
     """
     has_rollouts = any(ref.kind == ROLLOUT for ref in workloads)
     of_rollouts = _pods_of_rollouts(store, None) if has_rollouts else {}

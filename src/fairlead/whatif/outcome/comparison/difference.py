@@ -98,8 +98,8 @@ class Difference(Struct, frozen=True, kw_only=True):
       of their workload did so than without the change
     - `moved`: pods (displaced or not) that are on another node than without the change
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
-    - `not_created`: displaced pods, and deleted pods of StatefulSets, if their workload still wants
-      them but has not created them again
+    - `not_created`: displaced pods, and deleted pods of StatefulSets and DaemonSets, if their
+      workload still wants them but has not created them again
     - `returned`: pods that were displaced, but end on the same node as without the change
     - `removed`: pods that exist only without the change, because the change deletes them or
       prevents their creation, and that are not in `gone` or `not_created`. Examples are pods whose
@@ -205,13 +205,19 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         for pod in missing
         if (pod.key in left or pod.key in of_deleted_nodes) and not _returns_with_node(pod)
     ]
-    surplus = _surplus(not_back, changed)
+    lacking = _nodes_without_daemon(changed)
+    surplus = _surplus(not_back, changed, lacking)
     not_replaced = [pod for pod in not_back if pod.key not in surplus]
-    # The pods of a StatefulSet have fixed names. So a missing pod has not been created again, even
-    # if the StatefulSet itself deleted it.
+    # The pods of a StatefulSet have fixed names, and those of a DaemonSet have fixed nodes. So a
+    # missing pod has not been created again, even if its controller itself deleted it.
     displaced_keys = {pod.key for pod in not_back}
-    deleted = (pod for pod in missing if pod.key not in displaced_keys and _is_of_stateful_set(pod))
-    not_created = list(_not_created([*not_replaced, *deleted], changed))
+    deleted = (
+        pod
+        for pod in missing
+        if pod.key not in displaced_keys
+        and (_is_of_stateful_set(pod) or (pod.workload, pod.own_node) in lacking)
+    )
+    not_created = list(_not_created([*not_replaced, *deleted], changed, lacking))
     awaited = {one.pod.key for one in not_created}
     lost_keys = awaited.union(pod.key for pod in not_replaced)
     pending = [role.after for role in roles if role.is_newly_pending]
@@ -304,13 +310,24 @@ def _returns_with_node(pod: PodEnd) -> bool:
     return pod.belongs_to_node and pod.workload.kind == POD
 
 
-def _surplus(displaced: Collection[PodEnd], changed: RunOutcome) -> set[str]:
+_DaemonNode = tuple[WorkloadRef, str]  # (DaemonSet, name of a node)
+
+
+def _nodes_without_daemon(run: RunOutcome) -> set[_DaemonNode]:
+    """Return the nodes on which DaemonSets could not create a pod that they want."""
+    return {(one.workload, node) for one in run.errors if one.workload for node in one.nodes}
+
+
+def _surplus(
+    displaced: Collection[PodEnd], changed: RunOutcome, lacking: Collection[_DaemonNode]
+) -> set[str]:
     """Return the keys of the `displaced` pods whose workload has all wanted pods at the end.
 
     The pods of a deleted namespace are included, because no pod in it is wanted. A DaemonSet has
-    all wanted pods: it creates a pod again at once, or it no longer wants a pod on the node, for
-    example because of a new taint. The pods of failed Jobs and of failed indexes are left out. The
-    Jobs want no more pods, but have not got the results of these pods.
+    all wanted pods on the nodes that are not in `lacking`: it creates a pod again at once, or it no
+    longer wants a pod on the node, for example because of a new taint. The pods of failed Jobs and
+    of failed indexes are left out. The Jobs want no more pods, but have not got the results of
+    these pods.
     """
     failed = {one.subject for one in changed.errors if one.is_failed_job}
     candidates = [
@@ -319,7 +336,7 @@ def _surplus(displaced: Collection[PodEnd], changed: RunOutcome) -> set[str]:
         if pod.workload in changed.workloads
         and (
             pod.workload.kind in _WITH_REPLICAS
-            or pod.workload.is_daemon_set
+            or (pod.workload.is_daemon_set and (pod.workload, pod.own_node) not in lacking)
             or (pod.workload.kind == JOB.kind and _subject(pod.workload) not in failed)
         )
         and not _is_of_failed_index(pod, changed.workloads[pod.workload])
@@ -331,6 +348,8 @@ def _surplus(displaced: Collection[PodEnd], changed: RunOutcome) -> set[str]:
             for pod in changed.pods.values()
             if not (pod.is_completed or pod.is_terminating)
         )
+        # The pods of a DaemonSet on the other nodes do not depend on these nodes.
+        present.update(workload for workload, _ in lacking)
     return {
         *(pod.key for pod in displaced if pod.namespace in changed.deleted_namespaces),
         *(
@@ -357,11 +376,18 @@ def _is_of_stateful_set(pod: PodEnd) -> bool:
     return pod.workload.kind == STATEFUL_SET.kind
 
 
-def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCreated]:
-    """Yield the `lost` pods that their workloads still need at the end of the run `changed`."""
+def _not_created(
+    lost: Iterable[PodEnd], changed: RunOutcome, lacking: Container[_DaemonNode]
+) -> Iterator[NotCreated]:
+    """Yield the `lost` pods that their workloads still need at the end of the run `changed`.
+
+    `lacking` are the nodes on which DaemonSets still need a pod.
+    """
     by_workload: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
     for pod in lost:
-        if pod.workload in changed.workloads:
+        if (pod.workload, pod.own_node) in lacking:
+            yield NotCreated(pod)
+        elif pod.workload in changed.workloads:
             by_workload[pod.workload].append(pod)
     present: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
     for pod in changed.pods.values() if by_workload else ():
