@@ -105,6 +105,13 @@ def _add_nodes(context: StepContext) -> Iterator[NextStep]:
     return add_nodes(context)
 
 
+def _raise_quotas(context: StepContext) -> Iterator[NextStep]:
+    # Imported here, because most changes lead to no error.
+    from fairlead.whatif.next_steps.quota import raise_quotas  # noqa: PLC0415
+
+    return raise_quotas(context)
+
+
 def _keep_volumes(context: StepContext) -> Iterator[NextStep]:
     """Yield a command that keeps the volumes of the deleted claims."""
     lost = [one for one in context.answer.effect.deleted_claims if not one.keeps_data]
@@ -126,12 +133,15 @@ class _Row(NamedTuple):
 
 
 _KEEP_AVAILABLE: Final = _Row(keep_available, tries=True)
+_RAISE_QUOTAS: Final = _Row(_raise_quotas, tries=True)
 _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.REFUSED: (_Row(add_flags),),
     OutcomeKind.UNDRAINED: (_Row(allow_evictions, tries=True),),
     OutcomeKind.UNFINISHED: (_Row(simulate_to_the_end),),
     OutcomeKind.DATA_DELETED: (_Row(_keep_volumes),),
     OutcomeKind.PENDING: (_Row(_add_nodes, tries=True), _Row(relax_spread, tries=True)),
+    OutcomeKind.ERROR: (_RAISE_QUOTAS,),
+    OutcomeKind.NOT_CREATED: (_RAISE_QUOTAS,),
     OutcomeKind.DOWN: (_Row(replace_pods_of_failed_nodes, tries=True),),
     OutcomeKind.BREACHED: (_Row(add_replicas, tries=True),),
     OutcomeKind.UNAVAILABLE: (_KEEP_AVAILABLE,),

@@ -1573,3 +1573,97 @@ def test_an_answer_can_do_without_next_steps(snapshot, make, database):
     assert full.next_steps
     assert not short.next_steps
     assert short.verdict == full.verdict
+
+
+def quota(name="q", **hard):
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"hard": {key.replace("_", "."): amount for key, amount in hard.items()}},
+    }
+
+
+def patch_of(name, hard):
+    patch = json.dumps({"spec": {"hard": hard}}, separators=(",", ":"))
+    return f"kubectl patch resourcequota -n default {name} -p '{patch}'"
+
+
+@pytest.mark.parametrize(
+    ("quotas", "replicas", "step"),
+    [
+        pytest.param(
+            [quota(pods="3")],
+            5,
+            (
+                "raise quota default/q to pods=5, which admits the 2 missing pods",
+                patch_of("q", {"pods": "5"}),
+            ),
+            id="two pods are refused",
+        ),
+        pytest.param(
+            [quota(pods="3", requests_cpu="3500m"), quota("r", requests_memory="1Gi")],
+            4,
+            (
+                "raise quota default/q to pods=4, requests.cpu=4, which admits the missing pod",
+                patch_of("q", {"pods": "4", "requests.cpu": "4"}),
+            ),
+            id="two limits of a quota are exceeded, and another quota has room",
+        ),
+        pytest.param(
+            [quota(pods="3"), quota("r", requests_cpu="3500m")],
+            4,
+            (
+                (
+                    "raise quota default/q to pods=4 and quota default/r to requests.cpu=4, which "
+                    "admit the missing pod"
+                ),
+                f"{patch_of('q', {'pods': '4'})} && {patch_of('r', {'requests.cpu': '4'})}",
+            ),
+            id="a second quota refuses the pods that the first one then admits",
+        ),
+        pytest.param(
+            [quota(pods="3")],
+            7,
+            (
+                (
+                    "raise quota default/q to pods=7, which admits the 4 missing pods; 1 more pod "
+                    "then waits for a node"
+                ),
+                patch_of("q", {"pods": "7"}),
+            ),
+            id="an admitted pod finds no node",
+        ),
+    ],
+)
+def test_refused_pods_suggest_the_smallest_quota_that_admits_them(
+    snapshot, make, web, quotas, replicas, step
+):
+    container = web[0]["spec"]["template"]["spec"]["containers"][0]
+    container["resources"]["requests"] = {"cpu": "1", "memory": "1Mi"}
+    cluster = snapshot(make.node("a", cpu="3"), make.node("b", cpu="3"), *web, *quotas)
+    answer = what_if(cluster, ClusterChange(scale=(f"rs/web={replicas}",)))
+    assert steps_of(answer)[0] == step
+    assert answer.next_steps[0].outcome is OutcomeKind.ERROR
+
+
+def test_a_quota_that_also_refuses_pods_without_the_change_is_raised_for_all(snapshot, make, web):
+    """The pods of the other workload may take the room first."""
+    other = make.workload("ReplicaSet", "other", replicas=2)
+    cluster = snapshot(make.node("a"), make.node("b"), *web, other, quota(pods="3"))
+    answer = what_if(cluster, ClusterChange(scale=("rs/web=3",)))
+    assert steps_of(answer)[0][1] == patch_of("q", {"pods": "5"})
+
+
+@pytest.mark.parametrize(
+    ("limits", "edits"),
+    [
+        pytest.param({"pods": "3"}, ("quota/q:spec.hard.pods=2",), id="the question edits it"),
+        pytest.param({"limits_cpu": "9"}, (), id="the pods do not state the resource"),
+    ],
+)
+def test_no_higher_quota_is_suggested(snapshot, make, web, limits, edits):
+    cluster = snapshot(make.node("a"), make.node("b"), *web, quota(**limits))
+    answer = what_if(cluster, ClusterChange(scale=("rs/web=4",), set=edits))
+    assert answer.effect.lasting_errors
+    assert not any("quota" in step.code for step in answer.next_steps)

@@ -12,6 +12,7 @@ upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go:CheckReques
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
@@ -34,6 +35,11 @@ from fairlead.apiserver.storage.storage import Storage
 _CHARGED_ON_UPDATE: Final = (SERVICE, PERSISTENT_VOLUME_CLAIM)
 # Quotas never limit events; upstream: pkg/quota/v1/install/registry.go:DefaultIgnoredResources
 _NEVER_CHARGED: Final = frozenset(("events", "events.events.k8s.io"))
+
+_AMOUNTS: Final = r"([^\s,=]+=[\w.]+(?:,[^\s,=]+=[\w.]+)*)"
+_EXCESS: Final = re.compile(
+    rf"exceeded quota: (\S+), requested: {_AMOUNTS}, used: {_AMOUNTS}, limited: {_AMOUNTS}"
+)
 
 
 class LimitedResource(Struct, frozen=True, kw_only=True):
@@ -131,6 +137,41 @@ class ResourceQuota(Struct, frozen=True):
                 raise _refused(kind, obj, f"insufficient quota to consume: {','.join(lacking)}")
 
 
+class QuotaExcess(Struct, frozen=True):
+    """The reason why a quota refuses an object: the resources of which too little is left.
+
+    The amounts have the same resource names. `requested` are amounts of the object, `used` are
+    amounts of the objects that exist, and `limited` are the limits of `quota`.
+    """
+
+    quota: str
+    requested: Amounts
+    used: Amounts
+    limited: Amounts
+
+    @property
+    def message(self) -> str:
+        """The reason as text."""
+        requested, used, limited = (
+            amounts_text(one, one) for one in (self.requested, self.used, self.limited)
+        )
+        return (
+            f"exceeded quota: {self.quota}, requested: {requested}, used: {used}, "
+            f"limited: {limited}"
+        )
+
+    @classmethod
+    def read(cls, message: str) -> QuotaExcess | None:
+        """Return the excess that an error message contains; None if it contains none."""
+        found = _EXCESS.search(message)
+        if found is None:
+            return None
+        lists = (
+            amounts(dict(one.split("=") for one in text.split(","))) for text in found.groups()[1:]
+        )
+        return cls(found[1], *lists)
+
+
 class _Charge(Struct, frozen=True):
     """An object whose usage is checked against the limits of quotas and added to their usage."""
 
@@ -197,12 +238,9 @@ class _Charge(Struct, frozen=True):
         total = {name: add(used, requested)[name] for name in requested}
         exceeded = [name for name in requested if total[name] > hard[name]]
         if exceeded:
-            why = (
-                f"exceeded quota: {quota_match.name}, "
-                f"requested: {amounts_text(requested, exceeded)}, "
-                f"used: {amounts_text(used, exceeded)}, limited: {amounts_text(hard, exceeded)}"
-            )
-            raise _refused(self.kind, self.obj, why)
+            parts = ({name: one[name] for name in exceeded} for one in (requested, used, hard))
+            excess = QuotaExcess(quota_match.name, *parts)
+            raise _refused(self.kind, self.obj, excess.message)
         texts = {name: canonical(amount) for name, amount in total.items()}
         status = quota_match.quota["status"]
         yield {**quota_match.quota, "status": {**status, "used": {**status["used"], **texts}}}

@@ -1,0 +1,138 @@
+"""Next steps for pods that a ResourceQuota refuses: a higher limit of the quota."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from fairlead.api.quantity import Quantity, canonical
+from fairlead.apiserver.admission.quota.amounts import Amounts, add, amounts_text, maximum
+from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
+from fairlead.apiserver.kind import RESOURCE_QUOTA
+from fairlead.whatif.next_steps.step_context import NAMES_MAX, TRIES_MAX, StepContext, is_named
+from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.run_outcome import ObjectError, RunOutcome
+
+
+class _QuotaName(NamedTuple):
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def raise_quotas(context: StepContext) -> Iterator[NextStep]:
+    """Yield a command that raises the limits of the quotas that refuse the missing pods.
+
+    Each limit is raised to the usage of the quota plus the requests of all pods that it refuses.
+    These include pods that it refuses without the change, too, because they may take the room
+    first. The command is tried. The reason of a refusal names only the limits that are exceeded. So
+    in the trial, other limits or other quotas may refuse the pods. They are then raised, too, and
+    the command is tried again, up to TRIES_MAX times. It is yielded only if no pod that it concerns
+    is refused any longer.
+
+    Nothing is yielded if the question may already edit one of the quotas. Pods without a controller
+    are left out: nothing creates them again after the command.
+    """
+    effect, change = context.answer.effect, context.answer.change
+    refused = [one for one in effect.lasting_errors if one.missing and _excess(one)]
+    limits: dict[_QuotaName, Amounts] = {}
+    seen = effect
+    for _ in range(TRIES_MAX if refused else 0):
+        higher = _sufficient_limits(seen.changed, {_quota(one) for one in _still(refused, seen)})
+        for quota, amounts in higher.items():
+            limits[quota] = maximum(limits.get(quota, {}), amounts)
+        if not higher or any(is_named(str(quota), change.set) for quota in limits):
+            return
+        tried = context.ask(replace(change, set=(*change.set, *_edits(limits))))
+        if tried is None:
+            return
+        if not _still(refused, tried):
+            if len(limits) <= NAMES_MAX:
+                yield _raised(limits, refused, tried, context)
+            return
+        seen = tried
+
+
+def _excess(error: ObjectError) -> QuotaExcess | None:
+    return QuotaExcess.read(error.message)
+
+
+def _quota(error: ObjectError) -> _QuotaName | None:
+    """Return the quota that refuses the pods of `error`; None if there is another reason."""
+    excess = _excess(error)
+    namespace = error.subject.partition(" ")[2].partition("/")[0]
+    return None if excess is None else _QuotaName(namespace, excess.quota)
+
+
+def _still(refused: Iterable[ObjectError], effect: Effect) -> list[ObjectError]:
+    """Return the errors at the end of `effect` that have the subjects of `refused`."""
+    subjects = {one.subject for one in refused}
+    return [one for one in effect.lasting_errors if one.subject in subjects and one.missing]
+
+
+def _sufficient_limits(
+    run: RunOutcome, quotas: set[_QuotaName | None]
+) -> Mapping[_QuotaName, Amounts]:
+    """Return the limits with which `quotas` admit all pods that they refuse in `run`."""
+    used: dict[_QuotaName, Amounts] = {}
+    requested: dict[_QuotaName, Amounts] = {}
+    for error in run.errors:
+        excess, quota = _excess(error), _quota(error)
+        if excess is not None and quota is not None and quota in quotas and error.missing:
+            more = {
+                name: Quantity(nano=one.nano * error.missing, format=one.format)
+                for name, one in excess.requested.items()
+            }
+            requested[quota] = add(requested.get(quota, {}), more)
+            used[quota] = maximum(used.get(quota, {}), excess.used)
+    return {quota: add(used[quota], more) for quota, more in requested.items()}
+
+
+def _edits(limits: Mapping[_QuotaName, Amounts]) -> Iterator[str]:
+    """Yield edits, values of --set, that set `limits`."""
+    for quota, amounts in limits.items():
+        for name, amount in amounts.items():
+            path = f"spec.hard[{name}]"
+            yield f"{RESOURCE_QUOTA.resource}/{quota}:{path}={canonical(amount)}"
+
+
+def _raised(
+    limits: Mapping[_QuotaName, Amounts],
+    refused: Iterable[ObjectError],
+    tried: Effect,
+    context: StepContext,
+) -> NextStep:
+    """Return the command that sets `limits`, which admit the pods of `refused` in `tried`."""
+    count = sum(one.missing for one in refused)
+    quotas = " and ".join(
+        f"quota {quota} to {amounts_text(one, one).replace(',', ', ')}"
+        for quota, one in sorted(limits.items())
+    )
+    admit = "admits" if len(limits) == 1 else "admit"
+    pods = "the missing pod" if count == 1 else f"the {count:,} missing pods"
+    effect = context.answer.effect
+    pending = len(tried.difference.pending) - len(effect.difference.pending)
+    rest = ""
+    if pending > 0:
+        verb = "waits" if pending == 1 else "wait"
+        rest = f"; {pending:,} more {'pod' if pending == 1 else 'pods'} then {verb} for a node"
+    commands = (
+        shlex.join(
+            ("kubectl", "patch", "resourcequota", "-n", quota.namespace, quota.name, "-p", patch)
+        )
+        for quota, one in sorted(limits.items())
+        for patch in [_patch(one)]
+    )
+    return NextStep(f"raise {quotas}, which {admit} {pods}{rest}", command=" && ".join(commands))
+
+
+def _patch(hard: Amounts) -> str:
+    texts = {name: canonical(hard[name]) for name in sorted(hard)}
+    return json.dumps({"spec": {"hard": texts}}, separators=(",", ":"))
