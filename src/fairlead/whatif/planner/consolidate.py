@@ -545,7 +545,7 @@ def _too_many(run: DrainRun) -> Json:
 def _steps(found: ConsolidationPlan) -> Iterator[NextStep]:
     """Yield the steps that drain the nodes (`drain_steps`), and the step that deletes them."""
     plan = found.plan
-    steps = tuple(drain_steps(found.removable, plan.to_cordon, plan.flags, plan.best))
+    steps = tuple(drain_steps(found.removable, plan.drains, plan.to_cordon, plan.flags, plan.best))
     yield from steps
     if steps:
         yield delete_step(found.removable)

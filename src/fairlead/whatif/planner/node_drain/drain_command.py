@@ -2,6 +2,8 @@
 
 kubectl drain drains its nodes one after another. Therefore, several nodes at a time need several
 processes, which xargs starts. As soon as one process ends, the next begins, as in the simulation.
+It evicts the pods of a node in no fixed order, so pods that must leave first need a command of
+their own.
 
 upstream: kubectl/pkg/cmd/drain/drain.go: RunDrain
 """
@@ -9,15 +11,17 @@ upstream: kubectl/pkg/cmd/drain/drain.go: RunDrain
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fairlead.whatif.change.kubectl_drain import DrainFlag
 from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.planner.node_drain.drain_planner import PlannedDrain
 from fairlead.whatif.planner.node_drain.drain_run import DrainRun
 
 
 def drain_steps(
     nodes: Sequence[str],
+    drains: Iterable[PlannedDrain],
     to_cordon: Sequence[str],
     needed: Sequence[DrainFlag],
     run: DrainRun | None,
@@ -26,17 +30,41 @@ def drain_steps(
 
     The drains have the pace of `run`. `to_cordon` are those of `nodes` that are not cordoned yet.
     If `nodes` is only one node, no step cordons it, because kubectl drain does. `needed` are the
-    flags that kubectl needs. Yield nothing if `run` is None or has notes about images. Also yield
+    flags that kubectl needs. If some pods of a node must be placed first in the plan, `drains`, an
+    earlier command evicts these pods. The nodes before it in the plan are drained before that.
+    Yield nothing if `run` is None or has notes about images. Also yield
     nothing if the nodes return, because kubectl cannot know when the next drain may begin.
     """
     if run is None or run.image_notes or run.pace.away is not None:
         return
     flags = [one.flag for one in needed]
-    at_once = min(run.pace.max_unavailable, len(nodes))
     if len(nodes) > 1 and to_cordon:
         command = shlex.join(("kubectl", "cordon", *to_cordon))
         words = "cordon the node" if len(to_cordon) == 1 else "cordon the nodes"
         yield NextStep(words, command=command, makes_change=True)
+    in_order = {one.node: one for one in drains if one.first_commands}
+    group: list[str] = []
+    for node in nodes:
+        if node in in_order:
+            yield from _drained(group, flags, run)
+            yield from _first_evictions(in_order[node])
+            group = []
+        group.append(node)
+    yield from _drained(group, flags, run)
+
+
+def _first_evictions(drain: PlannedDrain) -> Iterator[NextStep]:
+    """Yield the steps that evict the pods that must be placed before the other pods of the node."""
+    for owner, command in zip(drain.first, drain.first_commands, strict=True):
+        words = f"evict the pods of {owner} on {drain.node} first"
+        yield NextStep(words, command=command, makes_change=True)
+
+
+def _drained(nodes: Sequence[str], flags: Sequence[str], run: DrainRun) -> Iterator[NextStep]:
+    """Yield the step that drains `nodes`, if there are any, at the pace of `run`."""
+    if not nodes:
+        return
+    at_once = min(run.pace.max_unavailable, len(nodes))
     command = shlex.join(("kubectl", "drain", *nodes, *flags))
     words = "drain the nodes" if len(nodes) > 1 else "drain the node"
     if at_once > 1:

@@ -429,7 +429,7 @@ def drain_answer(
         facts,
         notes,
         is_no=bool(plan.blockers) or best is None,
-        steps=tuple(drain_steps(order, plan.to_cordon, plan.flags, best)),
+        steps=tuple(drain_steps(order, plan.drains, plan.to_cordon, plan.flags, best)),
     )
 
 
@@ -640,6 +640,12 @@ def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
         owners = listed(sorted({owner for drain in picky for owner in drain.first}), 2)
         nodes = listed([drain.node for drain in picky], 2)
         yield f"On {nodes}, evict the pods of {owners} first: other pods could take their room."
+    unselected = [drain.node for drain in picky if not drain.first_commands]
+    if unselected:
+        yield (
+            f"kubectl drain cannot evict them first on {listed(unselected, 2)}: no label selector "
+            "selects only these pods."
+        )
 
 
 def command_findings(plan: DrainPlan) -> Iterator[str]:

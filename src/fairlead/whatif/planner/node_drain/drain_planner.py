@@ -130,10 +130,12 @@ class PlannedDrain(Struct, frozen=True):
 
     `lost` are pods without a controller, which nothing replaces. `charged` maps each budget to
     the number of evictions that count against it. `first` are the workloads whose pods must be
-    placed before the other pods. `waits` maps the pods that fit no other node to the scheduler's
-    reasons. Their replacements are placed only when the node has returned; `moves` contains these
-    placements too. `preempts` are the pods in `waits` that could preempt other pods instead of
-    waiting.
+    placed before the other pods, and `first_commands` the kubectl commands that evict these pods,
+    one for each workload. There are no commands if a label selector cannot distinguish the pods of
+    one of these workloads from the other pods of the node. `waits` maps the pods that fit no other
+    node to the scheduler's reasons. Their replacements are placed only when the node has returned;
+    `moves` contains these placements too. `preempts` are the pods in `waits` that could preempt
+    other pods instead of waiting.
     """
 
     node: str
@@ -141,6 +143,7 @@ class PlannedDrain(Struct, frozen=True):
     lost: tuple[str, ...] = ()
     charged: dict[str, int] = field(default_factory=dict)
     first: tuple[str, ...] = ()
+    first_commands: tuple[str, ...] = ()
     waits: dict[str, str] = field(default_factory=dict)
     preempts: tuple[str, ...] = ()
 
@@ -429,7 +432,12 @@ class DrainPlanner:
                 return unplaced
             waiting = retried
         return PlannedDrain(
-            node, tuple(moves), self._lost(order), self._charged(pods), tuple(first)
+            node,
+            tuple(moves),
+            self._lost(order),
+            self._charged(pods),
+            tuple(first),
+            _commands_of_order(node, pods, first),
         )
 
     def _lost(self, pods: Iterable[PodInfo]) -> tuple[str, ...]:
@@ -557,21 +565,29 @@ def _wrong_order(
     """Return the blocker for a node whose `pods` fit elsewhere, but not in queue order.
 
     They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is the
-    pod that finds no node in queue order. The field `edit` of the blocker contains a kubectl
-    command for each workload in `first`, with the flags that its pods need. `edit` contains no
-    commands if a label selector cannot distinguish the pods of one of these workloads from the
-    other `pods`.
+    pod that finds no node in queue order. The field `edit` of the blocker contains the commands of
+    `_commands_of_order`.
     """
     why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
-    selectors = [_selector(owner, pods) for owner in first]
-    if all(selectors):
-        commands = [
-            " ".join([f"kubectl drain {node} --pod-selector {selector}", *_flags(owner, pods)])
-            for owner, selector in zip(first, selectors, strict=True)
-        ]
+    if commands := _commands_of_order(node, pods, first):
         edit += f": {', then '.join(commands)}; drain {node} when they run again"
     workload = unplaced.workload
     return Blocker(node, unplaced.pod.key, BlockCause.ORDER, workload, why, edit, workload=workload)
+
+
+def _commands_of_order(node: str, pods: Sequence[PodInfo], first: Sequence[str]) -> tuple[str, ...]:
+    """Return a kubectl command for each workload in `first` that evicts its pods from `node`.
+
+    The commands have the flags that these pods need. Return () if a label selector cannot
+    distinguish the pods of one of these workloads from the other `pods` of the node.
+    """
+    selectors = [_selector(owner, pods) for owner in first]
+    if not all(selectors):
+        return ()
+    return tuple(
+        " ".join([f"kubectl drain {node} --pod-selector {selector}", *_flags(owner, pods)])
+        for owner, selector in zip(first, selectors, strict=True)
+    )
 
 
 def _why(message: str) -> str:

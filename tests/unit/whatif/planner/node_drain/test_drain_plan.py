@@ -701,6 +701,53 @@ def test_a_plan_that_is_unsafe_because_of_an_order_is_made_without_it(planner, e
     )
 
 
+def order_of_a_safe_plan(make):
+    """Placed in queue order, both pods of app take the room on b, the only other node for db.
+
+    In the simulated drain, a budget delays the eviction of the second pod of app.
+    """
+    preferred = {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 100, "preference": {"matchExpressions": [
+                {"key": "pool", "operator": "In", "values": ["db"]}]}}
+        ]
+    }  # fmt: skip
+    cpu = {"a": "8", "b": "6", "c": "2", "d": "2"}
+    return [
+        *(make.node(name, cpu=amount) for name, amount in cpu.items() if name != "b"),
+        make.node("b", cpu=cpu["b"], pool="db"),
+        make.node("e", cpu="1"),
+        *deployment(make, "app", ["a", "a", "d"], cpu="2", affinity={"nodeAffinity": preferred}),
+        *deployment(make, "db", ["a"], cpu="4"),
+        budget("app", maxUnavailable=1),
+    ]
+
+
+def test_the_commands_of_a_plan_keep_its_order(planner, experiment, make):
+    objects = order_of_a_safe_plan(make)
+    plan = plan_of(planner(*objects), ["e", "a"])
+    run_plan(plan, experiment(*objects), NoProgress())
+    assert plan.best is not None
+    assert [step.command for step in drain_answer(plan, "dump.yaml", ()).steps] == [
+        "kubectl cordon e a",
+        "kubectl drain e",
+        "kubectl drain a --pod-selector app=db",
+        "kubectl drain a",
+    ]
+
+
+def test_an_answer_says_that_no_command_keeps_the_order(planner, make):
+    """All pods of the node have the same labels."""
+    objects = one_order(make)
+    for one in objects:
+        one["metadata"].get("labels", {}).pop("app", None)
+        one["metadata"].get("labels", {}).pop("pod-template-hash", None)
+    found = drain_answer(plan_of(planner(*objects), ["a"]), "dump.yaml", ()).findings
+    assert (
+        "kubectl drain cannot evict them first on a: no label selector selects only these pods."
+    ) in found
+
+
 def test_the_command_for_an_order_selects_only_the_pods_of_the_workload(planner, make):
     """Pods of another workload on the node have the same label `app`."""
     objects = one_order(make)
