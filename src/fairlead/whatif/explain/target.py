@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.objects import Node
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     CRON_JOB,
@@ -92,20 +93,7 @@ def explain_object(
         raise InputError(SOURCE, _why_unexplained(found, inventory))
     model = ClusterModel(snapshot, scheduler)
     if found.kind is NODE:
-        in_dump = frozenset(pod.key for pod in model.node(found.ref.name).pods.values())
-        notes = activity_note(activity_of(model))
-        if notes or found.node.metadata.deletion_timestamp:
-            # In the baseline, the node may have other pods, or none.
-            notes = (*plan_notes(snapshot, model, release), *notes)
-        else:
-            base = read_baseline(snapshot, scheduler, release, NoProgress(), model=model)
-            model, notes = base.model, base.notes
-        name = found.ref.name
-        present = frozenset(pod.key for pod in model.node(name).pods.values())
-        planner = DrainPlanner.at_rest(model)
-        preempted = present - {pod.key for pod in model.node(name).pods.values()}
-        answer = explain_node(planner, name, snapshot, in_dump, preempted)
-        return replace(answer, notes=(*answer.notes, *notes))
+        return _explain_node(found.node, model, snapshot, scheduler, release)
     planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     if found.kind is POD_DISRUPTION_BUDGET:
         answer = explain_budget(planner, found.ref.key, snapshot)
@@ -114,6 +102,36 @@ def explain_object(
     else:
         answer = explain_workload(planner, snapshot, found)
     return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
+
+
+def _explain_node(
+    node: Node,
+    model: ClusterModel,
+    snapshot: Snapshot,
+    scheduler: SchedulerConfig,
+    release: ReleaseChoice,
+) -> TabularAnswer:
+    """Return the explanation of `node` of `snapshot`, in the cluster in which a plan begins.
+
+    `model` is the model of `snapshot`.
+    """
+    name = node.metadata.name
+    in_dump = frozenset(pod.key for pod in model.node(name).pods.values())
+    preempted = frozenset[str]()
+    notes = activity_note(activity_of(model))
+    if notes or node.metadata.deletion_timestamp:
+        # In the baseline, the node may have other pods, or none.
+        notes = (*plan_notes(snapshot, model, release), *notes)
+    else:
+        base = read_baseline(snapshot, scheduler, release, NoProgress(), model=model)
+        model, notes = base.model, base.notes
+        preempted = frozenset(one.pod.key for one in base.preempted if one.node == name)
+    before = frozenset(pod.key for pod in model.node(name).pods.values())
+    planner = DrainPlanner.at_rest(model)
+    present = {pod.key for pod in model.node(name).pods.values()}
+    left = (before | (preempted & in_dump)) - present
+    answer = explain_node(planner, name, snapshot, in_dump, left)
+    return replace(answer, notes=(*answer.notes, *notes))
 
 
 def _explain_priority(

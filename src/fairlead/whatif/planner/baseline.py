@@ -37,7 +37,7 @@ from fairlead.whatif.configuration.controller_manager import controller_manager
 from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.input.document import parse_listings
-from fairlead.whatif.outcome.run_outcome import ObjectError
+from fairlead.whatif.outcome.run_outcome import ObjectError, Preempted
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, ending_namespaces
 from fairlead.whatif.planner.dump_activity import (
@@ -60,13 +60,15 @@ class Baseline(Struct, frozen=True):
     """The cluster in which a plan begins: a snapshot and its model.
 
     `created` is the note about created pods and about the activity that the plan waits for, or ""
-    if there is none. `notes` are all notes for the answer.
+    if there is none. `notes` are all notes for the answer. `preempted` are the pods that were
+    preempted while the planner let the controllers act.
     """
 
     snapshot: Snapshot
     model: ClusterModel
     notes: tuple[str, ...]
     created: str = ""
+    preempted: tuple[Preempted, ...] = ()
 
 
 def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make it twice
@@ -114,10 +116,11 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
     notes += (*words, *([_endless_words(endless)] if endless else []))
     if words and (placed := _placed(model, completed)):
         notes += (f"{counted(placed, 'pending pod')} of the dump got a node first.",)
+    preempted = finished.preempted
     if not words:  # for example, because a quota allows no further pods
-        complete, completed = snapshot, model
+        complete, completed, preempted = snapshot, model, ()
     notes += _due_words(due_evictions(completed))
-    return Baseline(complete, completed, notes, " ".join(words))
+    return Baseline(complete, completed, notes, " ".join(words), preempted)
 
 
 def _placed(model: ClusterModel, completed: ClusterModel) -> int:

@@ -72,6 +72,7 @@ from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (
     ObjectError,
     PodEnd,
+    Preempted,
     Recurrence,
     RunOutcome,
     Skipped,
@@ -136,11 +137,16 @@ CommandLog = Callable[[str], None]
 
 
 class FinishedRun(Struct, frozen=True):
-    """The outcome of a run, the store at its end, and metrics as Prometheus text (b"" for none)."""
+    """The outcome of a run, the store at its end, and metrics as Prometheus text (b"" for none).
+
+    `preempted` are the pods that were preempted since the start of the run. Those of the `outcome`
+    are only the pods that were preempted since its start, the instant of the change.
+    """
 
     outcome: RunOutcome
     store: Store
     metrics: bytes
+    preempted: tuple[Preempted, ...]
 
     def __repr__(self) -> str:
         """Return the outcome; a text with the store would be very long."""
@@ -339,7 +345,8 @@ class ExperimentRun:
         self._schedule(self._experiment.steps, begin)
         self._settle(begin, show)
         exposition = b"" if self._metrics is None else self._metrics.exposition()
-        return FinishedRun(self._outcome(), self._world.store, exposition)
+        preempted = tuple(self._recorder.preempted)
+        return FinishedRun(self._outcome(), self._world.store, exposition, preempted)
 
     def act(
         self,

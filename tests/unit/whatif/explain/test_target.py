@@ -199,6 +199,19 @@ def test_a_node_names_its_pods_that_pending_pods_would_preempt(explained, make):
     )
 
 
+def test_a_node_names_its_pods_that_created_pods_would_preempt(explained, make):
+    """The ReplicaSet lacks its pod, so the controllers act before the node is explained."""
+    running = make.pod("running", node_name="a", owner="rs", cpu="3")
+    web = replica_set(make, 1, cpu="3", priorityClassName="high")
+    answer = explained("node/a", make.node("a"), running, make.priority_class("high", 9), web)
+    [row] = rows(answer, "pods")
+    assert row["workload"] == "rs/default/web"
+    assert (
+        "1 pod of the node is not listed, because pods without a node in the dump would preempt "
+        "it: default/running." in answer.findings
+    )
+
+
 def test_a_node_says_that_a_drain_needs_preemption(explained, make):
     """A drained pod preempts in a what-if; plans do not rely on that."""
     important = make.pod("important", node_name="a", owner="rs", cpu="3", priority=9)
