@@ -206,7 +206,10 @@ def _published(node: Node) -> PublishedReservation | None:
 
 
 def _reservation_words(node: Node, cpu: int, memory: int) -> str:
-    """Return what new nodes reserve if they follow `node`, which reserves `cpu` and `memory`."""
+    """Return the words of an assumption: that new nodes reserve as much as `node` does.
+
+    `cpu` (millicores) and `memory` (bytes) are the reservations of `node`.
+    """
     kind, published = type_of_labels(node.metadata.labels), _published(node)
     which = f"{node.metadata.name} ({kind})" if kind else node.metadata.name
     parts = [f"{cpu}m cpu"] if cpu else []
