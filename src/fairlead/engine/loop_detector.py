@@ -300,8 +300,8 @@ class NominationHistory:
     def __init__(self, wasted_after: int) -> None:
         """Start without nominations.
 
-        A pod must be reported after every `wasted_after` successive nominations that the pod did
-        not use.
+        The number of successive nominations that a pod did not use is reported whenever it is a
+        multiple of `wasted_after`.
         """
         self._wasted_after = wasted_after
         self._nominated_to: dict[str, str] = {}

@@ -85,7 +85,7 @@ class PointPlugins(Struct, frozen=True):
     """The plugins that a profile enables and disables at one extension point.
 
     `enabled` are (name, score weight) pairs in order; `disabled` are names. If `disabled` contains
-    `ALL` (`"*"`), all plugins that are enabled everywhere are disabled at this point.
+    `ALL` (`"*"`), only the plugins in `enabled` run at this point.
     """
 
     enabled: tuple[tuple[str, int], ...] = ()

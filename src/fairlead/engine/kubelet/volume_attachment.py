@@ -79,7 +79,8 @@ class SingleNodeVolumes(Struct):
     def attach_error(self, pod: Pod, now: Instant) -> RecordEvent:
         """Return the event about the first volume of `pod` that is attached to another node.
 
-        The volume is used by the pod that `holder_of` returns, or is attached to a lost node.
+        If `holder_of` returns a pod, this pod uses the volume. Otherwise, the volume is still
+        attached to a lost node.
         """
         # upstream: reconciler.go: reportMultiAttachError; volume/types.go: GenerateMsg
         holder = self.holder_of(pod)

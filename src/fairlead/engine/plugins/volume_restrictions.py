@@ -79,7 +79,7 @@ class VolumeRestrictions:
     )
 
     def __init__(self, handle: Handle) -> None:
-        """Look up claims, and the pods that use them, through `handle` whenever they are needed."""
+        """The plugin looks up claims and the pods that use them through `handle` when needed."""
         self._lookup = VolumeLookup(handle.cluster.related)
         self._use = handle.cluster.table.volume_use
 

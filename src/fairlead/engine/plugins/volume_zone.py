@@ -91,7 +91,7 @@ class VolumeZone:
     )
 
     def __init__(self, handle: Handle) -> None:
-        """Look up claims and volumes through `handle` whenever they are needed."""
+        """The plugin looks up claims and volumes through `handle` when it needs them."""
         self._lookup = VolumeLookup(handle.cluster.related)
 
     def concerns(self, shape: Shape) -> bool:

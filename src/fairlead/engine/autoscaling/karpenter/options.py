@@ -45,7 +45,7 @@ class KarpenterOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def respects_preferences(self) -> bool:
-        """Whether a pass treats a preference of a pod as required until relaxation removes it."""
+        """Whether a pass treats the preferences of a pod as requirements until it relaxes them."""
         return self.preference_policy == RESPECT
 
     @property

@@ -472,7 +472,7 @@ class _Limits(Struct, frozen=True):
 def _limits(session: Session, queues: Sequence[str], requested: Amounts) -> _Limits:
     """Return the limits that `queues` would exceed if they also held `requested`.
 
-    The limits that the user's plugins set count as capabilities.
+    A limit that a user's plugin sets is treated as a capability.
     """
     plugin = proportion_of(session)
     if plugin is None:

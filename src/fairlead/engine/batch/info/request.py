@@ -110,7 +110,7 @@ class TaskRequest:
 
     @property
     def has_surplus(self) -> bool:
-        """Whether a node's sums count this pod with amounts other than `running` and `nonzero`."""
+        """Whether `surplus` or `nonzero_surplus` contains an amount other than 0."""
         return bool(self.surplus) or self.nonzero_surplus != (0, 0)
 
 

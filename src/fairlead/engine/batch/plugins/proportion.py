@@ -394,7 +394,7 @@ def _has_room(found: QueueShare, needs: Amounts) -> bool:
 
 
 def _sum(amounts: Amounts, more: Sequence[int] | None) -> Amounts:
-    """Add to each of `amounts` the amount in its column of `more`, if there is one."""
+    """Return `amounts`, each increased by the entry of `more` for its column (0 if missing)."""
     if more is None:
         return amounts
     return tuple((c, amount + (more[c] if c < len(more) else 0)) for c, amount in amounts)

@@ -191,7 +191,7 @@ class ExistingTerms:
         self._counts: CountsCache[tuple[PlacedTerm, ...], KeyedCounts] = CountsCache(table)
 
     def counts_for(self, pods: PodClass) -> KeyedCounts:
-        """Return refreshed counts of the pods whose terms match `pods`, for each topology key."""
+        """Return the current counts of the placed pods whose terms match the class `pods`."""
         match = self._match(pods)
         if match.counts.dropped:
             match.counts = self._count(match.terms)

@@ -125,8 +125,8 @@ class PreemptionExecution:
         """Return the next commands after `command` succeeded for a victim.
 
         If `command` patched the victim's status, the result deletes the victim. If `command`
-        deleted the victim, the result contains the victim's event. If no outcome is outstanding
-        then, the next phase starts.
+        deleted the victim, the result contains the victim's event. If this was also the last
+        command of the phase, the result contains the commands of the next phase, too.
         """
         victim = self._victim_of[command.target.uid]
         if type(command) is PatchStatus:

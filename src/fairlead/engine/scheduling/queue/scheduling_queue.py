@@ -353,7 +353,7 @@ class SchedulingQueue:
         self.wake(event, now)
 
     def wake_after_refusal(self, pod: PodInfo, now: Instant, spare: str = "") -> None:
-        """Wake pods as if `pod` had left its node, after its binding was refused.
+        """Handle the refused binding of `pod`: wake pods as if `pod` had left its node.
 
         The pod with ID `spare` is not woken.
         """

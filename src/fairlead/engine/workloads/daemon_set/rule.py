@@ -252,8 +252,8 @@ class DaemonSetRule:
     def _bounds(self) -> tuple[int, int]:
         """Return the limits of an update as numbers of nodes.
 
-        The first number is the maximum of nodes with two pods. The second is the maximum of nodes
-        without an available pod.
+        The first is the maximum number of nodes with two pods. The second is the maximum number
+        of nodes without an available pod.
         """
         # upstream: pkg/controller/daemon/util/daemonset_util.go:SurgeCount, UnavailableCount
         rolling, desired = self.strategy.rolling_update, sum(self.wanted.values())
@@ -325,9 +325,10 @@ class DaemonSetRule:
         return min((pod for pod in there if not _is_going(pods, pod)), key=_age_order, default=None)
 
     def _available_surplus(self, pods: PodSet, now: Instant) -> int:
-        """Return how many more nodes have an available pod than should run a pod; at least 0.
+        """Return the number of nodes with an available pod minus the number that should run a pod.
 
-        On a node with outdated pods, only the outdated pods count.
+        Returns 0 if the difference is negative. On a node with outdated pods, only the outdated
+        pods count.
         """
         found = 0
         for names in pods.by_slot.values():

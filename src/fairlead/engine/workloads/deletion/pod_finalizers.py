@@ -50,7 +50,7 @@ class PodFinalizers(NoDeadlines, Struct):
     _stuck: dict[str, None] = field(default_factory=dict)  # uids of pods whose finalizers stay
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Remove foreign finalizers of a terminating pod that has ended or has no node.
+        """Remove the `foreign_finalizers` of a terminating pod that has ended or has no node.
 
         When objects are loaded, record the pods among them whose finalizers must stay.
         """

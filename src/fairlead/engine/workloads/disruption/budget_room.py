@@ -124,9 +124,9 @@ class BudgetRoom:
     def guarding(self, pod: Pod) -> list[BudgetLimit]:
         """Return the limits of the budgets that an eviction of `pod` must respect.
 
-        If there are several, the eviction API refuses the eviction. Returns [] for a pod that is
-        evicted without a check. This is a pending, finished or terminating pod, or a pod without
-        labels. It is also an unready pod whose only budget leaves unready pods unprotected
+        If there are several, the eviction API refuses the eviction. Returns [] for pods that are
+        evicted without a check: pending, finished and terminating pods, and pods without labels.
+        Also returns [] for an unready pod whose only budget leaves unready pods unprotected
         (unhealthyPodEvictionPolicy).
         """
         if (

@@ -49,8 +49,9 @@ class RollingDrainOptions(Struct, frozen=True):
     """Options of a rolling drain: at most `max_unavailable` nodes are draining or down at a time.
 
     Each node stays down for `away` nanoseconds after it is empty. If `away` is None, it stays down
-    forever, and counts towards `max_unavailable` only while it is draining. `which` is appended to
-    the value of the annotation. So two groups of nodes with equal options have different values.
+    forever, and counts towards `max_unavailable` only while it is draining. The options are the
+    value of the annotation `drain-in-turn`, and `which` is appended to this value. So two groups of
+    nodes with otherwise equal options have different values.
     """
 
     max_unavailable: int

@@ -406,7 +406,10 @@ class Autoscaler:
         return known
 
     def _next_with_other_load(self, at: Instant) -> Instant | None:
-        """Return the time of the first sync after `at` at which the load may differ, or None."""
+        """Return the time of the next sync after `at` whose load may differ from that at `at`.
+
+        Returns None if the load never changes.
+        """
         following = at + self.config.sync_period
         found: Instant | None = None
         for metric in self._metrics:
@@ -433,7 +436,7 @@ class Autoscaler:
         return None
 
     def _recall_skipped(self, now: Instant) -> None:
-        """Add to the history what the syncs skipped before `now` would have recommended."""
+        """Add the recommendations of the skipped syncs before `now` to the history."""
         if self._skip is None:
             return
         window = now - self.history.window(self.view.spec.behavior)
@@ -501,7 +504,7 @@ def _evaluate(metrics: tuple[Metric, ...], current: int, at: Instant) -> _Evalua
 
 
 def _proposed(metrics: tuple[Metric, ...], current: int, at: Instant) -> int:
-    """Return the number of replicas that the metrics propose together, like `_evaluate`.
+    """Return the number of replicas that `_evaluate` would also return.
 
     This function is faster, because it does not build the statuses.
     """

@@ -322,7 +322,7 @@ class HorizontalPodAutoscalers:
             self._wake(one, now)
 
     def _wake(self, one: Autoscaler, now: Instant) -> None:
-        """Mark the metrics of `one` as stale, and do not skip its next regular sync."""
+        """Mark the metrics of `one` as stale, and schedule its next regular sync."""
         one.is_stale = True
         due = one.scheduled_at_or_after(now)
         if one.due is None or due < one.due:

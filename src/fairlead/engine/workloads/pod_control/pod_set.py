@@ -250,7 +250,7 @@ class PodSet:
         return True
 
     def load(self, replicas: Replicas, slots: Slots) -> None:
-        """Store `replicas`, some pods of a snapshot, as `put` does, but faster.
+        """Store `replicas`, pods of a snapshot; this is faster than `put` for each of them.
 
         `slots` determines the slot of each pod.
         """
@@ -340,7 +340,7 @@ class PodSet:
 
     @property
     def restarts_counted(self) -> int:
-        """The number of container restarts in `restarts`; 0 if the rule does not use it."""
+        """The sum of the numbers in `restarts`; 0 if `restarts` is None."""
         return sum((self.restarts or {}).values())
 
     def holds(self, name: str) -> bool:

@@ -89,7 +89,7 @@ def _nodes_by_requests(pods: Pods, node: Node) -> int:
 
 
 def _qualifies(pod: PodInfo) -> bool:
-    """Return whether a group of such pods can take the fast path."""
+    """Return whether a group of pods like `pod` can be packed on the fast path."""
     if pod.shape.spec.topology_spread_constraints:
         return False
     return all(term.topology_key == HOSTNAME for term in _anti_affinity(pod))

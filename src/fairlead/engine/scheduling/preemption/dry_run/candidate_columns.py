@@ -112,7 +112,7 @@ class CandidateColumns:
     # --- the best candidates ---------------------------------------------------------------
 
     def keep_best(self, potential: Rows, best: Rows) -> None:
-        """Store `best` for `best_of`: the candidates in `potential` with the lowest costs."""
+        """Store `best`, the candidates in `potential` with the lowest costs, for `best_of`."""
         self.is_potential(potential)
         self._best, self._changed = best.tolist(), []
         self._lowest = self.costs[:, best[0]].tolist()

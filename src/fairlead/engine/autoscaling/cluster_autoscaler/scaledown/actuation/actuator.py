@@ -13,8 +13,9 @@ end of the interval. Without an interval, each ready node is deleted immediately
 
 The nodes of an *atomic* group are deleted together. A ready node waits until all nodes of the group
 are ready. If one node fails to become ready, the deletions of the waiting nodes are cancelled
-immediately. The deletion of each other node is cancelled when the node becomes ready. As in
-upstream, the failure is forgotten at the next scale-down. Nodes that become ready later wait again.
+immediately. If a further node becomes ready after the failure, its deletion is cancelled, too. As
+in upstream, the failure is forgotten at the next scale-down. Nodes that become ready later wait
+again.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go

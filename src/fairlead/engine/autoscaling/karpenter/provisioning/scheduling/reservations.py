@@ -44,7 +44,7 @@ class Reservations:
                 self._left[one.reservation_id] -= 1
 
     def release(self, host: str, offerings: Iterable[Offering]) -> None:
-        """Release the instances of the reservations in `offerings` that `host` holds."""
+        """Release the instance that `host` holds, if any, of each reservation in `offerings`."""
         held = self._held.get(host, set())
         for one in offerings:
             if one.reservation_id in held:

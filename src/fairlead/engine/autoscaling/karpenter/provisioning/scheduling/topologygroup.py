@@ -187,9 +187,9 @@ class TopologyGroup:
     ) -> LabelRequirement:
         """Return the occupied domains that both the pod to place and the node allow.
 
-        A domain is occupied if it contains a pod that the term selects. The term may also select
-        the pod that is to be placed. If that pod allows no occupied domain, it may be the first
-        selected pod in a domain. The result then contains unoccupied domains.
+        A domain is occupied if it contains a pod that the term selects. Exception: the term also
+        selects the pod to place, and this pod allows no occupied domain. The result then contains
+        unoccupied domains that the pod allows.
         """
         found = [
             domain
