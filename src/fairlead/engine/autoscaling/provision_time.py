@@ -28,8 +28,7 @@ def provision_time(usual: DurationNs, seed: int, machine: int) -> DurationNs:
 def registration_time(usual: DurationNs, seed: int, machine: int) -> DurationNs:
     """Return the time in ns from the request of a machine until its Node registers.
 
-    The Node becomes Ready when the result of `provision_time` has passed. It registers earlier by
-    the duration `READY_AFTER`, but not before the request. The arguments are those of
-    `provision_time`.
+    The Node becomes Ready after the time that `provision_time` returns. It registers earlier by the
+    duration `READY_AFTER`, but not before the request. The arguments are those of `provision_time`.
     """
     return max(provision_time(usual, seed, machine) - READY_AFTER, 0)

@@ -113,9 +113,9 @@ def read_zone(name: str) -> tzinfo:
 
 
 def missed_times(schedule: Schedule, since: Instant, now: Instant) -> int:
-    """Return the approximate number of times of the schedule after `since` and not after `now`.
+    """Return approximately how often the schedule occurs after `since` and until `now`.
 
-    The number is exact if all intervals of the schedule are equal.
+    The result is exact if all intervals of the schedule are equal.
     """
     # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
     first = schedule.after(since)

@@ -59,5 +59,5 @@ class NodePods:
         return [there[key] for key in sorted(there)]
 
     def nodes(self) -> list[str]:
-        """Return the sorted names of nodes to which pods are bound; a Node need not exist."""
+        """Return the names of the nodes to which pods are bound, sorted; a Node may be missing."""
         return sorted(self._by_node)

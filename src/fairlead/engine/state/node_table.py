@@ -384,7 +384,7 @@ class NodeTable:
             pods.load({uids[index]: entries[index] for index in those})
 
     def _sum_up(self, placed: Sequence[PlacedReplicas], rows: Ints) -> None:
-        """Add the requests of the pods `placed`, which are on the nodes in `rows`."""
+        """Add the requests of the pods `placed` to the sums of their nodes, which are at `rows`."""
         sizes = [len(some.nodes) for some in placed]
         shapes = [some.replica.shape for some in placed]
         loads = [dict(shape.load) for shape in shapes]

@@ -204,7 +204,7 @@ class ServedResources:
             yield DeleteObject(ref, why="karpenter")
 
     def _removed(self, name: str) -> Iterator[Command]:
-        """Yield those commands of `_removal` that the NodeClaim `name` still needs."""
+        """Remove the NodeClaim `name`; yield the commands of `_removal` that are still needed."""
         claim = self._claims.pop(name)
         self._removed_names.add(name)
         deletion, release = _removal(name)

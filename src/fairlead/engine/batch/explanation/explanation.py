@@ -330,7 +330,7 @@ class _Trial:
         return found
 
     def _start_within_limits(self) -> Instant | None:
-        """Return the estimated start within the limits of all queues."""
+        """Return the start of the job that `estimate_starts` computes; None if it is unknown."""
         if self._starts is None:
             self._starts = estimate_starts(self._session, len(self._session.jobs))
         return self._starts.get(self._job.id)

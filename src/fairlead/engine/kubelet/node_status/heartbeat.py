@@ -265,7 +265,7 @@ class Heartbeats(Struct):
         return self._write_lease(kubelet, now)
 
     def _change_pace(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Apply a changed renewal period, counted from the last renewal; return the writes."""
+        """Apply a changed renewal period, starting from the last renewal; return the writes."""
         every = self._period(kubelet)
         if kubelet.renewals is None or kubelet.renewals.every == every:
             return []

@@ -124,7 +124,7 @@ class ZoneStates:
 
     @property
     def counts(self) -> dict[str, ZoneCount]:
-        """The node counts of the zones that have counted nodes."""
+        """The `ZoneCount` of each zone that has counted nodes."""
         return self._counts
 
     def open(self, zone: str) -> bool:

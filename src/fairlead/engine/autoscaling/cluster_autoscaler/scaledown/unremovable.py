@@ -98,7 +98,7 @@ class UnremovableNodes:
         return name in self._until
 
     def next_expiry(self) -> Instant | None:
-        """Return the time at which the first failed simulation expires.
+        """Return the earliest time at which a recorded failed simulation expires.
 
         Returns None if no failed simulation is recorded.
         """
