@@ -82,9 +82,10 @@ class Interest(Struct, frozen=True, kw_only=True):
         return classes is None or any(_includes(one, subject, kind) for one in classes)
 
     def depends_on_kind(self, stimulus: type, command: type) -> bool:
-        """Return whether the interest limits commands of class `command` to some kinds of objects.
+        """Return whether the controller needs outcomes of `command` only for some kinds of objects.
 
-        `stimulus` is the class of the command's outcome: CommandSucceeded or CommandFailed.
+        `command` is the class of the command. `stimulus` is the class of the outcome:
+        CommandSucceeded or CommandFailed.
         """
         classes = self._classes(stimulus) or ()
         return any(

@@ -253,11 +253,10 @@ def _without(lacking: Lacking, pods: Sequence[PodInfo]) -> Lacking:
 def _closest(pods: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo]:
     """Return some of `pods` that together free `lacking`, chosen one after the other.
 
-    All `pods` have the same QoS class. Each step chooses the pod with the smallest distance. To
-    compute the distance of a pod, assume that the pod ends. A share (0 to 1) of each amount would
-    still be lacking. The distance is the sum of the squares of these shares. Among pods with equal
-    distance, the pod with the smaller memory request is chosen, then the pod with the smaller cpu
-    request.
+    All `pods` have the same QoS class. Each step chooses the pod with the smallest distance. If a
+    pod ended, a share (0 to 1) of each amount in `lacking` would still be lacking. The distance of
+    the pod is the sum of the squares of these shares. Among pods with equal distance, the pod with
+    the smaller memory request is chosen, then the pod with the smaller cpu request.
     """
     left, chosen = list(pods), list[PodInfo]()
     while lacking:

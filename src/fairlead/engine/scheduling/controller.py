@@ -163,7 +163,7 @@ class Scheduler:
 
     @property
     def interest(self) -> Interest:
-        """Exclude ReadinessChanged if the cluster state ignores it; it then wakes no pod."""
+        """Exclude ReadinessChanged if the cluster state ignores it: then it can wake no pod."""
         return Interest(succeeded=REQUESTS, readiness=self._cluster.keeps_readiness)
 
     # --- what happened ---------------------------------------------------------------------

@@ -50,9 +50,9 @@ class PodCounter(Protocol):
 class PodLocations:
     """Where the pods of one class, or with one affinity term, are placed.
 
-    `rows` maps the row of each node with such pods to their number there. Every pod has at least
-    the priority `lowest_priority`. This value is not raised when pods are removed. `counters` are
-    notified of every change.
+    `rows` maps the row of each node with such pods to the number of these pods on the node. Every
+    pod has at least the priority `lowest_priority`. This value is not raised when pods are removed.
+    `counters` are notified of every change.
     """
 
     __slots__ = ("counters", "lowest_priority", "rows")

@@ -17,7 +17,7 @@ class IntOrPercentError(ValueError):
 
 
 def scaled(value: int | str, total: int, *, is_rounded_up: bool = True) -> int:
-    """Return `value` if it is a number, or this part of `total` if it is a percentage.
+    """Return `value` if it is a number; if it is a percentage, return that part of `total`.
 
     The part is rounded up if `is_rounded_up` is set, otherwise down.
 

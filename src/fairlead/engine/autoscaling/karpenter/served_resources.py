@@ -147,10 +147,7 @@ class ServedResources:
         self.failed(DeleteObject(_ref("NodeClaim", name), why="karpenter"), now)
 
     def next_due(self) -> Instant | None:
-        """Return the time at which the next failed write is retried.
-
-        Returns None if no write has failed.
-        """
+        """Return the time of the next retry of a failed write; None if no write has failed."""
         return min((due for due, _ in self._failed.values()), default=None)
 
     def repeated(self, now: Instant) -> Iterator[Command]:

@@ -492,7 +492,7 @@ def _limits(session: Session, queues: Sequence[str], requested: Amounts) -> _Lim
 
 
 def _limits_in(plugin: Proportion, columns: Mapping[str, Sequence[int]]) -> _Limits:
-    """Return what limits each queue in the resource columns that `columns` lists for it."""
+    """Return the limits of the queues in `columns`, which lists the limited resources of each."""
     capabilities, guarantees = [], []
     for name, exceeded in columns.items():
         share = plugin.shares[name]

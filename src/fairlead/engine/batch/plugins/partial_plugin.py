@@ -54,7 +54,7 @@ class PartialPlugin:
 
 
 def filtering_part(plugin: Plugin) -> Plugin:
-    """Return the part of `plugin` that filters nodes and prepares pods on them."""
+    """Return the part of `plugin` for PreFilter, Filter, Reserve and PreBind."""
     return PartialPlugin(plugin, _FILTERING)
 
 

@@ -356,8 +356,8 @@ class Proportion:
         """Return the amounts, by column, that the queue holds when reclaim checks its share.
 
         Allocated and pipelined tasks count only with kube-batch's defect `reclaim-all-dims`. If
-        they always counted, a gang that waits for room would put its queue above its share. Running
-        tasks would then be evicted although the queue does not have its share without the gang.
+        they always counted, a gang that waits for room could put its queue above its share. The
+        queue's running tasks could then be evicted, although they alone hold less than the share.
         """
         if self._defects.has(Defect.RECLAIM_ALL_DIMS):
             return found.allocated

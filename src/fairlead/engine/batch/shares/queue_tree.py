@@ -195,8 +195,8 @@ def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
 
     Each part gets its `stages[0]`, even if `pool` is smaller than the sum of these amounts. Then
     the parts are filled up to their `stages[1]`, and then up to their `stages[2]`. A part keeps
-    what it got in an earlier stage. It gets more only if this is less than its proportion by
-    weight. A part with weight 0 gets nothing in the last stage.
+    what it got in earlier stages. It gets more only if it has less than its proportion of `pool`
+    by weight. A part with weight 0 gets nothing in the last stage.
     """
     given = {part.name: part.stages[0] for part in parts}
     for stage in (1, 2):

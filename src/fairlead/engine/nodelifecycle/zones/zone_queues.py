@@ -147,7 +147,7 @@ class RateLimitedQueue:
             self._put_in(name, last_requeued)
 
     def add(self, name: str, now: Instant) -> None:
-        """Queue `name` as a timed entry with the time `now`. A known name stays as it is."""
+        """Queue `name` as a timed entry with the time `now`, unless it waits or was handled."""
         if name not in self._due:
             self._put_in(name, now)
 

@@ -25,7 +25,7 @@ Entry = tuple[tuple[int, ...], int, QueuedPod]
 class EntryQueue:
     """The pods of the queue `place`, in ascending order of the key given to `push`.
 
-    `count` is the number of entries, valid or not.
+    `count` is the number of entries, including those that `push` has made invalid.
     """
 
     def __init__(self, place: QueueName) -> None:

@@ -57,7 +57,7 @@ class QueuedPod(Struct, eq=False):
     equivalence_class: tuple[PodInfo, int] | None = None
 
     def gate(self, plugin: str) -> None:
-        """Set the PreEnqueue plugin that rejects the pod now, "" if none does.
+        """Record that the PreEnqueue plugin `plugin` rejects the pod now; "" means that none does.
 
         upstream: scheduling_queue.go: runPreEnqueuePlugin
         """

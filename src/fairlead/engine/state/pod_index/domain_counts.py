@@ -134,7 +134,10 @@ class DomainCounts:
         return self
 
     def _move(self, domains: Domains) -> bool:
-        """Count the pods in `domains` instead of `_ids`; return False if too many rows changed."""
+        """Replace `_ids` by `domains`, and move the pods on rows whose domain differs.
+
+        Returns False, and changes nothing, if there are too many such rows.
+        """
         before, after = self._ids, domains.ids
         added = len(after) - len(before)
         if added:

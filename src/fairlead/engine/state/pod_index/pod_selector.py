@@ -85,8 +85,8 @@ class AnchorIndex(Generic[Entry]):
     def candidates(self, labels: Mapping[str, str]) -> list[Entry]:
         """Return the entries that may match `labels`.
 
-        Entries without a known required label come first. Then come, for each of `labels`, the
-        entries that require this label.
+        Entries without an anchor come first. Then come, for each of `labels`, the entries that have
+        this label as their anchor.
         """
         found = list(self._by_anchor.get(None, ()))
         for label in labels.items():

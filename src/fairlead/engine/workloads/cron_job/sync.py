@@ -131,9 +131,9 @@ class CronJobState(Struct):
         return (known.schedule, known.time_zone) != (view.spec.schedule, view.spec.time_zone)
 
     def next_sync(self, now: Instant) -> Instant | None:
-        """Return the time of the next sync after a change of the schedule; None means now.
+        """Return the first time of the schedule after `now`, for a sync after the schedule changed.
 
-        Times of the new schedule that are before `now` are skipped.
+        Returns None if the schedule is invalid or has no such time; the sync is then due now.
         """
         # upstream: cronjob_controllerv2.go:updateCronJob
         try:

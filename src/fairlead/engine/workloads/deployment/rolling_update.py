@@ -198,7 +198,7 @@ def _changed(before: Sizes, after: Sizes) -> Sizes:
 def _only_one(
     new: ReplicaSetState | None, old: Sequence[ReplicaSetState]
 ) -> ReplicaSetState | None:
-    """Return the only ReplicaSet to scale; None if there is none or the change is divided."""
+    """Return the only ReplicaSet to scale; None if there is none, or if several have replicas."""
     # upstream: deployment_util.go:FindActiveOrLatest
     active = _active(new, old)
     if len(active) > 1 or (new is None and not old):

@@ -40,9 +40,9 @@ class BudgetLimit(Struct, frozen=True):
     error text if the budget's status cannot be computed, else "". `owner` is the object that owns
     the budget, such as `Cluster db/pg`, or "".
 
-    Usually, `has_scales` is True. It is False if the budget sets minAvailable to a number and could
-    not use maxUnavailable instead. This is so if the pods have no controller, or if one of their
-    controllers has no known scale.
+    `has_scales` is False if the budget could not use maxUnavailable instead of its minAvailable,
+    which is a number. The reason is that the pods have no controller, or that one of their
+    controllers has no known scale. In all other cases, `has_scales` is True.
     """
 
     key: str

@@ -175,7 +175,7 @@ class Disruption:
                 return ()
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        """Store all objects, then sync the budgets; a loaded status counts as already written."""
+        """Store all objects, then sync the budgets; a correct loaded status is not rewritten."""
         for one in loaded.others:  # a CustomResourceDefinition may follow its objects
             self._scales.others.observe(one)
         for some in loaded.grouped:

@@ -308,11 +308,11 @@ class ServiceEndpoints:
         return [*slices(state, placed), *endpoints_writes(state, endpoints), *deletions]
 
     def _add_hints(self, key: Key, state: ServiceState, writes: list[Write]) -> list[Command]:
-        """Add topology hints to the slices in `writes`; return an event if the hint state changes.
+        """Add topology hints to the Service's slices; return an event if the hint state changes.
 
-        The hint state is enabled, disabled, or the reason why no hints can be computed. If the
-        hints of a slice change, `writes` must contain a command for this slice. A missing command
-        is added.
+        The hint state is enabled, disabled, or the reason why no hints can be computed. `writes`
+        are the writes of the slices so far. Their slices get the hints. If the hints of another
+        slice change, a command for this slice is appended to `writes`.
         """
         if not has_topology_hints(state.service):
             state.hints = ""

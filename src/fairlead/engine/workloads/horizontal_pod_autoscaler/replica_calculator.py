@@ -114,7 +114,7 @@ def _counts_unready(groups: PodGroups, ratio: float) -> bool:
 
 
 def _counts_all(groups: PodGroups, ratio: float) -> bool:
-    """Return whether the proposal depends on the counted pods alone."""
+    """Return whether neither the missing nor the unready pods affect the proposal."""
     return not groups.missing_requests and not _counts_unready(groups, ratio)
 
 

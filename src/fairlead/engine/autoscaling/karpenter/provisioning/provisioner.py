@@ -407,9 +407,9 @@ class Provisioner:
 
         As in upstream, a pass compares the pods of `daemons()` with the NodePools. The comparison
         gives a pod a toleration of PreferNoSchedule taints. The comparison also removes the terms
-        of the pod's node affinity that do not allow the NodePool. `daemons_on` selects from the
-        result the pods that run on a node. The result is the same list object until its pods
-        change.
+        of the pod's node affinity that do not allow the NodePool. From this list, `daemons_on`
+        selects the pods that run on a node. Until the pods change, all calls return the same list
+        object.
         """
         return self._compared_daemons(
             self._templates(self.usable_pools(), ProvisioningResult())
