@@ -130,7 +130,7 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 class _NodeRows:
     """The rows of the pods of one node.
 
-    Several controllers index the pods of a node, so the keys of the pods are looked up only once.
+    Several controllers index the pods of a node by key. They share `by_key`, computed once.
     """
 
     def __init__(self) -> None:

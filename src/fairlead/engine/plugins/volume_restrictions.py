@@ -138,7 +138,7 @@ class VolumeRestrictions:
         return Verdicts(codes, _STATUSES)
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removing pods on the verdicts.
+        """Return how the removal of pods affects the verdicts.
 
         A removal can make a node feasible, but never infeasible. Removing a pod without volumes
         changes no verdict.

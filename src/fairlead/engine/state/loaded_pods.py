@@ -55,11 +55,11 @@ class LoadedPods:
         self._changed: set[int] | None = set()
 
     def begin(self) -> None:
-        """Note the changes since the previous load; call it before the pods are added."""
+        """Begin a load, before its pods are added: note the changes since the previous load."""
         self._note()
 
     def end(self, groups: Sequence[LoadedGroup]) -> None:
-        """Add `groups`; call it after their pods have been added and their rows logged."""
+        """End a load, after its pods have been added and their rows logged: add `groups`."""
         self._read = self._pod_log.position
         if self._changed is not None:
             self.groups += groups

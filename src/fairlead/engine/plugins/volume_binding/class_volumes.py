@@ -57,8 +57,9 @@ class _Reach(Struct, frozen=True):
 class ClassVolumes:
     """The volumes of one class.
 
-    A new object is built if a volume is added or removed, or if its capacity, node affinity or
-    `Traits` change. For other changes, `FreeVolumes` updates `volumes` and `is_free`.
+    A new ClassVolumes is built if a volume is added or removed, or if the capacity, node affinity
+    or `Traits` of a volume change. After other changes, `FreeVolumes` updates `volumes` and
+    `is_free`.
     """
 
     def __init__(self, volumes: list[PersistentVolume], table: NodeTable) -> None:

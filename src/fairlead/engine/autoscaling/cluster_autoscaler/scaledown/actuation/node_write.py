@@ -24,7 +24,7 @@ from fairlead.engine.core.instant import Instant
 
 
 class NodeTaintWriter:
-    """Writes taints and cordons. Patches are appended to `commands`; deleted nodes are ignored."""
+    """Taints and cordons nodes. Patches are appended to `commands`; deleted nodes are ignored."""
 
     def __init__(self, commands: list[Command], listers: Listers, *, cordon: bool) -> None:
         """`cordon` tells whether `mark_to_be_deleted` also cordons the node."""
