@@ -379,7 +379,7 @@ def reference_kind(kind: Kind) -> str:
 def kind_of(obj: Mapping[str, Any]) -> Kind:
     """Return the kind of a JSON object.
 
-    If the kind is not in the table, it is guessed from the object.
+    If `kind_table` does not contain the kind, it is guessed from the object.
     """
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
     known = _BY_TYPE.get((api_version, kind))

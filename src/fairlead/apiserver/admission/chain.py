@@ -1,6 +1,6 @@
 """The admission plugins of an API server, and the order in which the plugins run.
 
-A store runs the plugins with `CHECKS_ONLY` after all other plugins.
+Exception: plugins that set `CHECKS_ONLY` run after all other plugins, wherever they are listed.
 
 upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
 """

@@ -148,7 +148,7 @@ class ObservedMutations:
                     self._by_owner[above.uid] = mutation
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Return the object; a new pod of an observed workload gets the additions."""
+        """Return the object; a new pod gets the changes observed in the pods of its workload."""
         obj = attributes.obj
         if not self._by_owner or attributes.kind is not POD or not attributes.is_new:
             return obj

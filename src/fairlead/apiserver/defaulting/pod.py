@@ -52,7 +52,7 @@ def _pod_spec(spec: Json) -> Json:
 
 
 def _with_account(spec: Json) -> Json:
-    """Return `spec` with the same name in serviceAccountName and the deprecated serviceAccount."""
+    """Return `spec`; if one of serviceAccountName and serviceAccount is set, the other gets it."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if not name:
         return spec

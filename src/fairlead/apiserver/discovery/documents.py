@@ -197,9 +197,9 @@ def _aggregated_clause(accept: str) -> Clause | None:
     """Return the Accept clause that requests aggregated discovery; None if there is none.
 
     Supported clauses are tried in the client's order of preference. The search ends at a clause
-    without the parameter `as`, with the result None. Raises ApiError 406 if three conditions hold.
-    No clause requests aggregated discovery, all clauses have the parameter `as`, and at least one
-    clause has a known media type.
+    without the parameter `as`, with the result None. Raises ApiError 406 if no clause requests
+    aggregated discovery although all clauses have the parameter `as`, and at least one of them has
+    a known media type.
     """
     wanted = clauses(accept)
     for clause in wanted:

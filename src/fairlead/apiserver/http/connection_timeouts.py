@@ -130,8 +130,8 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         """Schedule the abort of a closing connection.
 
         If the server stops, the abort follows soon (`shutdown`). Otherwise, the connection is
-        aborted only if the request body is incomplete. The abort then follows after
-        LINGER_SECONDS_MAX. Until then, the client can receive the refusal.
+        aborted only if the request was refused before its body was complete. The abort then
+        follows after LINGER_SECONDS_MAX, so that the client receives the refusal before it.
         """
         super().on_response_complete()
         if self._is_stopping:
@@ -140,7 +140,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self._linger.set(self.loop, LINGER_SECONDS_MAX, self.transport)
 
     def pause_writing(self) -> None:
-        """Start the client's reading timeout: the client reads too slowly."""
+        """Start the timeout for a client that has stopped reading the response."""
         super().pause_writing()
         self._reading.set(self.loop, READING_SECONDS_MAX, self.transport)
         now = self.loop.time()
@@ -151,7 +151,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
                 oldest.transport.abort()
 
     def resume_writing(self) -> None:
-        """Cancel the client's reading timeout: the client has read enough."""
+        """Cancel the timeout of `pause_writing`, because the client reads the response again."""
         self._reading.clear()
         self._unread.pop(self, None)
         super().resume_writing()

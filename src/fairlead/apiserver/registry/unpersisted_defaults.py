@@ -33,7 +33,7 @@ class UnpersistedDefaults:
     def note(self, kind: Kind, strategy: ResourceStrategy, sent: Json, stored: Json) -> None:
         """Record the new object `stored` if some of its defaults are not persisted.
 
-        `sent` is the client's object with its defaults.
+        `sent` is the object with its defaults, as it was before PrepareForCreate.
         """
         lacks = strategy.has_unpersisted_defaults
         if lacks is not None and lacks(sent, stored):

@@ -29,9 +29,9 @@ class _Revision(msgspec.Struct):
 
 
 def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
-    """Return `obj`, parsed from `body` (JSON), with the original text of its member `data`.
+    """Return `obj`, in which `data` is a RawObject with its original text.
 
-    If `data` is not an object, `obj` is returned unchanged.
+    `obj` was parsed from `body` (JSON). If `data` is not an object, `obj` is returned unchanged.
     """
     data = obj.get("data")
     if not isinstance(data, dict):

@@ -35,8 +35,8 @@ def is_union(schema: Schema) -> bool:
 def read_union(schema: Schema, value: Any, read: Read) -> Any:
     """Return `value`, decoded by `read` as the member of the union that it fits.
 
-    If the value fits no member, this returns None. If the union is JSONSchemaPropsOrBool, it raises
-    NeitherError instead.
+    If the value fits no member, return None. Exception: for the union JSONSchemaPropsOrBool, such a
+    value raises NeitherError.
     """
     match value:
         case dict():

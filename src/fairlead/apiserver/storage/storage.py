@@ -325,7 +325,7 @@ class Storage:
     def kinds(self) -> list[Kind]:
         """Return the kinds that have or had objects, in the order of their first object.
 
-        The version of a custom kind is its storage version.
+        A custom kind is returned in its storage version.
         """
         return list(self._kinds.values())
 

@@ -163,7 +163,7 @@ class ApiValidator:
 
 
 class SimulationValidator:
-    """Applies the rules that affect decisions. Objects contain no nulls.
+    """Applies the rules that affect decisions. Nulls have been removed from the objects before.
 
     Containers may lack names and images.
     """

@@ -69,10 +69,10 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
 
 
 def holder_of_own_plural(definition: Json) -> Json:
-    """Return a placeholder definition that has accepted the plural name of `definition`.
+    """Return an invented definition that already uses the plural name of `definition`.
 
-    If the argument `others` of `with_name_conflict` contains the placeholder, `with_name_conflict`
-    refuses the plural name of `definition`, unless `definition` has already accepted this name.
+    Callers pass it to `with_name_conflict` in `others`. Then `with_name_conflict` finds that the
+    plural name is in use, unless `definition` has already accepted this name.
     """
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}

@@ -1,4 +1,4 @@
-"""Structural schemas: the parsed types of custom resources.
+"""Structural schemas: the parsed schemas of custom resources.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/structural.go, kubernetes.go
 """

@@ -83,7 +83,7 @@ class ListCandidates(Struct, frozen=True):
     """The objects from which a list takes those that its selectors match.
 
     `count` is the number of `objects`, which are ordered by key. They are the objects at `version`.
-    If `limit` is positive, the page contains at most this many objects.
+    If `limit` is positive, a page of the list contains at most this many objects.
     """
 
     objects: Iterable[ListEntry]

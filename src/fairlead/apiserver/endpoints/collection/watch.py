@@ -253,7 +253,7 @@ class Watch:
             self._send_converted(waiting, objects)
 
     def _send_converted(self, waiting: Waiting, objects: Iterator[Json]) -> None:
-        """Queue the events of `waiting`; take its converted objects from `objects`."""
+        """Queue the events of `waiting`, whose converted objects come next in `objects`."""
         match waiting:
             case Bookmark():
                 self.send("BOOKMARK", {"metadata": waiting.metadata})
@@ -411,7 +411,10 @@ def _objects(waiting: Waiting, predicate: SelectionPredicate) -> Iterator[Stored
 def _converted(
     change: StoredChange, objects: Iterator[Json], predicate: SelectionPredicate
 ) -> tuple[Json, Json | None]:
-    """Take the converted (object, previous version) of `change` from `objects`."""
+    """Return (object, previous version) of `change`; `objects` yields both in converted form.
+
+    The previous version is None if there is none or if the watch has no selector.
+    """
     obj = next(objects)
     has_previous = change.previous is not None and not predicate.is_everything
     return obj, next(objects) if has_previous else None

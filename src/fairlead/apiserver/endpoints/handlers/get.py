@@ -107,7 +107,7 @@ def _converted_list(
     options: ListOptions,
     include: str,
 ) -> WebhookCalls[Response]:
-    """Return the response to a list of objects that a webhook may have to convert."""
+    """Return the response to a list request; a webhook may have to convert the objects."""
     page = yield from page_in_request_version(scope, predicate, options)
     return scope.respond_list(media_type, page, include)
 

@@ -57,7 +57,7 @@ class SelectionPredicate(Struct, frozen=True):
     """Matches objects of one kind.
 
     If `labels` is None and there are no `terms`, every object matches. `reads` contains one
-    function for each term. It takes an object and returns the value of the term's field.
+    function for each term. The function takes an object and returns the value of the term's field.
 
     `words` contains texts that occur in the JSON text of every matching object. An encoded object
     that lacks one of these texts is excluded without being decoded.

@@ -1,4 +1,4 @@
-"""Loads the objects of a cluster as another API server has stored them.
+"""Loads a snapshot: the objects of a cluster, which another API server has stored.
 
 Objects keep their uids, versions, timestamps, status and priorities. Missing fields are set,
 because a hand-written file leaves out fields that a server would set. An object whose

@@ -31,7 +31,7 @@ _NEVER: Final = "needs to be unset"
 
 
 def check_event(obj: Json, controller: str = "reportingComponent") -> Causes:
-    """Yield the errors of a core/v1 event, or of an updated events.k8s.io/v1 event.
+    """Yield the errors of an event; `check_new_event` is for events created as events.k8s.io/v1.
 
     `controller` is the name that errors use for the field that contains the reporting controller.
     """
