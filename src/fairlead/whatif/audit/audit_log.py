@@ -300,7 +300,7 @@ def _require_same_object(
 
 
 def _listed(source: str, where: str, response: Any, kind: Kind) -> Iterator[Json]:
-    """Yield the objects in the list `response`; add missing kinds and versions.
+    """Yield the objects in the list `response`; add `kind` and `apiVersion` where they are missing.
 
     Raises InputError for an object without a valid name.
     """

@@ -51,9 +51,10 @@ def manifest_notes(
     kept: Iterable[tuple[Manifest, list[str]]],
     inventory: Inventory,
 ) -> Iterator[str]:
-    """Yield the notes about `written`, which has each manifest and its value as in the file.
+    """Yield the notes about the manifests in `written`.
 
-    `kept` has the existing objects, each with the result of `kept_fields`. `inventory` has all
+    `written` contains each applied manifest and its original value from the file. `kept` contains
+    each object that existed before, with the result of `kept_fields`. `inventory` contains all
     objects after the apply.
     """
     yield from _version_notes(written)

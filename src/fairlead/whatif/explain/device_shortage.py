@@ -187,7 +187,10 @@ def _unusable(cluster: Cluster, nodes: Iterable[NodeInfo]) -> Iterator[str]:
 
 
 class _Search:
-    """Counts the devices of `cluster`; on the nodes `lacking`, claims cannot be allocated."""
+    """Counts the devices of `cluster` that match a request.
+
+    `lacking` are the nodes on which the claims of the pod cannot be allocated.
+    """
 
     def __init__(self, cluster: Cluster, lacking: Collection[str]) -> None:
         self._cluster = cluster

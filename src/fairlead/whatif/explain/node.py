@@ -251,7 +251,10 @@ def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
 
 
 def _placed_first(name: str, pods: Sequence[PodInfo], in_dump: AbstractSet[str]) -> Iterator[str]:
-    """Yield a sentence about the `pods` that are not on the node in the dump."""
+    """Yield a sentence about those `pods` that the scheduler would place on the node `name` first.
+
+    They have no node in the dump; `in_dump` are the keys of the pods on the node there.
+    """
     added = [pod.key for pod in pods if pod.key not in in_dump]
     if added:
         are, they = ("has", "it") if len(added) == 1 else ("have", "them")

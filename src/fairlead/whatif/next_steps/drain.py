@@ -39,7 +39,7 @@ def add_flags(context: StepContext) -> Iterator[NextStep]:
 
 
 def simulate_to_the_end(context: StepContext) -> Iterator[NextStep]:
-    """Yield what-ifs that simulate a drain and rollouts to their end, and a plan of the drain."""
+    """Yield what-ifs that run until drains or rollouts end, and the command that plans a drain."""
     yield from _longer_simulation(context)
     yield from _drain_plan(context)
 
@@ -159,10 +159,10 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
 
 
 def _refuse_less(budgets: Iterable[BudgetOutcome], context: StepContext) -> set[str]:
-    """Return which of `budgets` refuse fewer evictions if they always allow those of unready pods.
+    """Return the `budgets` that refuse fewer evictions with unhealthyPodEvictionPolicy AlwaysAllow.
 
-    Budgets that the question may already change are left out. All others with unready pods are
-    tried in one simulation.
+    One simulation sets this policy in all budgets with unready pods, except in those that the
+    change of the question may already edit.
     """
     effect, change = context.answer.effect, context.answer.change
     unready = {
@@ -190,7 +190,7 @@ def _always_allow(pdb: str) -> str:
 
 
 def _single_budget(context: StepContext) -> Iterator[NextStep]:
-    """Yield a what-if that deletes budgets, so that each undrained pod keeps only one of them."""
+    """Yield a what-if that deletes budgets, so that only one selects each undrained pod."""
     several = {one.pod.key for one in context.answer.changed.undrained if one.why == SEVERAL}
     kept: set[str] = set()
     surplus: set[str] = set()

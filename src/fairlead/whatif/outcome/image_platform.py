@@ -64,7 +64,10 @@ class ImagePlatforms(Struct, frozen=True):
 
     @classmethod
     def of(cls, manifests: Iterable[Manifest], others: Iterable[Labels] = ()) -> ImagePlatforms:
-        """Return the platforms in `manifests`; `others` are the labels of further nodes."""
+        """Return the platforms of the nodes and images of the dump `manifests`.
+
+        `others` are the labels of further nodes, whose platforms are added.
+        """
         entries = list(entries_of(manifests))
         nodes = {}
         for one in entries:

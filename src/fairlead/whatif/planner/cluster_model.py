@@ -226,7 +226,10 @@ class ClusterModel:
         return _as_namespaces_end(self._with_bindings(loaded), self.now)
 
     def _with_bindings(self, loaded: tuple[ApiObject, ...]) -> tuple[ApiObject, ...]:
-        """Return `loaded` with the claims whose bindings are completed (`missing_bindings`)."""
+        """Complete the bindings of claims (`missing_bindings`).
+
+        Return `loaded`, in which the claims that were bound replace their old versions.
+        """
         for command in missing_bindings(loaded):
             self._world.perform(IssuedCommand(command, API_SERVER), self.now)
         bound = {one.key: one for one in self._polled()}
@@ -472,8 +475,8 @@ class ClusterModel:
     def hypothesis(self) -> Iterator[Hypothesis]:
         """Yield a Hypothesis; its changes are reverted at the end of the `with` block.
 
-        If `commit` was called in the block, the changes are kept. Random choices are reverted too,
-        so that later choices do not depend on discarded trials.
+        The count of random choices is reverted too, so that later choices do not depend on
+        discarded trials. If `commit` was called in the block, nothing is reverted.
         """
         supposed, choices = Hypothesis(len(self._changes)), self._tie_break.choices
         self._hypotheses += 1

@@ -25,7 +25,10 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 
 
 class QuotaRoom:
-    """Checks whether quotas admit replacements of pods; counts pods in the store of `model`."""
+    """Checks whether quotas admit the replacements of pods.
+
+    The quotas count the pods in the store of `model`.
+    """
 
     def __init__(self, model: ClusterModel) -> None:
         """Use the quotas and pods in the store of `model`."""

@@ -72,7 +72,7 @@ def total_device_amounts(cluster: Cluster) -> tuple[dict[str, int], dict[str, in
 def with_devices(
     ends: Iterable[NodeEnd], nodes: Mapping[str, Node], cluster: Cluster
 ) -> tuple[NodeEnd, ...]:
-    """Return `ends` with the amounts of devices; `nodes` are the nodes by name."""
+    """Return `ends` with their allocatable and requested devices; `nodes` are the nodes by name."""
     return tuple(_with_devices(end, nodes[end.name], cluster) for end in ends)
 
 

@@ -128,7 +128,7 @@ class _LossExplainer(Struct, frozen=True, dict=True):
         return f"{workload} wants {wanted} and does not need this one"
 
     def _is_complete(self, workload: WorkloadRef) -> bool:
-        """Return whether `workload` has all pods that it wants, perhaps after a scale-down."""
+        """Return whether `workload` has at least as many pods as it wants at the end."""
         if workload not in self.workloads or workload.kind not in SCALED:
             return False
         return self._present[workload] >= self.workloads[workload].wanted

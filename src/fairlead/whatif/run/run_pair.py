@@ -10,8 +10,8 @@ effects of the steps. First, a pod or a Job may end by itself, for example becau
 under a load that repeats. In both cases, the run without the steps is repeated up to the last
 change of the other run, so that it has the same changes.
 
-Loads that change over time begin together with the steps. So a first run with their first amounts
-finds out when the cluster comes to rest.
+Loads that change over time begin together with the steps, when the cluster is at rest. To find this
+time, a first run is made in which the loads stay constant.
 """
 
 from __future__ import annotations

@@ -125,7 +125,8 @@ class RecordedTimes(Struct, frozen=True):
 class TraceCluster(Struct, frozen=True):
     """The initial objects of a trace, the arrivals, and the `departures` of pods that never ran.
 
-    `recorded` maps pod names to recorded times; it is empty unless `arrivals: recorded` is set.
+    `recorded` maps the names of pods to their times in the trace. It is empty unless `arrivals:
+    recorded` is set.
     """
 
     objects: list[Json]

@@ -62,7 +62,10 @@ def _manifest(source: str, owner: Json) -> list[Manifest]:
 
 
 def _custom_owners(snapshot: Snapshot) -> Iterator[Json]:
-    """Yield the custom resource, without its spec, of each pod or set of replicas that has one."""
+    """Yield the custom resource that controls each pod or set of replicas, if there is one.
+
+    The object contains only what the owner reference states, so it has no spec.
+    """
     for entry in entries_of(snapshot.manifests):
         if entry.kind is not POD:
             continue

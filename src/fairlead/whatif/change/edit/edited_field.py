@@ -34,7 +34,7 @@ class EditedFields:
         self._places[target.ref].update(places)
 
     def refuse_replaced(self, option: str, target: Manifest, places: Mapping[Place, str]) -> None:
-        """Raise InputError if one of `places` would replace a value that is already set."""
+        """Raise InputError if an earlier option set a field at or below one of `places`."""
         for place, field in places.items():
             for earlier, name in self._places[target.ref].items():
                 if earlier[: len(place)] != place:

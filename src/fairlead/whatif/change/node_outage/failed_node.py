@@ -39,7 +39,8 @@ def failed_nodes(outages: Iterable[Outage], initial: Iterable[Manifest]) -> list
 def return_to_service(nodes: Sequence[str]) -> ScriptedStep:
     """Return the step that makes the failed `nodes` Ready at the start.
 
-    The step first pauses the kubelets, so that their containers do not restart.
+    The step first changes the kubelets to the behaviour `paused`. When a kubelet returns from it,
+    the containers on its node do not restart.
     """
     made = [
         commands.set_kubelet_behaviour(name, behaviour)

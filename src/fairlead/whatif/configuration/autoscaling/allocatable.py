@@ -262,9 +262,9 @@ def size_notes(nodes: Iterable[Node], stated: Iterable[StatedType]) -> Iterator[
 def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
     """Yield a text for cpu and for memory if the size that `one` states contradicts `node`.
 
-    `one` is the instance type of `node`. A kubelet reserves memory. So if the capacity of `node` is
-    absent or equals its allocatable amounts, its machine may be larger than the node states. Then a
-    larger size is no contradiction. An example is a node that a scenario generates.
+    `one` is the instance type of `node`. If the capacity of `node` is absent or equals its
+    allocatable amounts, no reservation is visible, as on a node that a scenario generates. Its
+    machine may then be larger than the node states. So a larger size of `one` is no contradiction.
     """
     may_be_larger = node.status.capacity in ({}, node.status.allocatable)
     for name in ("cpu", "memory"):

@@ -269,7 +269,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
 
 
 def _move(role: PodRole, failed: Container[str]) -> Move:
-    """Return the move of `role`; `failed` are the nodes that are not in service at the end."""
+    """Return the move of the pod in `role`; `failed` are the nodes out of service at the end."""
     target, is_recreated = role.after.node, role.is_recreated
     is_staying = not is_recreated and target in failed
     return Move(role.after, role.before.node, target, is_recreated, is_staying)
@@ -439,9 +439,9 @@ def _terminating_requests(run: RunOutcome) -> Counter[str]:
 def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
     """Return how many more pods were on failed nodes in `changed` than in `without`.
 
-    The pods are compared node by node; a node with fewer pods in `changed` counts as 0. All pods of
-    a node count if it did not fail in `without`, or returned there earlier than in `changed`. They
-    also count if it returned only in `without`.
+    The numbers are compared node by node; a node with fewer pods in `changed` counts as 0. If a
+    node did not fail in `without`, all its pods in `changed` count. They also count if the node
+    returned earlier in `without`, or only there.
     """
     if changed.outage is None:
         return 0

@@ -42,7 +42,10 @@ _UNKNOWN: Final = tuple(
 
 
 class ImageRule:
-    """Adds the node affinity to pods; `images` are those of the snapshot of `model`."""
+    """Adds a node affinity to pods, for the platforms on which their images run.
+
+    `images` are the platforms of the images in the snapshot of `model`.
+    """
 
     def __init__(self, images: ImagePlatforms, model: ClusterModel) -> None:
         """Keep the nodes of `model`; the rule acts only if they have several platforms."""

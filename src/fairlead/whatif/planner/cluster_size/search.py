@@ -285,8 +285,8 @@ class SizeSearch:
     def _build(self, pods: Sequence[PodInfo], strategy: _Strategy, step: BuildStep) -> BuildStep:
         """Place `pods`, and add nodes according to `strategy`; return the last step.
 
-        `step` is the first step; it contains the decisions of earlier builds that began with it.
-        Placements from earlier builds may not be in the model yet; `_catch_up` adds them.
+        The build begins at `step`. From there on, it takes over the decisions of earlier builds
+        that made the same steps. `_catch_up` later adds these placements to the model.
         """
         self._strategy = strategy
         self._left = self._demand(pods)

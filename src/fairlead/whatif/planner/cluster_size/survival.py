@@ -38,8 +38,8 @@ class Survival(Struct, frozen=True):
 
         `infos` returns the nodes that may fail. It is called again for each zone, because the
         caller may add nodes in between. `offers` returns the offers of the new nodes by name.
-        `only_hardest` limits the sets of several nodes to those whose loss is hardest to survive.
-        Failures of a zone or of one node are always yielded.
+        If several nodes fail at a time, `only_hardest` yields only those sets of nodes whose loss
+        is hardest to survive. It does not affect failures of a zone or of one node.
         """
         if self.zones:
             for zone in sorted({info.labels.get(ZONE, "") for info in infos()} - {""}):
@@ -53,7 +53,7 @@ class Survival(Struct, frozen=True):
                 yield f"{self.nodes} nodes", names
 
     def node_sets(self, infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer]) -> NodeSets:
-        """Return the sets of nodes that are tried as failing together."""
+        """Return the sets of nodes whose simultaneous failure is tried."""
         return sets_to_try(infos, offers, self.nodes)
 
 

@@ -541,7 +541,7 @@ def image_reservation(run: DrainRun) -> str:
 
 
 def image_findings(run: DrainRun | None) -> Iterator[str]:
-    """Yield a sentence if no command is proposed because of images (`drain_steps`)."""
+    """Yield a sentence if images are the reason why no command is proposed (`drain_steps`)."""
     # If the nodes return, no command is proposed for any plan.
     if run is not None and run.image_notes and run.pace.away is None:
         yield "Because of these images, no command is proposed."

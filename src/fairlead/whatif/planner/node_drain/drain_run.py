@@ -297,7 +297,10 @@ class _Annotated:
         self._key, self._value = key, value
 
     def __call__(self, store: Store) -> bool:
-        """Return whether each node has `value`, had it at an earlier call, or does not exist."""
+        """Return whether each node has had the annotation at this call or an earlier one.
+
+        A node that does not exist counts as annotated.
+        """
         while self._left and self._has_value(store.find(NODE, "", self._left[0])):
             self._left.popleft()
         return not self._left

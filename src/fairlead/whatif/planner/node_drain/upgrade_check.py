@@ -413,8 +413,8 @@ def _findings(
 def _cordoned_findings(plan: DrainPlan, run: DrainRun | None) -> Iterable[str]:
     """Yield a sentence about nodes that return cordoned, if pods stay pending because of a cordon.
 
-    A surge node takes the pods of such a node. So the node is not blocked, but the pods need its
-    room when the surge node is gone.
+    A surge node takes the pods of such a node, so the drain is not blocked. But when the surge node
+    is gone, these pods need room on the cordoned node.
     """
     refusals = () if run is None else run.pending.values()
     cordoned = [one.node for one in plan.drains if one.node not in plan.to_cordon]

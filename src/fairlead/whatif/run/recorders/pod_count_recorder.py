@@ -20,9 +20,10 @@ _DOWN: Final = "down"
 
 
 class _Counts(Struct):
-    """Numbers of pods of one priority; preempted and evicted are totals.
+    """Numbers of pods of one priority.
 
-    `running` pods have a node that works, `down` pods have a node that does not work.
+    `running` pods have a node that works, `down` pods have a node that does not work. `preempted`
+    and `evicted` count all preemptions and evictions so far.
     """
 
     pending: int = 0

@@ -35,7 +35,7 @@ def refuse_excess(manifests: Iterable[Manifest]) -> None:
 def _counted(manifest: Manifest) -> Any:
     """Return the `spec` of an object as JSON.
 
-    For a Deployment, ReplicaSet or StatefulSet with a view, return only the field `replicas`.
+    For a Deployment, ReplicaSet or StatefulSet in typed form, return only the field `replicas`.
     """
     if isinstance(manifest.view, Deployment | ReplicaSet | StatefulSet):
         return {"replicas": manifest.view.spec.replicas}
