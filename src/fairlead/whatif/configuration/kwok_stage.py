@@ -156,7 +156,7 @@ class _Spec(_Form, frozen=True):
 
 
 class PodStage(Struct, frozen=True):
-    """A Stage whose resource is pods, and the role that follows from its effect."""
+    """A Stage for pods; `role` is what the stage does to a pod."""
 
     name: str
     role: StageRole

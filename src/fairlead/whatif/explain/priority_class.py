@@ -345,7 +345,7 @@ def _names(preemptors: Sequence[tuple[UsedClass, int]]) -> str:
 
 
 def _problems(classes: PriorityClasses, one: UsedClass, naming: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence for each fact about a class that its owner may not expect.
+    """Yield a sentence for each unexpected fact about the class `one`.
 
     `naming` are the workloads whose templates name the class.
     """

@@ -52,9 +52,9 @@ class DecodedItem(Struct, frozen=True):
 class ItemTexts(Protocol):
     """Items that contain the texts of objects.
 
-    The items can be iterated over several times; each iteration may yield new copies. An item has
-    the text of one object, or is a `TemplateRows` with the texts of several neighbouring pods of a
-    snapshot file.
+    An item has the text of one object, or is a `TemplateRows` with the texts of several
+    neighbouring pods of a snapshot file. The items can be iterated over several times; each
+    iteration may create new items.
     """
 
     def __len__(self) -> int: ...

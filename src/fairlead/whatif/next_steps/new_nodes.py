@@ -205,7 +205,7 @@ def _pods_by_node(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) 
 
 
 def _most_together(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> dict[str, int]:
-    """Return the largest number of pods of each workload on one of `nodes`, but at least 1."""
+    """Return, for each workload, the largest number of its pods on one node, but at least 1."""
     counts = (Counter(pod.workload for pod in node.pods) for node in nodes if workloads)
     most = _largest(counts)
     return {str(workload): max(1, most.get(workload, 0)) for workload in workloads}

@@ -118,7 +118,7 @@ class SpreadRule(Struct, frozen=True):
 
 
 def hard_words(topology_key: str, max_skew: int, min_domains: int | None = None) -> str:
-    """Return the words for a topology spread constraint with DoNotSchedule."""
+    """Return a text that describes a topology spread constraint with DoNotSchedule."""
     domains = f", minDomains {min_domains}" if min_domains is not None and min_domains > 1 else ""
     return f"{topology_key}, maxSkew {max_skew}{domains}, {DO_NOT_SCHEDULE}"
 

@@ -184,7 +184,10 @@ class _PodsAtEnd(Struct, frozen=True, dict=True):
 
     @cached_property
     def _labels(self) -> Mapping[str, Mapping[frozenset[tuple[str, str]], Labels]]:
-        """The different labels of pods by namespace; all pods are read once for all budgets."""
+        """The distinct sets of pod labels, by namespace.
+
+        The pods are read only once for all budgets.
+        """
         found: dict[str, dict[frozenset[tuple[str, str]], Labels]] = defaultdict(dict)
         for pod in self.run.pods.values():
             found[pod.namespace][frozenset(pod.labels.items())] = pod.labels

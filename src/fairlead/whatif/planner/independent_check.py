@@ -29,9 +29,9 @@ def independent_checks(
 ) -> Generator[Result, None, None]:
     """Yield `check(item)` for each of `items`, in order.
 
-    `check` must leave `model` unchanged, and return a value that can be pickled. Fewer than
-    `forked_min` checks run in this process. If the profile has plugins of the user, all checks run
-    in this process, because such plugins may keep a state.
+    `check` must leave `model` unchanged, and return a value that can be pickled. At least
+    `forked_min` checks are distributed to forked processes if possible; fewer run in this process.
+    If a profile has plugins of the user, all run in this process: such plugins may keep a state.
     """
     if (
         len(items) < forked_min

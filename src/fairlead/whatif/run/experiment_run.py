@@ -308,7 +308,10 @@ class ExperimentRun:
         self._skipped: list[Skipped] = []
 
     def _recommended_requests(self) -> RecommendedRequests | None:
-        """Add the webhook of the VerticalPodAutoscalers; return None if there are none."""
+        """Add and return the webhook of the VerticalPodAutoscalers.
+
+        If the cluster has no VerticalPodAutoscalers, add nothing and return None.
+        """
         if all(one.kind.resource != _AUTOSCALERS for one in samples(self._experiment.initial)):
             return None
         # Imported only if it is needed.

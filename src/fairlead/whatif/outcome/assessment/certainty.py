@@ -81,7 +81,10 @@ def seed_outcome(effect: Effect, verdict: Verdict) -> SeedOutcome:
 
 
 def certainty(outcomes: Sequence[SeedOutcome]) -> tuple[CertaintyRow, ...]:
-    """Return the rows for `outcomes`, one outcome per seed: verdicts, times, then workloads."""
+    """Return the rows for `outcomes`, which contains one outcome for each seed.
+
+    The rows about verdicts come first, then the row about times, then those about workloads.
+    """
     return (*_verdicts(outcomes), *_times(outcomes), *_workloads(outcomes))
 
 

@@ -903,10 +903,10 @@ def _needs_no_replacement(pods: int) -> str:
 def _interrupted(effect: Effect) -> str | None:
     """Return sentences about pods that are down with their nodes, and pods that wait for a node.
 
-    The pods that are down with their nodes are those that run again on these nodes later. If there
-    are neither such pods nor waiting pods, the result is a sentence about the pods that need no
-    replacement, such as a pod of a DaemonSet on a removed node. Waiting pods that are displaced,
-    moved or new are not counted. Return None if the change leaves no pods on failed nodes.
+    The pods that are down with their nodes run again on these nodes later. The pods that wait do
+    not include displaced, moved and new pods. Without pods of both kinds, the result is a sentence
+    about the pods that need no replacement, such as a pod of a DaemonSet on a removed node. Return
+    None without such pods, too, or if the change leaves no additional pods on failed nodes.
     """
     outage = effect.changed.outage
     if outage is None or not effect.difference.pods_on_failed_nodes:

@@ -668,7 +668,7 @@ def _several(
 def _of_budget(
     node: str, pod: PodInfo, cause: BlockCause, limit: BudgetLimit, why: str, edit: str
 ) -> Blocker:
-    """Return the blocker of `pod` whose owner is the budget of `limit`."""
+    """Return a blocker for `pod`; the object to change (`owner`) is the budget of `limit`."""
     workload = str(workload_of(pod.pod))
     return Blocker(node, pod.key, cause, f"pdb/{limit.key}", why, edit, workload=workload)
 

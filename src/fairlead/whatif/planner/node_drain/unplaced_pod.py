@@ -138,9 +138,10 @@ class _Trials:
             yield moves, stuck
 
     def fits_if_uncordoned(self, workload: str) -> bool:
-        """Return whether every pod fits if the node returns and is uncordoned.
+        """Return whether every pod of `node` fits if the node returns and is uncordoned.
 
-        The pods of `workload` are placed last.
+        The pods of `workload` are placed last. Return False if the node does not return, or if it
+        was not cordoned before.
         """
         if not (self.returns and self._drained_node.spec.unschedulable):
             return False

@@ -374,7 +374,10 @@ class OutageRecorder(Struct):
             yield self.pods[uid].key
 
     def _original_keys_on(self, node: str) -> dict[str, str]:
-        """Return {uid: key of the original} of the pods on `node`."""
+        """Return {uid: pod key} of the pods on `node`.
+
+        A replacement has the key of the first pod that it replaces, directly or indirectly.
+        """
         loaded = self._loaded.pop(node, None)
         if loaded is not None:
             keys = {pod.metadata.uid: original_key(pod) for pod in loaded.values()}

@@ -282,10 +282,9 @@ class PodTexts:
         workload.latest = text
 
     def learn_stated(self, texts: JsonTemplate) -> PodTemplate | None:
-        """Return the template of the pods whose texts match `texts`.
+        """Return the PodTemplate made from `texts`, a template of texts in the snapshot file.
 
-        `texts` is a template that the snapshot file contains. Returns None if the template is
-        not usable. Raises msgspec.DecodeError if `texts` are not JSON.
+        Returns None if `texts` is not usable. Raises msgspec.DecodeError if it is not JSON.
         """
         if texts not in self._of_texts:
             self._of_texts[texts] = None
