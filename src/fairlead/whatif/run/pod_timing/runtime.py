@@ -161,7 +161,7 @@ def _pods_with_runtime(entry: Manifest | ReplicaManifests) -> Iterable[Pod]:
 
 
 def coverage(runtimes: Runtimes, manifests: Iterable[Manifest], now: Instant) -> RuntimeCoverage:
-    """Return the number of pods in `manifests` that run at `now` and have a known runtime."""
+    """Return how many pods in `manifests` run at `now`, and for how many the runtime is known."""
     running = known = stated = 0
     for manifest in manifests:
         if manifest.kind is not POD:
