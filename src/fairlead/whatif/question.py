@@ -405,7 +405,7 @@ def _effect(
 
 
 def _compared_with_return(without: RunOutcome, changed: RunOutcome) -> RunOutcome:
-    """Return `changed`, with ready pods before the change counted as if no node had failed.
+    """Return `changed` with the ready pods before the change counted as if failed nodes worked.
 
     In the run `without` the change, the nodes that had failed before the run return to service. So
     in the result, the number of ready pods of a workload before the change is at least the number
@@ -587,7 +587,7 @@ def _other_seeds(
 
 
 def _rearranged(experiment: Experiment, number: int) -> Experiment:
-    """Return `experiment` with the order of arrival that its seed determines.
+    """Return `experiment` with objects that arrive at one instant in an order set by its seed.
 
     For the first seed (`number` 0), the steps keep their order.
     """

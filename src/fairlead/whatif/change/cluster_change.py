@@ -482,7 +482,7 @@ def _as_dict(value: object) -> object:
 
 
 def _applied_text(given: str | PathLike[str] | Mapping[str, Any]) -> str:
-    """Return `given` for the words of a change: a file, or the kind and name of an object."""
+    """Return the text for `given` in `words`: the file, or the kind and name of the object."""
     if not isinstance(given, Mapping):
         return str(given)
     name = mapping(given.get("metadata")).get("name", "")

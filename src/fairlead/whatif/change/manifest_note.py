@@ -116,7 +116,10 @@ def kept_fields(existing: Manifest, modified: Json, result: Json) -> Iterator[st
 
 
 def _kept_field_notes(kept: Iterable[tuple[Manifest, list[str]]]) -> Iterator[str]:
-    """Yield a note about the `kept` fields of each object."""
+    """Yield a note about the fields that the apply keeps although the manifests lack them.
+
+    `kept` has the existing objects, each with the result of `kept_fields`.
+    """
     texts = [f"{listed(paths, _NAMED_MAX)} of {one.title}" for one, paths in kept if paths]
     if texts:
         yield (

@@ -121,8 +121,8 @@ class Explanation(Struct, frozen=True):
     it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start. The
     scheduler then does not bind the pod. Otherwise `held_group` is "".
 
-    If a pending pod fits no node, `unmet` are sentences about labels that no node has. Or they are
-    about taints of nodes that would otherwise fit (`unmet_requirements`).
+    If a pending pod fits no node, `unmet` contains sentences about the cause: labels that no node
+    has, or taints of nodes that would otherwise fit (`unmet_requirements`).
     """
 
     pod: str

@@ -97,9 +97,10 @@ class UsedClass(Struct, frozen=True, kw_only=True):
 
 
 class _Victims(Struct, frozen=True):
-    """Pods that may be preempted, and those of them that disruption budgets cover.
+    """Pods that may be preempted.
 
-    `against_budget` are the pods with a budget that allows no disruption.
+    `with_budget` are those of the `pods` that a disruption budget covers. `against_budget` are
+    those of them with a budget that allows no disruption.
     """
 
     pods: Sequence[PodInfo]

@@ -148,7 +148,10 @@ def _content(source: str, archive: TarFile, member: TarInfo, room: int, bytes_ma
 
 
 def _block_at(data: Bytes, offset: int) -> Bytes:
-    """Return the block of the tar file `data` at `offset`, which a malformed size can make < 0."""
+    """Return the block of the tar file `data` at `offset`; b"" if `offset` is negative.
+
+    A malformed size in a header can make the offset negative.
+    """
     return data[offset : offset + _BLOCK_BYTES] if offset >= 0 else b""
 
 

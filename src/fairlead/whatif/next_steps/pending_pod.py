@@ -413,9 +413,9 @@ def _is_spread(tried: _TriedNodes) -> bool:
 def _other_zones(candidates: Sequence[NewNodes], context: StepContext) -> str:
     """Return a sentence that suggests new nodes in several zones, or "".
 
-    The result is "" if the `candidates` are in several zones, because nodes like all of them were
-    tried together. It is also "" if nodes fail or are drained: `relax_spread` suggests what may
-    help. A cluster with one zone gets no suggestion either.
+    The result is "" if the `candidates` are in several zones, because then they were already tried
+    together. It is also "" if nodes fail, are drained or are cordoned: `relax_spread` suggests what
+    may help. A cluster with one zone gets no suggestion either.
     """
     change, nodes = context.answer.change, context.answer.without.nodes
     is_lasting = context.answer.changed.outage is None and not (change.drain or change.cordon)

@@ -52,7 +52,7 @@ def relax_spread(context: StepContext) -> Iterator[NextStep]:
 
 
 def held_by_failed_zones(pods: Sequence[PodEnd], context: StepContext) -> set[WorkloadRef]:
-    """Return the workloads whose `pods` topology spread keeps pending because of --fail-zone.
+    """Return the workloads with `pods` that are pending because of topology spread and --fail-zone.
 
     A zone whose nodes have all failed counts as a zone without pods. So the other zones get no more
     pods than maxSkew, however many nodes they have.
@@ -202,7 +202,10 @@ def _pods(rules: Iterable[SpreadRule]) -> int:
 
 
 def _whose_pods(rules: Sequence[SpreadRule]) -> str:
-    """Return "3 pods of deploy/a/b", or the number of workloads, of which the largest are named."""
+    """Return the number of pods and their workload, such as "3 pods of deploy/a/b".
+
+    For several rules, return the number of pods, the number of workloads, and their names.
+    """
     pods = counted(_pods(rules), "pod")
     if len(rules) == 1:
         return f"{pods} of {rules[0].workload}"

@@ -1,7 +1,7 @@
 """Activity in progress when a dump was taken: rollouts, starting pods and due evictions.
 
 During a rollout, and for a few seconds after a pod has moved, a workload has fewer ready pods than
-at rest. So the budget of the workload may refuse evictions now that it will allow soon.
+at rest. So the budget of the workload may now refuse evictions which it will allow soon.
 
 Activity that has lasted for longer than ten minutes does not count. For example, a pod may wait for
 a volume that cannot be mounted.

@@ -1,4 +1,4 @@
-"""The limits of NodePools and node groups that the nodes of a plan would violate.
+"""Finds the limits, those of NodePools and of node groups, that the nodes of a plan violate.
 
     NodePool      spec.limits: the largest total capacity of its nodes (`nodes`: their number)
     node group    the minimum and maximum size, if the dump has a Cluster Autoscaler

@@ -83,7 +83,7 @@ def each_in_children(
 ) -> Generator[Result, None, None]:
     """Yield `call(item)` for each of `items`, in order, computed in forked processes.
 
-    There are as many processes as this process may use cores, but at most `processes_max`. Of N
+    One process is forked for each core that this process may use, but at most `processes_max`. Of N
     processes, the first makes the calls for the items 0, N, 2N, ... The second makes those for the
     items 1, N + 1, ... Results must therefore not depend on earlier calls. If a process fails, its
     remaining calls are made in this process. If the caller closes the iterator early, the processes

@@ -47,8 +47,8 @@ class Move(Struct, frozen=True):
 
     `is_recreated` is set if the original pod existed before the change and was deleted. `pod` is
     then a new pod. Otherwise, `is_staying` is set if `target` is not in service at the end.
-    Example: two zones fail. Without the change, one of them returns, and the pods of the other zone
-    are evicted and move to it. With the change, no zone has a Ready node, so no pods are evicted.
+    Example: zones A and B fail. Without the change, A returns, so the pods of B are evicted and
+    move to A. With the change, no zone has a Ready node, so the pods are not evicted and stay on B.
     """
 
     pod: PodEnd

@@ -214,7 +214,10 @@ def _node_pool(members: Sequence[NodeInfo], node_pools: Mapping[str, NodePool]) 
 
 
 def _with_sizes(offers: Sequence[NodeOffer]) -> list[NodeOffer]:
-    """Return `offers` with the `size` of those whose type has several sizes or numbers of pods."""
+    """Return `offers` with `size` set where offers of one type differ.
+
+    The offers of a type can differ in machine size and in the largest number of pods.
+    """
     sizes: dict[str, set[str]] = {}
     numbers: dict[tuple[str, str], set[str]] = {}  # of pods, by type and size
     for one in offers:

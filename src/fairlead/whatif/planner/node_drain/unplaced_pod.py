@@ -66,7 +66,10 @@ class _Candidate(Struct, frozen=True):
     before: Pod
 
     def edit(self, pod: PodInfo) -> Pod:
-        """Return `pod`, changed as the remedy changes `before`, a pod of the same workload."""
+        """Return `pod` with the changes that the remedy makes to `before`.
+
+        `pod` and `before` belong to the same workload.
+        """
         changed = next(
             (one.pod for one in reversed(self.remedy.changes) if one.pod is not None), None
         )

@@ -328,7 +328,7 @@ class OutageRecorder(Struct):
         self._sample_pods()
 
     def _is_silent(self, node: Node) -> bool:
-        """Return whether the kubelet of `node` is stopped or paused, or its flapping machine off.
+        """Return whether the kubelet of `node` is stopped, is paused, or flaps and is off now.
 
         The Node of a flapping machine does not show whether the machine is off; see KubeletFlapped.
         """
@@ -646,7 +646,7 @@ def _state_of(node: Node, *, is_silent: bool) -> NodeState:
 
 
 def _is_ready(node: Node) -> bool:
-    """Return whether `node` counts as Ready, as it also does while it is starting."""
+    """Return whether `node` is Ready or is starting; a starting node counts as Ready."""
     return is_ready_node(node) or is_starting(node)
 
 

@@ -64,7 +64,7 @@ class SegmentCollector:
 
 
 class Pseudonyms:
-    """Replaces the segments of names by their codes and numbers."""
+    """Replaces each segment of a name by a pseudonym: a code and the number of the segment."""
 
     def __init__(self, segments: Iterable[str]) -> None:
         """`segments` are all segments of the names that `replace` will get."""
