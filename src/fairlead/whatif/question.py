@@ -444,7 +444,7 @@ def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tupl
 def _scheduler_notes(
     change: ClusterChange, conditions: Conditions, effect: Effect
 ) -> Iterator[str]:
-    """Yield reasons, if another scheduler configuration or plugin makes no difference."""
+    """Yield why another scheduler configuration or plugin made no difference, if that is so."""
     if not effect.difference.is_empty:
         return
     is_named = bool(conditions.config or conditions.plugin or conditions.batch.source)

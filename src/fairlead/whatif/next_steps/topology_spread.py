@@ -164,7 +164,7 @@ def _loses_domain(rule: SpreadRule, context: StepContext) -> bool:
 
     Otherwise each domain of a failed node has another node that surely counts, so the failed nodes
     do not matter. A tainted or cordoned node does not surely count. If the pods select nodes, no
-    node does.
+    node surely counts.
     """
     template = mapping(context.workloads({rule.workload})[rule.workload].value, "spec", "template")
     if mapping(template, "spec", "nodeSelector") or mapping(

@@ -566,7 +566,7 @@ def _of_aws(row: Json) -> StatedType:
 
 
 def _interface_pods(network: Json) -> int:
-    """Return the number of pods for which AWS sizes a node with the interfaces of `network`.
+    """Return the maximum number of pods that AWS sets for a node with the interfaces `network`.
 
     These are the pods that can have an address of a network interface, plus two pods that use the
     network of the host. The first address of each interface is not for pods, and only the default

@@ -61,10 +61,11 @@ _NAMED_MAX: Final = 3  # maximum number of nodes that a text names
 
 
 class WorkloadStop(Struct, frozen=True):
-    """The `workload` of `wanted` pods has no ready pod for `stopped_for` (None: to the end).
+    """`workload` has no ready pod for the time `stopped_for` (None: to the end).
 
-    `nodes` are the drained nodes on which its pods were. `why` is the cause. `edit` is a command or
-    an action that prevents the stop, "" if none is known.
+    `wanted` is the number of pods that it should have. `nodes` are the drained nodes on which its
+    pods were. `why` is the cause. `edit` is a command or an action that prevents the stop, "" if
+    none is known.
     """
 
     workload: WorkloadRef

@@ -710,7 +710,7 @@ class Recorder(Struct):
                 yield owner, replicas.uids[index], first if node else replicas[index], node
 
     def samples(self) -> Iterable[Pod]:
-        """Yield one pod of each group of unchanged loaded replicas, and all other existing pods."""
+        """Yield each existing pod, but only one pod of each group of unchanged loaded replicas."""
         for loaded in self._loaded.values():
             replicas = loaded.replicas
             if any(self._tracks.row(key) is not None for key in replicas.keys):
