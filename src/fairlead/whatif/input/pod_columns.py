@@ -280,6 +280,6 @@ class _Group:
 
 
 def _generate_name(text: bytes) -> bytes:
-    """Return the generateName in `text`, compact JSON, with its key; b"" if there is none."""
+    """Return the key and value of generateName in the compact JSON `text`; b"" if it is absent."""
     begin = text.find(_NAME_KEY)
     return b"" if begin < 0 else text[begin : text.find(b'"', begin + len(_NAME_KEY))]

@@ -107,7 +107,7 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
 
 
 def _size_problem(model: ClusterModel, pod: PodInfo) -> str:
-    """Return why every node is too small for `pod`, even without other pods; "" otherwise."""
+    """Return which requests of `pod` exceed the size of every node, as text; "" if none do."""
     names, nodes = model.table.resources.names, list(model.table.nodes())
     largest = {
         column: max((node.allocatable_of(column) for node in nodes), default=amount)

@@ -125,7 +125,7 @@ class RunControllers(Struct, frozen=True):
             yield from awaited_budget_notes(self.karpenter, now)
 
     def autoscaling(self, since: Instant, until: Instant) -> AutoscalingOutcome | None:
-        """Return the nodes that the node autoscaler added and removed; None if there is none."""
+        """Return the nodes that the node autoscaler added and removed; None without one."""
         if self.autoscaler is None and self.karpenter is None:
             return None
         from fairlead.whatif.run.autoscaling.node_autoscaler import (  # noqa: PLC0415
