@@ -872,19 +872,30 @@ def test_the_failure_of_a_failed_node_is_compared_with_its_return(
     assert "five-minutes" not in {one.name for one in answer.changed.outage.misconceptions}
 
 
+@pytest.mark.parametrize(
+    ("finalizer", "stays"),
+    [
+        pytest.param("karpenter.sh/termination", False, id="Karpenter deletes it"),
+        pytest.param("a.io/b", True, id="another finalizer keeps it"),
+    ],
+)
 def test_a_failed_node_that_is_being_deleted_does_not_return_to_service(
-    make, failed_node, snapshot
+    make, failed_node, snapshot, finalizer, stays
 ):
-    """It goes in both runs, so the answer is about the other nodes, after a rollout in progress."""
+    """The same happens to it in both runs, so the answer is about the other nodes.
+
+    It begins after the rollout in progress.
+    """
     going = failed_node("Unknown")
-    going["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.io/b"]}
+    going["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [finalizer]}
     change = ClusterChange(failures=Failures(fail_node=("a", "n0")))
     nodes = (make.node(f"n{n}", cpu="8") for n in range(6))
     answer = what_if(snapshot(going, *nodes, *rollout.in_progress()), change)
     assert answer.without.rest.after
     assert answer.changed.started_at == answer.without.started_at
     assert not any("not in service" in note for note in answer.changed.notes)
-    assert "a" not in {node.name for node in answer.without.nodes}
+    kept = [node.is_ready for node in answer.without.nodes if node.name == "a"]
+    assert kept == [False] * stays
 
 
 def test_pods_do_not_run_on_other_failed_nodes_if_no_node_is_ready(make, snapshot):

@@ -156,3 +156,25 @@ def test_pods_that_were_replaced_before_the_deletion_of_their_node_are_not_lost(
     answer = what_if(snapshot(*objects, *new), ClusterChange(delete=("node/a",)))
     assert answer.difference.gone == ()
     assert [pod.key for pod in answer.difference.removed] == ["default/web-0", "default/web-1"]
+
+
+def test_the_answer_says_that_a_node_is_deleted_in_spite_of_a_finalizer(cluster, snapshot):
+    answer = what_if(snapshot(*cluster("example.com/hold")), ClusterChange(delete=("node/a",)))
+    assert names(answer) == ["b", "c"]
+    assert (
+        "Node a is deleted at once, although it has finalizers of controllers that are not "
+        "simulated: example.com/hold." in answer.changed.notes
+    )
+
+
+@pytest.mark.parametrize(("deleted", "left"), [("b", ["a", "c"]), ("a", ["b", "c"])])
+def test_a_node_whose_deletion_waits_for_a_finalizer_stays_until_it_is_deleted(
+    cluster, snapshot, deleted, left
+):
+    """A what-if keeps it as plans do, unless the question is about its deletion."""
+    objects = cluster("example.com/hold")
+    objects[0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    answer = what_if(snapshot(*objects), ClusterChange(delete=(f"node/{deleted}",)))
+    assert [one.name for one in answer.without.nodes] == ["a", "b", "c"]
+    assert names(answer) == left
+    assert not answer.changed.skipped

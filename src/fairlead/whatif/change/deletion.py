@@ -126,12 +126,12 @@ def deletion_of(target: Manifest) -> tuple[list[Command], str]:
     """Return (the commands that delete `target`, a note or "").
 
     Some finalizers of `target` may belong to controllers that are not simulated. The first command
-    then removes these finalizers, and the second command deletes `target`. Finalizers of Nodes and
-    Pods stay. The engine removes the finalizers of a Node. If only a finalizer keeps a Pod, the Pod
-    counts as removed.
+    then removes these finalizers, and the second command deletes `target`. If the deletion of
+    `target` was requested before, there is no second command. Finalizers of Pods stay: if only a
+    finalizer keeps a Pod, the Pod counts as removed.
     """
     delete = commands.delete(target.ref)
-    finalizers = () if target.kind in (NODE, POD) else target.metadata.finalizers
+    finalizers = () if target.kind is POD else target.metadata.finalizers
     foreign = [one for one in finalizers if one not in _SIMULATED_FINALIZERS]
     if not foreign:
         return [delete], ""
@@ -141,4 +141,6 @@ def deletion_of(target: Manifest) -> tuple[list[Command], str]:
         f"{target.title} is deleted at once, although it has finalizers of controllers that are "
         f"not simulated: {', '.join(foreign)}."
     )
-    return [release, delete], note
+    if TERMINATION in kept:
+        note = ""  # it is not deleted at once; see `drained_nodes`
+    return [release] if target.metadata.deletion_timestamp else [release, delete], note

@@ -6,7 +6,12 @@ Without this controller, a deletion of a node would never end, and its pods woul
 other nodes. The action depends on the finalizer:
 
     karpenter.sh/termination   is removed after a drain like Karpenter's (`drain.controller`)
-    others                     are removed immediately
+    others                     are removed immediately if the deletion is requested in the
+                               simulation
+
+A finalizer of a node that is being deleted when the objects are loaded stays, except Karpenter's.
+Its program has not removed it since the deletion request, and may never do so. As in a real
+cluster, the node then keeps its pods, and the scheduler places more pods on it.
 
 A simulated Karpenter drains its nodes and removes its finalizer itself.
 
@@ -41,6 +46,8 @@ class NodeFinalizers(NoDeadlines):
         False, the node keeps it.
         """
         self._drains = drains
+        # {uid of a node that was being deleted when it was loaded: its finalizers that stay}
+        self._held: dict[str, frozenset[str]] = {}
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return the commands for each node in `stimulus` that is being deleted."""
@@ -48,7 +55,9 @@ class NodeFinalizers(NoDeadlines):
             case ObjectChanged(Node() as node):
                 return self._observe(node)
             case ObjectsLoaded():
-                nodes = (one for one in stimulus.others if isinstance(one, Node))
+                nodes = [one for one in stimulus.others if isinstance(one, Node)]
+                for meta in (one.metadata for one in nodes if one.metadata.deletion_timestamp):
+                    self._held[meta.uid] = frozenset(meta.finalizers) - {TERMINATION}
                 return [command for node in nodes for command in self._observe(node)]
             case _:
                 return []
@@ -59,11 +68,14 @@ class NodeFinalizers(NoDeadlines):
             return []
         drain = meta.annotations.get(DRAIN)
         is_drained = self._drains and drain == DONE
-        kept = [] if is_drained else [one for one in meta.finalizers if one == TERMINATION]
+        held = self._held.get(meta.uid, frozenset())
+        kept = [
+            one for one in meta.finalizers if one in held or (one == TERMINATION and not is_drained)
+        ]
         change: dict[str, object] = {}
         if len(kept) < len(meta.finalizers):
             change["finalizers"] = kept or None
-        if kept and self._drains and drain is None:
+        if TERMINATION in kept and self._drains and drain is None:
             change["annotations"] = {DRAIN: REQUESTED}
         ref = ObjectRef("Node", "", meta.name, meta.uid)
         return [PatchObject(ref, {"metadata": change})] if change else []

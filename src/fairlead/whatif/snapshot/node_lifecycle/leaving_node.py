@@ -52,9 +52,10 @@ def leaving_nodes(manifests: Iterable[Manifest], at: Instant) -> list[str]:
 def nodes_to_be_deleted(
     manifests: Iterable[Manifest], at: Instant, *, by_cluster_autoscaler: bool, by_karpenter: bool
 ) -> list[str]:
-    """Return the nodes that autoscalers or the provider were removing at `at`.
+    """Return the nodes that were being removed at `at`, and that stay in a simulation.
 
-    Nodes with a deletionTimestamp are left out, because a simulation deletes them.
+    Nodes that are being deleted by Karpenter are left out, because a simulation continues the
+    deletion. Other nodes with a deletionTimestamp stay: their finalizers keep them.
 
     If `by_cluster_autoscaler` or `by_karpenter` is False, the nodes of this autoscaler are left
     out. Callers pass False for an autoscaler that they simulate, because it removes its taints at
@@ -63,9 +64,12 @@ def nodes_to_be_deleted(
     return [
         one.metadata.name
         for one in _nodes(manifests)
-        if not one.metadata.deletion_timestamp
-        and _is_removed(
-            one, at, by_cluster_autoscaler=by_cluster_autoscaler, by_karpenter=by_karpenter
+        if not _is_deleted_by_karpenter(one)
+        and (
+            one.metadata.deletion_timestamp
+            or _is_removed(
+                one, at, by_cluster_autoscaler=by_cluster_autoscaler, by_karpenter=by_karpenter
+            )
         )
     ]
 
@@ -92,29 +96,27 @@ def leaving_notes(
     names = nodes_to_be_deleted(
         manifests, at, by_cluster_autoscaler=by_cluster_autoscaler, by_karpenter=by_karpenter
     )
-    return (*leaving_note(names), *deleted_notes(manifests))
+    return (*leaving_note(names), *drained_notes(manifests))
 
 
-def deleted_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield notes about the nodes with a deletionTimestamp, which a simulation deletes.
+def drained_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note about the nodes that Karpenter was deleting, if any.
 
-    `engine.workloads.drain.node_finalizers` removes the finalizers of these nodes. Nodes of
-    Karpenter are drained before their finalizers are removed.
+    A simulation drains these nodes, and then `engine.workloads.drain.node_finalizers` removes the
+    finalizer of Karpenter.
     """
-    deleted = [one.metadata for one in _nodes(manifests) if one.metadata.deletion_timestamp]
-    drained = [one.name for one in deleted if TERMINATION in one.finalizers]
-    gone = [one.name for one in deleted if TERMINATION not in one.finalizers]
-    if gone:
-        it = "it is" if len(gone) == 1 else "they are"
-        yield f"{_deleted_words(gone)}; the answer assumes that {it} gone at once."
+    drained = [one.metadata.name for one in _nodes(manifests) if _is_deleted_by_karpenter(one)]
     if drained:
-        it = "it" if len(drained) == 1 else "them"
-        yield f"{_deleted_words(drained)}; the simulation continues Karpenter's drain of {it}."
+        was, it = ("was", "it") if len(drained) == 1 else ("were", "them")
+        yield (
+            f"{listed(drained, _NAMED_MAX)} {was} being deleted when the dump was taken; the "
+            f"simulation continues Karpenter's drain of {it}."
+        )
 
 
-def _deleted_words(names: list[str]) -> str:
-    was = "was" if len(names) == 1 else "were"
-    return f"{listed(names, _NAMED_MAX)} {was} being deleted when the dump was taken"
+def _is_deleted_by_karpenter(node: Node) -> bool:
+    """Return whether `node` has a deletionTimestamp and the finalizer of Karpenter."""
+    return bool(node.metadata.deletion_timestamp) and TERMINATION in node.metadata.finalizers
 
 
 def _is_removed(

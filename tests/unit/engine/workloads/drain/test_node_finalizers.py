@@ -85,6 +85,21 @@ def test_a_node_that_is_not_deleted_keeps_its_finalizers(world, build):
     ]
 
 
+@pytest.mark.parametrize("drains", [True, False])
+def test_a_node_that_is_being_deleted_at_first_keeps_its_finalizers(new_world, build, drains):
+    """Their program has not removed them; only that of Karpenter is removed after a drain."""
+    world = new_world(Drain(Ignored()), NodeFinalizers(drains=drains))
+    node = held(build, TERMINATION, "example.com/other")
+    node["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    world.load(node, build.pod("a"))
+    kept = [TERMINATION, "example.com/other"]
+    assert world.get("Node", "n1", "")["metadata"]["finalizers"] == kept
+    leave(world)
+    assert world.get("Node", "n1", "")["metadata"]["finalizers"] == kept[drains:]
+    world.patch("Node", "n1", {"metadata": {"labels": {"a": "b"}}}, namespace="")
+    assert exists(world)
+
+
 def test_a_simulated_karpenter_removes_its_finalizer_itself(new_world, build):
     world = new_world(Drain(Ignored()), NodeFinalizers(drains=False))
     world.load(held(build, TERMINATION, "example.com/other"), build.pod("a"))

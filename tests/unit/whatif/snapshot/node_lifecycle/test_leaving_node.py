@@ -54,7 +54,14 @@ def taken(snapshot, make):
             {"deletionTimestamp": TAKEN_AT, "finalizers": ["karpenter.sh/termination"]},
             True,
             False,
-            id="being deleted, which simulations continue",
+            id="being deleted by Karpenter, which simulations continue",
+        ),
+        pytest.param(
+            [],
+            {"deletionTimestamp": TAKEN_AT, "finalizers": ["x/hold"]},
+            True,
+            True,
+            id="being deleted, but kept by another finalizer",
         ),
     ],
 )
@@ -66,18 +73,12 @@ def test_a_note_names_nodes_that_stay(taken, taints, meta, in_plans, in_simulati
     assert any(one.startswith(NOTE) for one in notes) == in_simulations
 
 
-@pytest.mark.parametrize(
-    ("finalizer", "what"),
-    [
-        ("x/hold", "the answer assumes that it is gone at once."),
-        ("karpenter.sh/termination", "the simulation continues Karpenter's drain of it."),
-    ],
-)
-def test_a_note_names_nodes_that_go_before_the_change(taken, finalizer, what):
-    snapshot = taken(deletionTimestamp=TAKEN_AT, finalizers=[finalizer])
+def test_a_note_names_nodes_of_karpenter_that_go_before_the_change(taken):
+    snapshot = taken(deletionTimestamp=TAKEN_AT, finalizers=["karpenter.sh/termination"])
     answer = what_if(snapshot, ClusterChange(cordon=("b",)))
     assert [node.name for node in answer.without.nodes] == ["b"]
-    note = f"a was being deleted when the dump was taken; {what}"
+    drained = "the simulation continues Karpenter's drain of it."
+    note = f"a was being deleted when the dump was taken; {drained}"
     assert note in answer.without.notes
     assert not any("deleted" in one for one in what_if(taken(), ClusterChange()).without.notes)
 
