@@ -21,6 +21,7 @@ the order in which the most nodes can be drained.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
@@ -32,6 +33,7 @@ from fairlead.api.json import Json
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.pod_lifecycle import granted_grace
 from fairlead.engine.state.pod_info import PodInfo
@@ -77,6 +79,7 @@ from fairlead.whatif.run.progress import Progress
 
 _ORDERS_MAX: Final = 4  # number of orders of the nodes; in each, all pods are placed
 _ORDERED_MAX: Final = 16  # so many names of nodes take two or three lines
+_NAMED_MAX: Final = 5  # number of nodes that a proposed command names
 _GRACE_MAX: Final = seconds(600)  # longer times to stop are named in an answer
 PACES: Final = (1, 2, 4, 8, 16, 32)
 
@@ -414,6 +417,7 @@ def drain_answer(
         *_alone_findings(plan),
         *left_out_findings(plan),
         *_pace_findings(plan),
+        *_quota_findings(plan),
         *wait_findings(plan),
         *no_change_findings(plan.blockers),
         *_return_findings(plan.returnable),
@@ -513,6 +517,18 @@ def _cordon_finding(plan: DrainPlan) -> Iterator[str]:
     them = these if others else "them"
     then = "" if is_all else f"; then drain {them} {in_order(plan.drains)}"
     yield f"First cordon {which}, so that no pod moves twice{then}."
+
+
+def _quota_findings(plan: DrainPlan) -> Iterator[str]:
+    """Yield a sentence about the command that proposes higher limits of quotas.
+
+    There is one if no run is safe, a quota refuses new pods, and the plan drains only a few nodes.
+    """
+    missing = (one for run in plan.runs for one in run.uncreated)
+    is_refused = plan.best is None and any(QuotaExcess.read(one.why) for one in missing)
+    if is_refused and len(plan.drains) <= _NAMED_MAX:
+        options = shlex.join(word for one in plan.drains for word in ("--drain", one.node))
+        yield f"fairlead whatif {options} proposes limits with which the quota admits the pods."
 
 
 def in_order(drains: Sequence[PlannedDrain]) -> str:
