@@ -32,8 +32,9 @@ def drain_steps(
     If `nodes` is only one node, no step cordons it, because kubectl drain does. `needed` are the
     flags that kubectl needs. If some pods of a node must be placed first in the plan, `drains`, an
     earlier command evicts these pods. The nodes before it in the plan are drained before that.
-    Yield nothing if `run` is None or has notes about images. Also yield
-    nothing if the nodes return, because kubectl cannot know when the next drain may begin.
+
+    Yield nothing if `run` is None or has notes about images. Also yield nothing if the nodes
+    return, because kubectl cannot know when the next drain may begin.
     """
     if run is None or run.image_notes or run.pace.away is not None:
         return
