@@ -178,7 +178,7 @@ def _words(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _add(facts: TypeFacts, name: str, words: dict[str, Any]) -> None:
-    """Add the facts about field `name`, given by the `words` of its row."""
+    """Add the facts about the field `name`; `words` are the words of its line, with values."""
     if "immutable" in words:
         detail = words["immutable"]
         facts.immutable.append(

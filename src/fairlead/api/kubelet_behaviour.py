@@ -43,7 +43,7 @@ class Mode(StrEnum):
 
 
 class Report(StrEnum):
-    """A node condition that a kubelet reports if its annotation `fairlead.dev/kubelet` says so."""
+    """A node condition that a kubelet reports if the annotation `fairlead.dev/kubelet` names it."""
 
     READY = "ready"
     NOT_READY = "not-ready"

@@ -245,7 +245,7 @@ class Credentials:
     # --- exec plugins ----------------------------------------------------------------------
 
     def _exec_credential(self, plugin: ExecPlugin) -> Credential:
-        """Return the credential of `plugin`; if it is not valid, run the plugin in this thread.
+        """Return the stored credential. If it is absent or expired, run `plugin` in this thread.
 
         Raises ConnectionConfigError if the plugin fails.
         """

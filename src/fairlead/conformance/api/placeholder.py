@@ -81,9 +81,10 @@ def has_placeholder(text: str) -> bool:
 
 
 def same_form(recorded: str, found: str) -> bool:
-    """Return whether `found` equals `recorded` if values of the right form replace placeholders.
+    """Return whether `found` is `recorded` with a value in place of each placeholder.
 
-    Values to which placeholders are bound are not considered, and no placeholder is bound.
+    A value needs only the form of its placeholder. Values to which placeholders are bound are
+    ignored, and no placeholder is bound.
     """
     form = _form(recorded)
     return recorded == found if form is None else form.pattern.fullmatch(found) is not None

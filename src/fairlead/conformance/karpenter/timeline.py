@@ -449,9 +449,9 @@ class _Timeline(Scene):
 def replace_types(
     request: NodeClaimRequest, types: tuple[InstanceType, ...], stored: Any
 ) -> NodeClaimRequest:
-    """Return a copy of `request` with the instance types `types` and the requirements `stored`.
+    """Return a copy of `request` with the instance types `types`, but without annotations.
 
-    The copy has no annotations.
+    `stored` are the requirements of the copy.
     """
     return NodeClaimRequest(
         request.pool, stored, types, request.requests, request.pods, well_known=WELL_KNOWN

@@ -331,10 +331,10 @@ class Auditor:
     def _check_room(self, ref: ObjectRef, name: str, began: Instant) -> None:
         """Check that the node `name` has room for the pod `ref`.
 
-        The node must have room for the pod's requests and for one more pod. `began` is the time at
-        which the pod's scheduling cycle began. If an extender took time to answer, `began` is
-        before now. In this case, other pods that got the node at `began` or later are not counted.
-        If the node's capacity changed after `began`, nothing is checked.
+        Neither the requests nor the number of pods may exceed the node's allocatable amounts.
+        `began` is the time at which the pod's scheduling cycle began. If an extender took time to
+        answer, `began` is before now. In this case, other pods that got the node at `began` or
+        later are not counted. If the node's capacity changed after `began`, nothing is checked.
         """
         node, newcomer = self._nodes.get(name), self._pods.get(ref.uid)
         if node is None or newcomer is None or self._changed_at[name] > began:

@@ -1,8 +1,8 @@
 """TortureScenario: all inputs of one torture run, as a value and as a YAML file.
 
 In a scenario that is drawn from a seed, `faults` is None, and `FaultPlan` draws the faults during
-the run. If the run fails, the printed scenario lists the injected faults. So it can be made
-smaller.
+the run. If the run fails, the printed scenario lists the injected faults. Therefore `Shrinker` can
+remove the faults that the failure does not need.
 """
 
 from __future__ import annotations

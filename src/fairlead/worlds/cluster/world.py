@@ -132,9 +132,9 @@ class ClusterWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return the next time at which an outcome has been held back for HOLD_MAX; None if never.
+        """Return the earliest time at which HOLD_MAX ends for an outcome; None if there is none.
 
-        The outcome may already have been queued, because its effect was seen earlier.
+        This outcome may already have been queued because its effect was seen.
         """
         return self._deadlines[0][0] if self._deadlines else None
 

@@ -17,7 +17,7 @@ _WRITES = (Operation.CREATE, Operation.UPDATE)
 
 
 class AnnotationWarnings:
-    """An admission plugin that accepts everything, and warns as kube-apiserver does."""
+    """An admission plugin that accepts every object, and warns about annotations without effect."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 

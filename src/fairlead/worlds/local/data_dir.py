@@ -120,7 +120,7 @@ def data_files(directory: Path) -> tuple[Path, ...]:
 
 
 def missing_credentials(directory: Path) -> str:
-    """Return an error text if a used `directory` lacks the users' tokens, else ""."""
+    """Return an error text if a cluster has used `directory`, but its tokens are lost, else ""."""
     if not (directory / MARK).exists() or (directory / _TOKENS).exists():
         return ""
     return f"{directory / _TOKENS}: is missing, and with it all users' credentials"

@@ -280,10 +280,10 @@ class PodWriteCopies:
         self._store.storage.put(POD, new, is_arranged=True)
 
     def learn(self, described: PodWrite) -> None:
-        """Store a template that is made from the stored pod after the write `described`.
+        """Make a template from the stored pod, the result of the write `described`, and store it.
 
         The write must have been performed in full, not as a copy of an earlier write. Nothing is
-        stored if the write is not typical.
+        stored if the write changed other parts of the pod than those in a template.
         """
         old = described.pod
         new = self._store.find(POD, old["metadata"]["namespace"], old["metadata"]["name"])

@@ -84,7 +84,7 @@ class ViewedPods:
     def find(self, target: ObjectRef) -> PatchedPod | None:
         """Return the pod `target` as it is stored, with the writes since its value was made.
 
-        Returns None if the store must perform a write to `target`. The cases are:
+        Returns None if only the store can perform a write to `target`. The cases are:
 
         - The pod does not exist.
         - Its newest view may differ from the stored version.
@@ -125,7 +125,7 @@ class ViewedPods:
     def replace(self, before: PatchedPod, write: KeptWrite, view: Pod) -> bool:
         """Apply `write` to the pod `before`; `view` is the view of the resulting pod.
 
-        Returns False and changes nothing if the store must perform the write.
+        Returns False and changes nothing if only the store can perform the write.
         """
         after = PatchedPod(before.base, (*before.writes, write), view)
         if not self._storage.replace_deferred(after):

@@ -47,7 +47,7 @@ class LocalDashboard:
         return self._dashboard.new_link()
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """Return a wrapper that applies `logging`; see `Dashboard.logging`."""
+        """Return a function that wraps a Reporter; see `Dashboard.logging`."""
         return self._dashboard.logging(logging)
 
     @asynccontextmanager

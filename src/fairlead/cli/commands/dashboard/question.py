@@ -60,7 +60,7 @@ class Questions:
         self._report_count = 0
 
     def report(self, number: str) -> bytes | None:
-        """Return the HTML report of what-if `number`; None if there is none any more."""
+        """Return the HTML report of what-if `number`; None if no such report is kept."""
         return self._reports.get(number)
 
     async def ask(self, body: Any) -> Json:

@@ -26,7 +26,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
     def __init__(self, console: Console | None = None) -> None:
         """The bars appear on `console` if it is given (for tests), else on stderr.
 
-        If stderr is not a terminal, or a dumb one, no bars appear on it.
+        No bars appear on stderr if it is not a terminal, or if the terminal is dumb.
         """
         self._progress = _progress(console) if console or may_be_terminal() else None
         self._phase: TaskID | None = None

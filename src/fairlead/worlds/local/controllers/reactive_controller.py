@@ -53,7 +53,7 @@ class ReactiveController(ABC):
         self._retries: TimerQueue[ObjectRef] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return the writes that follow from the changes in `stimulus`.
+        """Return the commands with which the controller reacts to the changes in `stimulus`.
 
         If `stimulus` reports a write of this controller that must be retried, schedule the retry.
         """
@@ -74,7 +74,7 @@ class ReactiveController(ABC):
 
     @abstractmethod
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Return the writes that follow from `changed`, pairs (object, whether it is deleted)."""
+        """Return the commands for `changed`: pairs (object, whether it is deleted)."""
 
     @abstractmethod
     def is_own(self, target: ObjectRef) -> bool:

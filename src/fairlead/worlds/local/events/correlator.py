@@ -5,8 +5,9 @@ same field path and message, they are equal: the later event increments the coun
 one.
 
 Up to nine different messages of similar events are remembered. If nine are remembered, an event
-with another message is written as "(combined from similar events)". Its message replaces the oldest
-one. If no similar event occurs for more than ten minutes, the messages are forgotten.
+with another message is written as "(combined from similar events)". The oldest remembered message
+is then forgotten, and the new one remembered. If no similar event occurs for more than ten minutes,
+all messages are forgotten.
 
 A component may send a burst of 25 events about an object, then one event every five minutes.
 Further events are dropped.
