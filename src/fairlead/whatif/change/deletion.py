@@ -32,7 +32,7 @@ _SIMULATED_FINALIZERS: Final = frozenset(
 def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Manifest]:
     """Return the objects that a deletion of `target` deletes; `target` itself is the last object.
 
-    Raises InputError if `target` cannot be deleted; its message names `source`, an option or file.
+    Raises InputError if `target` cannot be deleted; the message names the option or file `source`.
     """
     if target.kind is not NAMESPACE:
         return [target]

@@ -302,7 +302,7 @@ class Heartbeats(Struct):
 
     @property
     def _announces(self) -> bool:
-        """Whether leases state the period of their renewals, so that one write is enough."""
+        """Whether each lease states how often it is renewed, so that renewals need no writes."""
         return self.annotates_renewals and self.renews_leases
 
     def _period(self, kubelet: KubeletState) -> DurationNs:

@@ -34,8 +34,8 @@ _METRICS_OF_LOAD: Final = ("Resource", "ContainerResource")
 def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "") -> PatchObject:
     """Return the command for `text` (`deploy/x=20`, `sts/ns/x=3`).
 
-    `namespace` is used if `text` contains no namespace. Raises InputError; its message names
-    `source`, an option or file.
+    `namespace` is used if `text` contains no namespace. Raises InputError; the message names
+    the option or file `source`.
     """
     target, sign, count = text.rpartition("=")
     if not sign:

@@ -29,7 +29,7 @@ _NO_ZONES: Final = f"the nodes have no zones (label {ZONE})"
 def zone_nodes(source: str, zone: str, inventory: Inventory) -> list[str]:
     """Return the nodes of `zone`, sorted by name.
 
-    Raises InputError if there is no such zone; its message names `source`, an option or file.
+    Raises InputError if there is no such zone; the message names the option or file `source`.
     """
     by_zone: dict[tuple[str, str], list[str]] = {}
     for node in inventory.of_kind(NODE):
@@ -72,7 +72,7 @@ def labels_of_zone(nodes: Iterable[str], inventory: Inventory) -> dict[str, str]
 def fraction_of_nodes(source: str, text: str, inventory: Inventory, seed: int) -> list[str]:
     """Return the nodes that `text` (`0.6@zone`, `60%`) selects, sorted by name.
 
-    Raises InputError; its message names `source`, an option or file.
+    Raises InputError; the message names the option or file `source`.
     """
     amount, sign, zone = text.partition("@")
     fraction = _fraction(source, amount)

@@ -123,7 +123,7 @@ def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], s
     """Return (nodes, kubelet behaviour) for nodes that fail and return again and again.
 
     `text` is `NODE` or `NODE@DOWN/UP`; DOWN is the duration of each failure, and UP the time
-    between failures. Raises InputError; its message names `source`, an option or file.
+    between failures. Raises InputError; the message names the option or file `source`.
     """
     nodes, sign, times = text.partition("@")
     if len(times.split()) != 1 and sign:

@@ -37,7 +37,10 @@ _NONE_PENDING: Final = "No pod is pending at the end"
 
 
 def run_verdict(outcome: RunOutcome) -> Verdict:
-    """Return the verdict with everything that happened in the run `outcome`."""
+    """Return the verdict on the run with the outcome `outcome`: a finding for each thing to report.
+
+    If there is nothing to report, the only finding says that no pod is pending.
+    """
     found = [
         Finding(kind, sentence) for kind, row in _TABLE if (sentence := row(outcome)) is not None
     ]
