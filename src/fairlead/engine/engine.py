@@ -214,7 +214,7 @@ class Engine:
         """Return the next deadline of each member; _NEVER stands for no deadline.
 
         Updates the deadlines that may have changed, in the order of the members. Stops after the
-        first updated deadline that has come at `now`. So the deadlines of later members may be
+        first updated deadline that is due at `now`. So the deadlines of later members may be
         outdated. They are not needed, because `handle_deadline` serves earlier members first.
         """
         touched = self._touched

@@ -34,8 +34,8 @@ class BatchRules(Struct, frozen=True, kw_only=True):
 
     `requests` computes a task's requests, and `slack` is the tolerance of comparisons. `filters`
     are the scheduler plugins that filter nodes. `scorers` are the scheduler plugins that score
-    nodes. Each entry is (plugin, argument of nodeorder for its weight, default weight). Each score
-    is between 0 and `best_score`. Shares do not count the resources in `uncounted`. If
+    nodes. Each scorer is (plugin, argument of nodeorder for its weight, default weight), and its
+    scores are between 0 and `best_score`. Shares do not count the resources in `uncounted`. If
     `leaves_out_overused` is set, nodes whose pods use more than the node offers are excluded. If
     `has_default_queue` is set, the default queue exists even if no Queue object defines it.
 

@@ -88,5 +88,5 @@ class CodeCounts:
         self._listed.clear()
 
     def _class(self, code: int) -> Code | None:
-        """Return the class (a `Code`) of `statuses[code]`; None if `code` is 0 or negative."""
+        """Return the class of the status with the index `code`; None if `code` is 0 or less."""
         return self._statuses[code].code if code > 0 else None

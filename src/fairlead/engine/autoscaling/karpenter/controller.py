@@ -310,8 +310,8 @@ class Karpenter:
     def _discard_trigger(self, trigger: str, now: Instant) -> None:
         """Remove a trigger of provisioning passes.
 
-        If it was the last trigger, no pass will renew the nominations of nodes. The nominations may
-        then end.
+        If it was the last trigger, no pass will follow that renews the nominations of nodes. So
+        an end is set to these nominations.
         """
         if self._batcher.discard(trigger):
             self.cluster.release_nominations(self._batcher.renewed(now))

@@ -161,8 +161,9 @@ class Preparations:
         """Handle the outcome of a command that may belong to a preparation.
 
         If a preparation's command failed, the result contains the tasks whose placement must be
-        undone. These are the task and the tasks that were dispatched with it. Otherwise the result
-        is None. After the last command has succeeded, `check` decides whether the task is prepared.
+        undone. These are the task of the preparation, and the tasks that were dispatched with it.
+        Otherwise the result is None. After the last command has succeeded, `check` decides whether
+        the task is prepared.
         """
         prepared = self._preparing.handle_outcome(outcome, now)
         return None if prepared is None else self._prepared(prepared)

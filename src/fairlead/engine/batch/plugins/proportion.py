@@ -217,9 +217,9 @@ class Proportion:
         """Return whether the queue can take `task` and stay within its limits.
 
         The limits are the capabilities of the queue and its ancestors, and the guarantees of other
-        queues. The defect `capability` removes the capabilities. Without the defect `overshoot`,
-        the queue's deserved amounts are limits, too. `capability` is off by default;
-        `overshoot` is on by default, except in configurations of Volcano.
+        queues. With the defect `capability`, which is off by default, capabilities are not limits.
+        Without the defect `overshoot`, the queue's deserved amounts are limits, too. `overshoot` is
+        on by default, except in configurations of Volcano.
         """
         requested = task.request.running
         return all(

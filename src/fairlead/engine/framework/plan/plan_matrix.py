@@ -159,7 +159,7 @@ class PlanMatrix:
         self._is_refused |= plan.codes != 0
 
     def remove(self, plan: MatrixMember) -> None:
-        """Remove `plan`, which must itself apply the pod log's changes after `self.position`."""
+        """Remove `plan`; it must then apply the pod log's changes after `self.position` itself."""
         at = self._index.pop(id(plan))
         plan.detach(self.position)
         last = len(self.plans) - 1

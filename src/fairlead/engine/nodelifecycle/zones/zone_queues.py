@@ -65,11 +65,11 @@ class ZoneQueues:
         self._processed_at = ticks.first - ticks.period
 
     def __getitem__(self, zone: str) -> RateLimitedQueue:
-        """Return the queue of `zone`. The zone must have been opened."""
+        """Return the queue of `zone`, for which `open` must have been called."""
         return self._queues[zone]
 
     def has(self, zone: str) -> bool:
-        """Return whether `zone` was opened."""
+        """Return whether `open` was called for `zone`."""
         return zone in self._queues
 
     def open(self, zone: str, now: Instant) -> None:

@@ -96,7 +96,7 @@ class NodeVolumes(Struct, frozen=True):
     with_selected_node: tuple[PersistentVolumeClaim, ...] = ()
 
     def at(self, row: int) -> PodVolumes:
-        """Return the bindings and provisions for the node at `row`; the node must fit."""
+        """Return the bindings and provisions for the node at `row`, which must fit the pod."""
         bindings = []
         provisions = list(self.with_selected_node)
         for match in self.matches:

@@ -180,8 +180,8 @@ def _with_changes(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator
 def _as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) -> PodInfo:
     """Return `pod` as it is after `changes`.
 
-    The last change that contains a changed pod determines the result. If no change contains one,
-    `pod` itself is returned.
+    The result is the pod of the last change that has one (`RemedyChange.pod`). If no change has
+    one, the result is `pod` itself.
     """
     for change in changes:
         if change.pod is not None:

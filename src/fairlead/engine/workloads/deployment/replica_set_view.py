@@ -65,7 +65,7 @@ class ReportedReplicaSets(Struct, frozen=True):
         rollout.find_current()
 
     def states(self, rollout: Rollout, now: Instant) -> States:
-        """Return the states of the ReplicaSets, with the available pods in their status."""
+        """Return the states of the ReplicaSets, with available pods as their status counts them."""
         return rollout.reported_states()
 
     def has_old_pods(self, rollout: Rollout) -> bool:

@@ -125,8 +125,8 @@ class NamespaceBudgets(Struct):
         """Find the budgets that select the pod `name` with its new `labels`.
 
         `known` is the pod as stored before, or None. The pod is removed from the budgets that no
-        longer select it. The first result contains the states of these budgets. The second contains
-        the names of the budgets that select the pod.
+        longer select it. The result is (states of the budgets that no longer select the pod, names
+        of the budgets that select it).
         """
         budgets = self._budgets_of(labels)
         before = () if known is None else known.budgets

@@ -384,7 +384,7 @@ class HorizontalPodAutoscalers:
 
 
 def _rivals(one: Autoscaler, namespace: _Namespace) -> list[str]:
-    """Return the keys of all autoscalers that select a pod of `one`, including `one`."""
+    """Return the keys of all autoscalers, `one` included, that select any pod in `one.pods`."""
     if not one.is_stale and one.rivals[0] == namespace.generation:
         return one.rivals[1]
     found = {

@@ -303,7 +303,10 @@ class Histories(Struct):
 
 
 def _template_in(view: ControllerRevision) -> Json:
-    """Return the pod template in `view`, or {}, because the API accepts any data."""
+    """Return the pod template in `view`; {} if there is no valid one.
+
+    The API accepts any data in a ControllerRevision.
+    """
     spec = view.data.get("spec")
     template: Json = spec.get("template", {}) if isinstance(spec, dict) else {}
     if not isinstance(template, dict) or read_template(template) is None:

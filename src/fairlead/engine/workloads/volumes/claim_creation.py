@@ -335,7 +335,7 @@ def _class_of(template: Json) -> str | None:
 
 
 def _class(name: str) -> CreateObject:
-    """Return the creation of the StorageClass `name`; "" means a default StorageClass."""
+    """Return the creation of the StorageClass `name`, or of a default one if `name` is ""."""
     metadata: Json = {"name": name or f"{STAND_IN_PREFIX}default"}
     if not name:
         metadata["annotations"] = {IS_DEFAULT: "true"}

@@ -58,7 +58,7 @@ class ExternalProvisioner:
         self._timers: TimerQueue[str] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Schedule the volumes that `stimulus` requires; return deletions of released volumes."""
+        """Schedule the creation of required volumes; return deletions of released volumes."""
         match stimulus:
             case ObjectChanged(one):
                 self._index.observe(one)

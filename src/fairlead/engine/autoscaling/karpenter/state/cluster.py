@@ -315,7 +315,7 @@ class KarpenterCluster:
         self._joined.nominate(key, now)
 
     def hold_nominations(self, keys: Iterable[str]) -> None:
-        """Protect nodes from disruption until `release_nominations` is called."""
+        """Protect the nodes in `keys` from disruption until `release_nominations` is called."""
         self.version += 1
         self._joined.hold_nominations(keys)
 

@@ -159,7 +159,7 @@ class CandidateColumns:
     # --- all results -----------------------------------------------------------------------
 
     def refusal_counts(self, among: Rows) -> Iterator[tuple[Status, int]]:
-        """Yield (reason, number of nodes at `among`) for nodes that are not candidates."""
+        """Yield (reason, number of nodes) for the nodes at `among` that are not candidates."""
         tally = np.bincount(self.refusals[among], minlength=len(self.statuses))
         tally[0] = 0
         for code in np.flatnonzero(tally).tolist():

@@ -207,9 +207,8 @@ def _least_important(among: Sequence[PlacedPod], number: int) -> list[PlacedPod]
 
 
 def _no_victim(node: NodeInfo) -> Status:
-    """Return the error for a dry run that finds no pod to remove from `node`.
+    """Return the error for a dry run in which the pod fits `node` although no pod is removed.
 
-    As a final result, this error happens only if a plugin contradicts itself (preemption.go:
-    DryRunPreemption).
+    A user sees this error only if a plugin contradicts itself (preemption.go: DryRunPreemption).
     """
     return error(f'expected at least one victim pod on node "{node.name}"')

@@ -69,7 +69,7 @@ class PendingPod:
         facts: PodFacts,
         volumes: tuple[Requirements, ...] | None = None,
     ) -> None:
-        """Start with all constraints of `pod`; `facts` are the facts of its spec.
+        """Start with all constraints of `pod`; `facts` were computed from its spec.
 
         `Topology.update` sets `groups` to the topology groups of the pod's terms.
         """
