@@ -118,7 +118,7 @@ class VolumeIndex:
         """Return the claim of the volume's claimRef, or None if it does not exist.
 
         If a Bound volume has no claimRef, return the first claim by key whose binding to `volume`
-        is complete. Somebody has removed the claimRef of such a volume.
+        is complete. A client has removed the claimRef of such a volume.
         """
         if (key := claim_key(volume)) is not None:
             return self.claims.get(key)
