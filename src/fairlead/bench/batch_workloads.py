@@ -64,8 +64,18 @@ def gang_annotations(group: str) -> dict[str, str]:
 
 
 BATCH_WORKLOADS: Final = (
-    Workload("Batch/1000Nodes_5000Tasks", 2.1, lambda: _gangs(1_000, 5_000), engine=batch_engine),
     Workload(
-        "Batch/5000Nodes_10000Tasks", 0.64, lambda: _gangs(5_000, 10_000), engine=batch_engine
+        "Batch/1000Nodes_5000Tasks",
+        2.1,
+        lambda: _gangs(1_000, 5_000),
+        engine=batch_engine,
+        has_long_cycles=True,
+    ),
+    Workload(
+        "Batch/5000Nodes_10000Tasks",
+        0.64,
+        lambda: _gangs(5_000, 10_000),
+        engine=batch_engine,
+        has_long_cycles=True,
     ),
 )

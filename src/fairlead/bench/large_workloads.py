@@ -181,6 +181,7 @@ LARGE_WORKLOADS: Final = (
         None,
         lambda: _reclaim(1_000),
         engine=lambda: batch_engine(RECOMMENDED),
+        has_long_cycles=True,
     ),
     Workload(
         "Reclaim/5000Nodes_2500Gangs",
@@ -188,6 +189,7 @@ LARGE_WORKLOADS: Final = (
         lambda: _reclaim(5_000),
         engine=lambda: batch_engine(RECOMMENDED),
         is_long=True,
+        has_long_cycles=True,
     ),
     Workload(
         "SchedulingBasic/100000Nodes_10000Pods",

@@ -46,6 +46,8 @@ class Workload(Struct, frozen=True):
     between churn steps, in seconds. Here, one churn step runs for every `churn_interval_s` *
     `threshold` measured pods. This is as often as in an upstream run that just reaches the
     threshold. If `is_long` is set, the workload runs only if it is requested by name.
+    `has_long_cycles` means that a cycle takes many times longer than its measurement, as a session
+    of the batch scheduler does, so that each cycle can be measured.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Workload(Struct, frozen=True):
     churn_interval_s: float | None = None
     engine: Callable[[], Engine] = _scheduler_engine
     is_long: bool = False
+    has_long_cycles: bool = False
 
     @property
     def churn_every(self) -> int | None:

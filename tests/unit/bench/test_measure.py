@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
+from fairlead.bench.batch_workloads import BATCH_WORKLOADS
 from fairlead.bench.measure import TimedEngine, first_ms, measure, p99_of_later_ms
 from fairlead.bench.workload import Setting, Workload
 from fairlead.testing.builders import make_node, make_pod
@@ -64,3 +66,10 @@ def test_only_cycles_of_measured_pods_count():
     found = measure(Workload("tiny", None, lambda: setting))
     assert found.first_cycle_ms is not None
     assert found.p99_cycle_ms is None
+
+
+@pytest.mark.parametrize(("has_long_cycles", "is_later_measured"), [(True, True), (False, False)])
+def test_each_long_cycle_is_measured(has_long_cycles, is_later_measured):
+    """In the first session, the batch scheduler binds all pods. Few sessions follow."""
+    workload = replace(BATCH_WORKLOADS[0], has_long_cycles=has_long_cycles)
+    assert (measure(workload).p99_cycle_ms is not None) is is_later_measured
