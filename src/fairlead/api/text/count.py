@@ -14,7 +14,8 @@ def counted_of(
     """Return words for `count` of `total` things, with their verb: `2 of 9 nodes are`.
 
     `verbs` are the verb for one thing and for several. `plural` defaults to `noun` plus `s`. The
-    words agree with both numbers: `0 of 1 node is`, `1 of 9 nodes is`.
+    noun is plural unless `total` is 1. The verb is singular if `count` or `total` is 1: `0 of 1
+    node is`, `1 of 9 nodes is`.
     """
     one, several = verbs
     return f"{count:,} of {counted(total, noun, plural)} {one if 1 in (count, total) else several}"

@@ -510,7 +510,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         return frozenset(one.node for one in nodes if one.back_at is None)
 
     def unsettled(self, setting: str) -> str:
-        """Return a sentence that changes continue at the end of the run; "" if the cluster settled.
+        """Return a sentence if the cluster still changes when the run ends, otherwise "".
 
         `setting` is the option or the field with which users can let the run end later.
         """

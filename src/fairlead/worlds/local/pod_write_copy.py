@@ -98,9 +98,10 @@ class _Template(Struct, frozen=True):
     """The managed fields, labels and status after a write, as a text with places for strings.
 
     The places are `%b`, and `order` puts the values of `PodWrite.strings` into the order of the
-    places. Parts that the write does not change are null. `fields` has an item for each entry of
-    managedFields: the parts of its set of fields that all pods share (see `_parts`). `keys` are the
-    names of the members of metadata and of spec, in order.
+    places. Parts that the write does not change are null. The sets of fields in managedFields
+    are only partly the same for all pods. `fields` has the parts that are the same, one item for
+    each entry of managedFields (see `_parts`). `keys` are the names of the members of metadata and
+    of spec, in order.
     """
 
     text: bytes

@@ -269,7 +269,7 @@ class GarbageCollector(Struct):
                 self._dependents.setdefault(owner, {})[ref.uid] = known
 
     def _dependent(self, uid: str) -> _Dependent | None:
-        """Return the object with owner references that has this uid; None if there is none."""
+        """Return the object `uid` if it has owner references, otherwise None."""
         owner = self._loaded.get(uid)
         if owner is not None:
             self._index_loaded(owner)

@@ -214,7 +214,7 @@ def _node_pool(members: Sequence[NodeInfo], node_pools: Mapping[str, NodePool]) 
 
 
 def _with_sizes(offers: Sequence[NodeOffer]) -> list[NodeOffer]:
-    """Return `offers` with `size` set where offers of one type differ.
+    """Return `offers`; if offers of one type differ, their `size` says in what they differ.
 
     The offers of a type can differ in machine size and in the largest number of pods.
     """

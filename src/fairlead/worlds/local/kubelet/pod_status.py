@@ -302,8 +302,8 @@ def _rows_of(status: Mapping[str, Any]) -> dict[str, Json]:
 class _Report(Struct, frozen=True):
     """Builds the container statuses of `pod` at `timestamp`.
 
-    `before` contains the previous container statuses. `stated` contains the container statuses in
-    the kubelet's write. Both are keyed by container name.
+    `before` contains the container statuses that are stored. `stated` contains the container
+    statuses that the kubelet sends in the current write. Both are keyed by container name.
     """
 
     pod: Json

@@ -152,10 +152,10 @@ def _may_be_at(effect: RemovalEffect, capacity: int, priority: int) -> Mask:
 def cluster_verdicts(framework: Framework, found: Feasibility) -> ClusterVerdicts | None:
     """Return the ClusterVerdicts of this cycle; None if victims must be removed node by node.
 
-    Victims must be removed node by node in three cases:
-    - A Filter that depends on other nodes is not a RemovalEffectPlugin.
-    - NodeResourcesFit is not the only Filter that depends on the pods of a node.
-    - A plugin with `add_pod` and `remove_pod` has no Filter that depends on other nodes.
+    Victims must be removed node by node if:
+    - any Filter that depends on other nodes is not a RemovalEffectPlugin; or
+    - any Filter except NodeResourcesFit depends on the pods of a node; or
+    - any plugin with `add_pod` and `remove_pod` has no Filter that depends on other nodes.
     """
     fit, skipped = only_row_filter(found.plan), found.state.skipped_filters
     points = [one for one in found.plan.split.cluster_filters if one.name not in skipped]
