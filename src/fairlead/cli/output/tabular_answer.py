@@ -91,9 +91,9 @@ def _sections(answer: TabularAnswer) -> Iterator[Section]:
 def _steps(steps: Sequence[NextStep]) -> Section:
     """Return the section of the next steps.
 
-    They are printed on one screen only if their commands are short. A command that names many nodes
-    would leave no room for the tables. Short commands get their lines before the tables, because it
-    can do harm to run only some of the commands.
+    An answer that is limited to one screen omits long commands, because a command that names many
+    nodes would leave no room for the tables. Short commands are printed, and the tables get the
+    lines that are left: it can do harm to run only some of the commands.
     """
 
     def show(console: Console, count: int) -> None:
