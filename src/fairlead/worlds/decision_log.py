@@ -275,5 +275,5 @@ def _key(ref: ObjectRef) -> str:
 
 
 def _shown(zone: str) -> str:
-    """Return the zone key `zone` without the separator between region and zone."""
+    """Return the zone key `zone` without the null character between region and zone."""
     return zone.replace("\0", "")

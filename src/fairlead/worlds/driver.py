@@ -161,8 +161,8 @@ class Driver:
         clients' changes at the end time of the previous run.
 
         If work is already due, the time advances by at most `busy_max` ns. This advance lets work
-        that is due slightly later begin before all current work is done. Endless work is detected
-        by the count of steps at one instant, so this advance does not reset the count.
+        that is due slightly later begin before all current work is done. The count of steps at one
+        instant continues during this advance, so that endless work is still detected.
         """
         due = self.next_due()
         if due is not None and due <= self.now:

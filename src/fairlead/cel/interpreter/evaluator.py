@@ -63,7 +63,7 @@ Functions = Mapping[tuple[str, bool], Overloads]
 
 
 def overloads_of(functions: tuple[Function, ...]) -> Functions:
-    """Return the functions, keyed by (name, whether they are called on a value)."""
+    """Return the functions, keyed by (name, whether they are called as methods)."""
     found: dict[tuple[str, bool], list[Function]] = {}
     for one in functions:
         found.setdefault((one.name, one.is_member), []).append(one)

@@ -379,7 +379,7 @@ class Auditor:
         )
 
     def _has_place(self, uid: str) -> bool:
-        """Return whether a pod is on a node, or has been placed on one.
+        """Return whether a pod is bound to a node, or assumed to be on one.
 
         The result is False for terminating and failed pods.
         """

@@ -273,7 +273,7 @@ class ClusterRunner:
         await ListWatch(reflector, client, on_updates, self.clock.now).run()
 
     def _notice(self, reflector: Reflector) -> None:
-        """Log whether the reflector's resource has become unreadable, or readable again.
+        """Log the change if the reflector's resource has become unreadable, or readable again.
 
         Objects that cannot be decoded are logged too. If this replica has no permission to read a
         resource in REQUIRED, the run ends. For any other resource, the lack of permission is

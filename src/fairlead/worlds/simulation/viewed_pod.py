@@ -106,9 +106,10 @@ class ViewedPods:
         return stored if len(stored.writes) < WRITES_MAX else None
 
     def _viewed(self, pod: Json, uid: str) -> PatchedPod | None:
-        """Return the stored JSON value `pod` with its newest view; None if they may differ.
+        """Return a PatchedPod of the stored JSON value `pod` and its view, without writes.
 
-        Returns None also if `uid` is not the uid of `pod`.
+        Returns None if no view has the same resourceVersion as `pod`, if `pod` has no status, or if
+        `uid` is not the uid of `pod`.
         """
         view, meta = self._views.newest(uid), pod["metadata"]
         if view is None or not pod.get("status") or meta["uid"] != uid:

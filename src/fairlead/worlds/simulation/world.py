@@ -192,7 +192,8 @@ class SimulatedWorld:
     def user_write(self) -> Write:
         """Return the Write for changes by the script.
 
-        The user is a cluster administrator if admission checks users; otherwise there is no user.
+        If a webhook or an admission policy may check the user, the user is a cluster administrator.
+        Otherwise there is no user.
         """
         return Write(user=ADMIN) if has_dynamic_admission(self.store.storage) else PLAIN
 

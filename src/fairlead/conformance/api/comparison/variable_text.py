@@ -45,9 +45,9 @@ def is_generated(path: str, recorded: str, found: str) -> bool:
 
 
 def without_absent_pods(recorded: str) -> str:
-    """Return `recorded`, with `<gen>` in place of recorded name suffixes of pods.
+    """Return `recorded`, with `<gen>` in place of name suffixes of pods never created.
 
-    A pod that was never created was recorded with its suffix instead of a placeholder.
+    In the recordings, only the suffixes of created pods were replaced by placeholders.
     """
     return _ABSENT_POD.sub("<gen>", recorded)
 

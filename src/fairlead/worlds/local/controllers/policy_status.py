@@ -32,7 +32,7 @@ TYPES_MAX: Final = 10
 
 
 class PolicyStatus(ReactiveController):
-    """Checks the types of new and changed policies."""
+    """Type-checks the expressions of new and changed policies; writes the policies' status."""
 
     issuer: ClassVar[Issuer] = controller_account(MANAGER)
     interest: ClassVar[Interest] = Interest(

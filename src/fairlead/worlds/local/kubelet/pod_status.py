@@ -65,7 +65,8 @@ class PodDetails:
     def observe(self, change: StoredChange, store: Store, now: Instant) -> None:
         """Free the IP of a pod that was deleted; otherwise record the pod's IP as taken.
 
-        After a restart of the cluster, calls for all pods restore the assigned IPs.
+        When the cluster starts again, this method is called with every pod. This restores the
+        assigned IPs.
         """
         if change.kind is not POD:
             return
