@@ -91,7 +91,7 @@ def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
     """Return the only node names that can match, sorted; None if the names are not restricted.
 
     The names are restricted if every required term has a `metadata.name In` requirement. The result
-    is () if the requirements of each term contradict each other, so that no node can match.
+    is () if in every term no name satisfies all of these requirements, so that no node can match.
     """
     # upstream: plugins/nodeaffinity/node_affinity.go:PreFilter
     required = required_node_affinity(spec)

@@ -111,7 +111,7 @@ def any_pod(chance: Chance, name: str, node: str = "", *, beyond_the_node: bool 
 
 
 def any_requests(chance: Chance) -> dict[str, str | int]:
-    """Return random requests; some may be missing, 0, or more than most nodes have."""
+    """Return random resource requests; some may be missing, 0, or more than most nodes have."""
     amounts: dict[str, str | int] = {}
     if not chance.one_in(4):
         amounts["cpu"] = chance.of(("0", "500m", "1", "1", "2", "5"))

@@ -157,7 +157,7 @@ class TemplateRows:
 
     @classmethod
     def of(cls, template: JsonTemplate, rows: Sequence[Sequence[str]]) -> TemplateRows:
-        """Return the texts with the strings in `rows`; each row has the strings of one text.
+        """Return one text for each row: `template` with the row's strings in its placeholders.
 
         There must be at least one row.
         """

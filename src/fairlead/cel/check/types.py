@@ -212,8 +212,9 @@ class TypeSubstitution:
         The result equals that of `filled(type_, is_final=True)`. `known` caches the results by the
         id of the Python object.
 
-        One type object can be a part of the types of many nodes. If all calls use the same `known`,
-        each object is filled only once, so the total time is linear in the number of nodes.
+        One type object can be a part of the types of many syntax nodes. If all calls use the same
+        `known`, each object is filled only once, so the total time is linear in the number of
+        syntax nodes.
         """
         found = known.get(id(type_))
         if found is None:

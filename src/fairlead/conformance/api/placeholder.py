@@ -120,7 +120,7 @@ class PlaceholderValues(Struct):
         )
 
     def names_another(self, recorded: str, found: str) -> bool:
-        """Return whether `found` equals `recorded` after known names replace its placeholders.
+        """Return whether `found` is `recorded` with a known name in place of each placeholder.
 
         A name is known if any placeholder `gen` is bound to it. Each `gen` in `recorded` may be
         replaced by any known name. Returns False if `recorded` contains no placeholder, or if it

@@ -51,7 +51,7 @@ class AdmissionGateway:
     """Performs commands on `store` through admission, as the user of the issuing component."""
 
     def __init__(self, store: Store, field_managers: FieldManagers) -> None:
-        """Write to `store`; `calls_webhooks` is False at first."""
+        """`store` receives the writes; `calls_webhooks` is False at first."""
         self.calls_webhooks = False
         self.pending: deque[PendingCommand] = deque()
         self._store = store

@@ -61,9 +61,10 @@ def _cells_of(remedy: str | None) -> tuple[str, ...]:
 
 
 def _common_remedy(group: Sequence[RefusedNode]) -> str | None:
-    """Return the remedy that all nodes of `group` share.
+    """Return the remedy for `group`, the nodes with the same reason.
 
-    If their remedies differ, return the smallest one, preceded by the name of its node.
+    If the remedies of the nodes differ, return the one that is the smallest change, preceded by the
+    name of its node.
     """
     if len({row.remedy for row in group}) == 1:
         return group[0].remedy

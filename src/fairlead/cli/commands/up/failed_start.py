@@ -20,11 +20,11 @@ NO_CLUSTER: Final = "export KUBECONFIG=/dev/null/fairlead-up-failed"
 
 
 def print_failed_start(arguments: Sequence[str]) -> None:
-    """Print the line if `arguments`, those of a failed `fairlead up`, contain --detach.
+    """Print a line for `eval` if a failed `fairlead up` has --detach among its `arguments`.
 
     The line sets KUBECONFIG to the file of the cluster that runs in the background. If there is no
-    such cluster, it sets KUBECONFIG to a path that kubectl refuses. The line ends with `false`, so
-    evaluating it fails. Nothing is printed to a terminal.
+    such cluster, it sets KUBECONFIG to a path that kubectl refuses. The line ends with the command
+    `false`, so that `eval` fails. If stdout is a terminal, nothing is printed.
     """
     if not _is_detached(arguments):
         return

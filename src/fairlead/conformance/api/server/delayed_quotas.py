@@ -27,9 +27,9 @@ class DelayedQuotas:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def __init__(self, clock: Callable[[], int], delay: int) -> None:
-        """Start without changes; `note` must be subscribed to the store.
+        """`clock` returns the time, and `delay` is the delay, both in ns.
 
-        `clock` returns the time, and `delay` is the delay, both in ns.
+        The caller must subscribe `note` to the changes of the store.
         """
         self._plugin = ResourceQuota()
         self._clock = clock

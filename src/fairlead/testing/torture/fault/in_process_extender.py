@@ -33,7 +33,7 @@ class InProcessExtender:
     """
 
     def __init__(self, tally: Counter[str], is_calm: Callable[[], bool]) -> None:
-        """Start without calls; `tally` counts the wrong answers."""
+        """`tally` counts the wrong answers."""
         self._tally = tally
         self._is_calm = is_calm
         self._calls = 0

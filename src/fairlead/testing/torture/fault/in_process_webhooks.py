@@ -81,7 +81,7 @@ class InProcessWebhooks:
     """Answers webhook calls; one answer in 12 is wrong until `is_calm` returns true."""
 
     def __init__(self, tally: Counter[str], is_calm: Callable[[], bool]) -> None:
-        """Start without calls; `tally` counts the calls and the wrong answers."""
+        """`tally` counts the calls and the wrong answers."""
         self._tally = tally
         self._is_calm = is_calm
         self._calls = 0

@@ -47,7 +47,7 @@ class ApiServiceRegistration(ReactiveController):
         self._storage = storage
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Create or delete the APIServices of groups whose definitions or APIServices changed."""
+        """Return the writes for the groups whose definitions or APIServices changed."""
         # Definitions and APIServices have names of the form `plural.group` or `version.group`.
         names = [one.metadata.name for one, _ in changed if kind_name(one) in _KINDS]
         groups = dict.fromkeys(name.partition(".")[2] for name in names)
@@ -59,7 +59,7 @@ class ApiServiceRegistration(ReactiveController):
         return target.kind == API_SERVICE.kind
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Create or delete the APIServices of the group of `target`, after a refused write."""
+        """Return the writes that the APIServices of the group of `target` need now."""
         return self._sync(target.name.partition(".")[2])
 
     def _sync(self, group: str) -> list[Command]:
