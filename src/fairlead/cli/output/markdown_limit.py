@@ -1,7 +1,8 @@
 """Keeps an answer in Markdown within the length of a comment on GitHub.
 
-The tables get fewer rows first. Then the last notes are left out, and then the last lines of the
-head. A line is never cut, because half a command or half a sentence is of no use.
+If an answer is too long, each table gets fewer rows. If that is not enough, the last notes are left
+out too. If the head is longer than a quarter of the limit, its last lines are left out. A line
+is never cut, because half a command or half a sentence is of no use.
 """
 
 from __future__ import annotations

@@ -253,10 +253,10 @@ class FinalState:
     def _check_node_claims(self) -> None:
         """Check that NodeClaims have Nodes, and that Nodes of NodePools have NodeClaims and pods.
 
-        Two exceptions pass the check. A NodeClaim may stay in deletion while its Node still has
-        pods, because do-not-disrupt or a disruption budget may protect them. A Node may be empty
-        while a pod may still be placed on it: a pending pod, or a pod of a Node that is being
-        drained.
+        A NodeClaim may stay in deletion while its Node still has pods, because do-not-disrupt or a
+        disruption budget may protect them. A Node may be empty if it is not ready. Any Node may be
+        empty while a pod is pending or a NodeClaim is in deletion, because Karpenter may keep the
+        Node for the pods that must be placed.
         """
         claims = {one["metadata"]["name"]: one for one in self._kinds["NodeClaim"]}
         for name, held in claims.items():

@@ -47,7 +47,10 @@ def remove_abandoned() -> None:
 
 
 def _remove_if_unlocked(folder: Path) -> None:
-    """Remove `folder`. Raises OSError if it contains no lock file, or if the lock is held."""
+    """Remove `folder`, unless other users own or can access its lock file.
+
+    Raises OSError if `folder` contains no lock file, or if the lock is held.
+    """
     held = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
     try:
         if _is_private(os.fstat(held), stat.S_IFREG):

@@ -5,8 +5,8 @@
 The changes of a scenario are also performed here. They stand for the requests of other clients, and
 write to the same store as the engine's commands.
 
-A command that needs an admission webhook is performed when the webhook answers. If the command has
-a fault, the webhook answers without a delay.
+A command that needs an admission webhook is performed when the webhook answers. If a fault is
+injected into the command, the webhook answers without a delay.
 
 As in every world, the outcome of a command is reported after its effects. So while the watch of a
 kind is cut, the outcomes of commands on its objects are held back together with the changes. An

@@ -94,7 +94,7 @@ class TokenSecrets(ReactiveController):
         return [PatchObject(ref, patch)]
 
     def _missing(self, secret: Json, account: Json) -> Json:
-        """Return the data, in base64, that `secret` lacks."""
+        """Return the data, in base64, that `secret` lacks, and the CA certificate if it differs."""
         known, missing = secret.get("data") or {}, {}
         if self._authority and known.get("ca.crt") != _encoded(self._authority):
             missing["ca.crt"] = _encoded(self._authority)

@@ -115,8 +115,8 @@ class Runner:
         """Run the control plane up to the cluster's time `until`, or for one slice of real time.
 
         Returns the cluster's time that was reached. If `waits` is True, the slice also ends as soon
-        as a command waits for a webhook. So the caller can stop the time until the webhook answers.
-        Raises ApiError if the disk is full.
+        as a command waits for a webhook. The caller can then wait for the answer of the webhook
+        before the cluster's time continues. Raises ApiError if the disk is full.
         """
         if not self._has_room():
             raise no_space()
