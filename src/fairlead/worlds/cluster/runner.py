@@ -41,6 +41,7 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.worlds.cluster.election import LEASES, Election
 from fairlead.worlds.cluster.event_recorder import EventRecorder
 from fairlead.worlds.cluster.extender_thread import ExtenderThread
+from fairlead.worlds.cluster.overcommitted_nodes import OvercommittedNodes
 from fairlead.worlds.cluster.refused_resource_log import QUIET_S, RefusedResourceLog
 from fairlead.worlds.cluster.resource import REQUIRED, is_built_in, resources_by_kind
 from fairlead.worlds.cluster.run_log import SILENT, RunLog
@@ -151,6 +152,7 @@ class ClusterRunner:
             perf_counter,
             options.quiet_seconds,
         )
+        self._overcommitted = OvercommittedNodes()
         self.overcommitments = 0
 
     # --- state for callers -----------------------------------------------------------------
@@ -423,30 +425,16 @@ class ClusterRunner:
             self._schedule_step(0)
 
     def _check_room(self) -> None:
-        """Report each overcommitted node on which a pod has just been bound or changed.
-
-        A node can become overcommitted if two schedulers bind pods to it at the same moment.
-        Another cause is a binding that was in flight when leadership was lost.
-        """
+        """Log and count the nodes that have become overcommitted since the last call."""
         assert self.engine is not None
         assert self._world is not None
-        cluster = self.engine.cluster
-        names, of_devices = cluster.table.resources.names, cluster.devices.extended
-        for name in self._world.take_nodes_with_changed_pods():
-            info = cluster.table.find(name)
-            if info is None:
-                continue
-            lacking = [
-                column
-                for column in range(len(info.requested))
-                if info.requested_of(column) > info.allocatable_of(column)
-            ]
-            if any(
-                info.allocatable_of(one) or of_devices.class_of(names[one]) is None
-                for one in lacking
-            ):
-                self.overcommitments += 1
-                self._options.log.problem(f"node {name} has less allocatable than its pods request")
+        changed = self._world.take_nodes_with_changed_pods()
+        for name, resources in self._overcommitted.check(self.engine.cluster, changed):
+            self.overcommitments += 1
+            lacking = ", ".join(resources)
+            self._options.log.problem(
+                f"node {name} has less allocatable than its pods request ({lacking})"
+            )
 
     # --- the end ---------------------------------------------------------------------------
 

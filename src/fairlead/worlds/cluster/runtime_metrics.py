@@ -47,7 +47,7 @@ class RuntimeMetrics(Collector):
             ("fairlead_events_dropped", "Events not written.", runner.events_dropped),
             (
                 "fairlead_overcommitted_nodes",
-                "Times that a node was seen with more requested than allocatable.",
+                "Times that the pods of a node began to request more than is allocatable.",
                 runner.overcommitments,
             ),
         ):

@@ -61,7 +61,7 @@ class ClusterWorld:
         """Queue the object changes of a reflector as stimuli; called only after `start`."""
         for update in updates:
             view = update.object
-            if isinstance(view, Pod) and view.spec.node_name and not update.is_deleted:
+            if isinstance(view, Pod) and view.spec.node_name:
                 self._nodes_with_changed_pods[view.spec.node_name] = None
             self._pending.append(ObjectDeleted(view) if update.is_deleted else ObjectChanged(view))
 
@@ -75,7 +75,7 @@ class ClusterWorld:
         self._pending.append(ObjectsLoaded(objects))
 
     def take_nodes_with_changed_pods(self) -> list[str]:
-        """Return the names of nodes with a pod that changed since the last call."""
+        """Return the names of nodes with a pod that changed or was deleted since the last call."""
         nodes = list(self._nodes_with_changed_pods)
         self._nodes_with_changed_pods.clear()
         return nodes
