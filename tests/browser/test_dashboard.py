@@ -120,6 +120,33 @@ def test_preempted_pods_are_deleted_and_their_replacements_are_pending(dashboard
     )
 
 
+@pytest.mark.needs("kubectl")
+def test_the_first_sentence_has_the_most_frequent_reasons_of_pending_pods(dashboard, tmp_path):
+    """Two pods are too large, one has a scheduling gate, and no scheduler handles one."""
+    page = dashboard
+    large = {"containers": [{"name": "c", "image": "a", "resources": {"requests": {"cpu": "99"}}}]}
+    small = {"containers": [{"name": "c", "image": "a"}]}
+    specs = {
+        "large-0": large,
+        "large-1": large,
+        "gated": {**small, "schedulingGates": [{"name": "example.com/hold"}]},
+        "other": {**small, "schedulerName": "other"},
+    }
+    pods = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+        for name, spec in specs.items()
+    ]
+    create = ["kubectl", "--kubeconfig", str(tmp_path / "kubeconfig"), "create", "-f", "-"]
+    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": pods})
+    subprocess.run(create, input=manifest, text=True, check=True, capture_output=True)
+    press_button(page, ".clock-buttons", "10s")
+    until(page, "document.querySelector('#status .verdict').innerText.includes('Insufficient')")
+    verdict = page.text("#status .verdict")
+    gated = "Scheduling is blocked due to non-empty scheduling gates (1 pod)"
+    assert verdict.startswith("4 pods of pod/default/")
+    assert verdict.endswith(f" Insufficient cpu (2 pods); {gated}; and 1 other reason.")
+
+
 def test_a_what_if_runs_and_its_report_opens(dashboard):
     page = dashboard
     page.click(".suggestion")

@@ -7,6 +7,7 @@ import { groupsByReason } from "./pending.js";
 import { suggestChange } from "./live_controls.js";
 
 const NAMES_MAX = 3;
+const REASONS_MAX = 2;
 const ZONE_OUTAGE = "20m";
 
 /** The findings, worst first, and suggestions below them. `update(report)` shows a newer state. */
@@ -48,13 +49,26 @@ function findings(report) {
     report.without_pods.length && ["bad", `${some(report.without_pods)} ${report.without_pods.length === 1 ? "has" : "have"} no pod on a node in service.`],
     quiet.length && ["bad", `${plural(quiet.length, "node is", "nodes are")} out of service: ${some(quiet)}.`],
     silent.length && ["bad", `${plural(silent.length, "pod")}${workloadsOf(silent, report)} ${silent.length === 1 ? "is" : "are"} on nodes out of service.`],
-    pending.length && ["bad", `${plural(pending.length, "pod")}${workloadsOf(pending.columns.pod, report)} ${pending.length === 1 ? "waits" : "wait"} for a node: ${groupsByReason(pending)[0].title}.`],
+    pending.length && ["bad", `${plural(pending.length, "pod")}${workloadsOf(pending.columns.pod, report)} ${pending.length === 1 ? "waits" : "wait"} for a node: ${reasonsOf(pending)}.`],
     displaced.length && ["warning", `${plural(displaced.length, "pod")}${workloadsOf(displaced, report)} ${displaced.length === 1 ? "was" : "were"} displaced: ${whereTheyAre(displaced, report)}.`],
     cordoned.length && ["good", `${plural(cordoned.length, "node is", "nodes are")} cordoned: ${some(cordoned)}.`],
   ].filter(Boolean);
   const well = `Every pod has a node (${count(summary.placed ?? 0)}), and every node is in service (${count(nodes.length)}).`;
   const all = found.length ? found : [["good", nodes.length ? well : "The cluster has no nodes."]];
   return all.map(([severity, sentence]) => ({ severity, sentence }));
+}
+
+/** The most frequent reasons why pods are pending, each with its number of pods if there are several. */
+function reasonsOf(pending) {
+  const amounts = new Map();
+  for (const { title, rows } of groupsByReason(pending)) {
+    amounts.set(title, (amounts.get(title) ?? 0) + rows.length);
+  }
+  const sorted = [...amounts].sort((a, b) => b[1] - a[1]);
+  if (sorted.length === 1) return sorted[0][0];
+  const words = sorted.slice(0, REASONS_MAX).map(([title, pods]) => `${title} (${plural(pods, "pod")})`);
+  const rest = sorted.length - words.length;
+  return words.join("; ") + (rest ? `; and ${plural(rest, "other reason")}` : "");
 }
 
 /**
