@@ -1,8 +1,13 @@
 """Shadow: decides about every pod that another scheduler places, and compares the decisions.
 
-    a pod gets a node       evaluate the pod, compare the nodes, apply the update
-    a pod is nominated      check whether the pod fits any node, apply the update
-    any other update        apply the update
+    a pod gets a node                       evaluate the pod, compare the nodes, apply the update
+    a pod is nominated before its binding   the same, and count the pod on the node
+    a pod is nominated after preemption     check whether the pod fits any node, apply the update
+    any other update                        apply the update
+
+Before kube-scheduler waits to bind a pod, for example for its volumes, it nominates the pod to the
+chosen node (NominatedNodeNameForExpectation). It counts the pod there from then on, and so does the
+shadow. The binding is then not compared again.
 
 A shadow replaces an engine and issues no commands. It makes its decision with the state before the
 update. Bindings may be observed in a different order than they were decided, so the other scheduler
@@ -36,6 +41,7 @@ from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import evaluate
+from fairlead.engine.scheduling.failure import POD_SCHEDULED, UNSCHEDULABLE
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.node_sample import ADAPTIVE, feasible_nodes_to_find
 from fairlead.engine.scheduling.prioritization import best_positions, explain_scores
@@ -134,17 +140,20 @@ class Shadow:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[IssuedCommand]:
         """Compare a placement in `stimulus` with Fairlead's choice; then apply `stimulus`."""
+        expected = ""
         if isinstance(stimulus, ObjectChanged) and isinstance(stimulus.object, Pod):
-            self._compare(stimulus.object, now)
+            expected = self._compare(stimulus.object, now)
         self.cluster.apply(stimulus)
         match stimulus:
+            case ObjectChanged(object=Pod() as pod) if expected:
+                self._assume(self.cluster.pods[pod.key], expected)
             case ObjectChanged(object=Pod() as pod):
                 self._nominate(pod)
             case ObjectDeleted(object=Pod() as pod):
                 self._nominator.withdraw(pod.metadata.uid)
             case ObjectsLoaded():
                 for info in list(self.cluster.pods.values()):
-                    self._nominate(info.pod)
+                    self._take_over(info)
             case _:
                 pass
         return ()
@@ -157,30 +166,75 @@ class Shadow:
         """Return no commands, because a shadow never has a deadline."""
         return ()
 
+    def _take_over(self, pod: PodInfo) -> None:
+        """Assume or nominate a pod that had a nominated node when it was first observed."""
+        node = pod.pod.status.nominated_node_name
+        if node and not pod.pod.spec.node_name and self._is_expected(pod, pod.pod, node):
+            self._assume(pod, node)
+        else:
+            self._nominate(pod.pod)
+
+    def _assume(self, pod: PodInfo, node: str) -> None:
+        self._nominator.withdraw(pod.uid)
+        self.cluster.assume(pod, node)
+
     def _nominate(self, pod: Pod) -> None:
         node = pod.status.nominated_node_name
         known = self.cluster.pods.get(pod.key)
-        if known is None or not node or pod.spec.node_name:
+        if known is None or not node or self.cluster.node_of(known):
             self._nominator.withdraw(pod.metadata.uid)
         elif self._nominator.node_of(known.uid) != node:
             self._nominator.nominate(known, node)
 
     # --- comparison ------------------------------------------------------------------------
 
-    def _compare(self, new: Pod, now: Instant) -> None:
-        """Compare a new placement or nomination of `new` with the choice of each configuration."""
+    def _compare(self, new: Pod, now: Instant) -> str:
+        """Compare a new placement or nomination of `new` with the choice of each configuration.
+
+        Returns the node to which the pod was nominated before its binding; "" if it was not.
+        """
         old = self.cluster.pods.get(new.key)
         if old is None or old.uid != new.metadata.uid or old.pod.spec.node_name:
-            return  # not known before as a pod without a node, so this is no new decision
+            return ""  # not known before as a pod without a node, so this is no new decision
         if is_terminal(new) or new.metadata.deletion_timestamp:
-            return
+            return ""
         nominated = new.status.nominated_node_name
+        node = new.spec.node_name or nominated
+        if self.cluster.is_assumed(old):
+            if node == self.cluster.node_of(old):
+                return ""  # compared when the pod was nominated
+            self.cluster.forget(old)
         if new.spec.node_name:
-            for one in self._configurations:
-                self._on_decision(self._placed(one, old, new.spec.node_name, now))
+            self._report_placement(old, node, now)
         elif nominated and nominated != old.pod.status.nominated_node_name:
+            if self._is_expected(old, new, node):
+                self._report_placement(old, node, now)
+                return node
             for one in self._configurations:
-                self._on_decision(self._nominated(one, old, nominated, now))
+                self._on_decision(self._nominated(one, old, node, now))
+        return ""
+
+    def _report_placement(self, pod: PodInfo, node: str, now: Instant) -> None:
+        for one in self._configurations:
+            self._on_decision(self._placed(one, pod, node, now))
+
+    def _is_expected(self, pod: PodInfo, new: Pod, node: str) -> bool:
+        """Return whether `new` is nominated to `node` because it will be bound there.
+
+        The alternative is a nomination after preemption. The scheduler then also writes that the
+        pod is unschedulable. An earlier attempt may have written this, too. Therefore the result is
+        also True if the pod fits `node`.
+
+        upstream: pkg/scheduler/schedule_one.go: bindingCycle, handleSchedulingFailure
+        """
+        if not any(
+            (one.type, one.status, one.reason) == (POD_SCHEDULED, "False", UNSCHEDULABLE)
+            for one in new.status.conditions
+        ):
+            return True
+        info = self.cluster.table.find(node)
+        found = find_nodes_that_fit(_of_scheduler(self._configurations[0].built, pod).plans, pod)
+        return info is not None and found.error() is None and found.is_feasible(info)
 
     def _placed(
         self, configuration: _Configuration, pod: PodInfo, node: str, now: Instant

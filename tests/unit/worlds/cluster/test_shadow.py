@@ -25,12 +25,25 @@ def node(name, cpu="4", **spec):
     return decode(obj)
 
 
-def pod(name, node="", cpu="1", nominated="", scheduler="default-scheduler", priority=0):
+REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+
+
+def pod(
+    name,
+    node="",
+    *,
+    cpu="1",
+    nominated="",
+    scheduler="default-scheduler",
+    priority=0,
+    conditions=(),
+):
     container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
     spec = {"containers": [container], "schedulerName": scheduler, "priority": priority}
     spec |= {"nodeName": node} if node else {}
     meta = {"name": name, "namespace": "d", "uid": f"u-{name}"}
-    status = {"phase": "Pending"} | ({"nominatedNodeName": nominated} if nominated else {})
+    status = {"phase": "Pending", "conditions": [*conditions]}
+    status |= {"nominatedNodeName": nominated} if nominated else {}
     obj = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
     return decode(obj)
 
@@ -124,7 +137,43 @@ def test_a_deleted_pod_frees_its_resources():
 )
 def test_a_preemption_is_needless_if_the_pod_fits_without_it(room, expected):
     following = Following(node("a", cpu="1"), node("b", cpu=room), pod("low", node="a"))
-    assert following.observe(pod("p"), pod("p", nominated="a")) == [expected]
+    preempting = pod("p", nominated="a", conditions=[REFUSED])
+    assert following.observe(pod("p"), preempting) == [expected]
+
+
+@pytest.mark.parametrize("conditions", [(), (REFUSED,)], ids=["first attempt", "later attempt"])
+def test_a_nomination_before_the_binding_is_the_placement(conditions):
+    """As before a wait for volumes. The pod is counted on the node, and not compared again."""
+    following = Following(node("a", cpu="1500m"), node("b", cpu="1500m"))
+    pending, expected = (pod("p", nominated=one, conditions=conditions) for one in ("", "a"))
+    following.observe(pending, expected, pod("q"), pod("q", node="b"), pod("p", node="a"))
+    assert [(one.pod, one.agreement, one.choices) for one in following.decisions] == [
+        ("d/p", ShadowAgreement.EQUAL, ("a", "b")),
+        ("d/q", ShadowAgreement.EQUAL, ("b",)),
+    ]
+
+
+def test_a_pod_that_gets_another_node_than_expected_is_compared_again():
+    """It frees the resources of the node that it was expected on."""
+    following = Following(node("a", cpu="1500m"), node("b", cpu="1500m"))
+    following.observe(pod("p"), pod("p", nominated="a"), pod("p", node="b"))
+    following.observe(pod("q"), pod("q", node="a"))
+    compared = [(one.pod, one.node) for one in following.decisions]
+    assert compared == [("d/p", "a"), ("d/p", "b"), ("d/q", "a")]
+    assert following.decisions[-1].agreement is ShadowAgreement.EQUAL
+
+
+def test_a_pod_whose_binding_is_given_up_frees_its_resources():
+    following = Following(node("a", cpu="1500m"))
+    given_up = pod("p", conditions=[REFUSED])
+    following.observe(pod("p"), pod("p", nominated="a"), given_up, pod("q"), pod("q", node="a"))
+    assert [one.agreement for one in following.decisions] == [ShadowAgreement.EQUAL] * 2
+
+
+def test_a_pod_that_waits_for_its_binding_at_the_start_is_counted_on_its_node():
+    following = Following(node("a", cpu="1500m"), node("b", cpu="1500m"), pod("p", nominated="a"))
+    following.observe(pod("q"), pod("q", node="b"), pod("p", node="a"))
+    assert [(one.pod, one.choices) for one in following.decisions] == [("d/q", ("b",))]
 
 
 @pytest.mark.parametrize(
