@@ -87,6 +87,7 @@ from fairlead.worlds.cluster.runtime_metrics import RuntimeMetrics
 from fairlead.worlds.cluster.shadow import Shadow
 from fairlead.worlds.cluster.shadow_record import ShadowRecord
 from fairlead.worlds.cluster.tracer import Tracer
+from fairlead.worlds.cluster.version_order import VersionOrder
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.log_entry import FORMS, LogEntry
@@ -288,17 +289,19 @@ def run_shadow(request: RunRequest) -> int:
         dashboard = _dashboard(request, connection.name, settings, opened)
         record = ShadowRecord(configs, None if decisions is None else decisions.write)
         metrics.registry.register(record)
+        shadow = VersionOrder(Shadow(configs, record.record))
         runner_options = RunnerOptions(
             config=connection,
             credentials=credentials,
             resources=watched_resources((SCHEDULER,), gated_resources(configs["present"].version)),
-            build=lambda _now: Shadow(configs, record.record),
+            build=lambda _now: shadow,
             limits=settings.limits,
             log=log,
             on_start=lambda _: log.note(f"comparing with the schedulers of {connection.name}"),
         )
         began = _time()
         problem = uvloop.run(_run(runner_options, metrics, http, dashboard, duration))
+        shadow.flush(LocalClock().now())
         period = began, _time()
     print(json.dumps(record.summary(), indent=2), flush=True)
     if options.report is not None:

@@ -1,0 +1,89 @@
+"""VersionOrder: passes object changes to an engine in the order of their resource versions.
+
+    stimulus ──▶ waits for WAIT ──▶ engine, lowest resource version first
+
+Every resource has a watch of its own, so a change of a claim can arrive after a later change of the
+pod that uses the claim. The resource versions of most API servers are revisions of one etcd, so
+they order the changes of all resources. The changes of one kind are always passed in the order of
+their arrival. If a resource version is not a number, the change is passed after the changes that
+arrived before it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final, Protocol
+
+from fairlead.engine.core.command import IssuedCommand
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
+from fairlead.engine.state.cluster import Cluster
+from fairlead.worlds.driver import CommandSource
+
+WAIT: Final[DurationNs] = seconds(0.1)
+_Change = ObjectChanged | ObjectDeleted
+
+
+class _Engine(CommandSource, Protocol):
+    cluster: Cluster
+
+
+class VersionOrder:
+    """A `CommandSource` that holds object changes back for WAIT, and passes them on in order."""
+
+    def __init__(self, engine: _Engine) -> None:
+        """`engine` receives the changes. Any other stimulus is passed to it immediately."""
+        self.cluster = engine.cluster
+        self._engine = engine
+        self._number = count()
+        self._waiting: list[tuple[int, int, _Change]] = []  # a heap: (version, number, change)
+        self._arrived: deque[tuple[Instant, int]] = deque()  # (time at which WAIT ends, version)
+        self._last: dict[type, int] = {}  # the version of the last change of each kind
+        self._highest = 0
+        # All changes up to this version may be passed on; WAIT has ended for one of them.
+        self._released: tuple[Instant, int] = (0, -1)
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[IssuedCommand]:
+        """Hold an object change back; pass any other stimulus to the engine."""
+        if not isinstance(stimulus, ObjectChanged | ObjectDeleted):
+            return self._engine.handle(stimulus, now)
+        version = self._version_of(stimulus)
+        heappush(self._waiting, (version, next(self._number), stimulus))
+        self._arrived.append((now + WAIT, version))
+        return ()
+
+    def next_deadline(self) -> Instant | None:
+        """Return the next time at which a change can be passed on; None if none waits."""
+        if not self._waiting:
+            return None
+        due, version = self._released
+        return due if self._waiting[0][0] <= version else self._arrived[0][0]
+
+    def handle_deadline(self, now: Instant) -> Sequence[IssuedCommand]:
+        """Pass on the change with the lowest resource version, if its turn has come."""
+        while self._arrived and self._arrived[0][0] <= now:
+            due, version = self._arrived.popleft()
+            self._released = due, max(version, self._released[1])
+        if self._waiting and self._waiting[0][0] <= self._released[1]:
+            return self._engine.handle(heappop(self._waiting)[2], now)
+        return ()
+
+    def flush(self, now: Instant) -> None:
+        """Pass on all changes, because no more will arrive; drop the engine's commands."""
+        while self._waiting:
+            self._engine.handle(heappop(self._waiting)[2], now)
+
+    def _version_of(self, change: _Change) -> int:
+        """Return the resource version of `change`, raised to that of the last change of its kind.
+
+        A deleted object that a list no longer contains has the version of its last change.
+        """
+        text, kind = change.object.metadata.resource_version, type(change.object)
+        version = int(text) if text.isdecimal() else self._highest
+        version = max(version, self._last.get(kind, 0))
+        self._last[kind] = version
+        self._highest = max(self._highest, version)
+        return version
