@@ -34,7 +34,6 @@ LINES_BESIDE_ROWS: Final = 3 + 2 * SECTIONS + (SECTIONS - 1)
 NODE_SHARE: Final = 0.4  # the share of nodes in the rows of all tables together
 POD_SHARE: Final = 0.3
 ROWS_DEFAULT: Final = 10  # of each table, if the height of the terminal is not used
-_NOTHING: Final = Usage(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +147,9 @@ def _print_summary(
     offered, requested = (_sum(getattr(one, name) for one in loads) for name in _SUMS)
     virtual = _sum(one.allocatable for one in loads if virtual_words(one.node))
     unschedulable = _sum(one.allocatable for one in loads if not _is_schedulable(one.node))
-    used = _sum(one.used or _NOTHING for one in loads) if reading.node_usage else None
+    measured = [one for one in loads if one.used is not None]
+    used = _sum(one.used for one in loads if one.used is not None)
+    usable = _sum(one.allocatable for one in measured)
     for resource in ("cpu", "memory"):
         whole, part = getattr(offered, resource), getattr(requested, resource)
         text = (
@@ -158,8 +159,11 @@ def _print_summary(
         if found := [(amount, what) for one, what in parts if (amount := getattr(one, resource))]:
             words = (f"{amount_text(resource, amount)} on {what} nodes" for amount, what in found)
             text += f" ({', '.join(words)})"
-        if used is not None:
-            text += f", used {percent_text(getattr(used, resource), whole)}"
+        if measured:
+            base = getattr(usable, resource)
+            text += f", used {percent_text(getattr(used, resource), base)}"
+            if len(measured) < len(loads):
+                text += f" of {amount_text(resource, base)} on nodes with metrics"
         print_line(console, text)
 
 

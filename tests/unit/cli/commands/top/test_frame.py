@@ -92,12 +92,22 @@ def test_the_summary_says_how_much_is_on_virtual_nodes(frame):
 def test_the_summary_has_counts_and_sums(frame):
     nodes = (node("a"), node("b", ready="Unknown", unschedulable=True))
     pods = (pod("x", "a"), pod("done", "a", phase="Succeeded"), pod("waits"))
-    usage = {"a": Usage(2000, 4 * GIB)}
+    usage = {"a": Usage(2000, 4 * GIB), "b": Usage(0, 0)}
     head = frame(nodes=nodes, pods=pods, node_usage=usage)[:3]
     assert head == [
         "context prod  2 nodes (1 not ready, 1 cordoned), 2 pods (1 pending)  2026-01-01T00:10:00Z",
         "cpu     requested 12.5% of 8 (4 on unschedulable nodes), used 25.0%",
         "memory  requested 3.1% of 32.0Gi (16.0Gi on unschedulable nodes), used 12.5%",
+    ]
+
+
+def test_the_share_in_use_is_that_of_nodes_with_metrics(frame):
+    """A node that is not ready has no metrics. Its pods may use any amount."""
+    nodes = (node("a"), node("b", ready="Unknown"))
+    head = frame(nodes=nodes, pods=(pod("x", "b"),), node_usage={"a": Usage(2000, 4 * GIB)})[1:3]
+    assert [line.partition(", ")[2] for line in head] == [
+        "used 50.0% of 4 on nodes with metrics",
+        "used 25.0% of 16.0Gi on nodes with metrics",
     ]
 
 
