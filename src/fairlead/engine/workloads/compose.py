@@ -65,7 +65,8 @@ def volume_controller(config: VolumesConfig, workloads: WorkloadsConfig) -> Volu
         return Volumes(config)
     from fairlead.engine.workloads.volumes.claim_event import ClaimEvents  # noqa: PLC0415
 
-    return Volumes(config, ClaimEvents(), is_complete=not workloads.starts_from_dump)
+    output = ClaimEvents(provisions=config.provisions)
+    return Volumes(config, output, is_complete=not workloads.starts_from_dump)
 
 
 def volume_providers(

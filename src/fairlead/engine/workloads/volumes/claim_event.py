@@ -84,7 +84,9 @@ class ClaimOutput(Protocol):
 class ClaimEvents:
     """Writes events, annotations and the phase Lost; does not repeat the last write."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, provisions: bool = True) -> None:
+        """If `provisions` is not set, other programs provision volumes and record their events."""
+        self._provisions = provisions
         self._written: dict[str, list[Command]] = {}
         # claims in the version for which the phase Lost was last written
         self._lost: dict[str, PersistentVolumeClaim] = {}
@@ -115,7 +117,7 @@ class ClaimEvents:
         The event reports the state of the claim. Returns [] if the event is the same as the last
         event of the claim.
         """
-        events = _events(index, claim, step)
+        events = _events(index, claim, step, provisions=self._provisions)
         if events == self._written.get(claim.key, []):
             return []
         self._written[claim.key] = events
@@ -171,7 +173,11 @@ def provisioned(step: BindingStep, commands: Sequence[Command]) -> list[Command]
 
 
 def _events(
-    index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
+    index: VolumeIndex,
+    claim: PersistentVolumeClaim,
+    step: BindingStep | None,
+    *,
+    provisions: bool,
 ) -> list[Command]:
     if claim.metadata.deletion_timestamp or BIND_COMPLETED in claim.metadata.annotations:
         return []
@@ -182,7 +188,8 @@ def _events(
         return [_not_bound_event(claim, storage_class)]
     if step.kind is not StepKind.PROVISION or step.storage_class is None:
         return []
-    return _provisioning(claim, step.storage_class)
+    waiting = _waiting(claim, step.storage_class)
+    return [waiting, _begun(claim, step.storage_class)] if provisions else [waiting]
 
 
 def _mismatch(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
@@ -207,18 +214,20 @@ def _not_bound_event(claim: PersistentVolumeClaim, storage_class: StorageClass |
     return _failed(claim, f"no volume plugin matched name: {storage_class.provisioner}")
 
 
-def _provisioning(claim: PersistentVolumeClaim, storage_class: StorageClass) -> list[Command]:
-    driver = driver_of(storage_class)
+def _waiting(claim: PersistentVolumeClaim, storage_class: StorageClass) -> Command:
+    """Return the event with which the persistent volume controller waits for a provisioner."""
     waiting = (
-        f"Waiting for a volume to be created either by the external provisioner '{driver}' or "
-        "manually by the system administrator. If volume creation is delayed, please verify that "
-        "the provisioner is running and correctly registered."
+        "Waiting for a volume to be created either by the external provisioner "
+        f"'{driver_of(storage_class)}' or manually by the system administrator. If volume creation "
+        "is delayed, please verify that the provisioner is running and correctly registered."
     )
+    return _event(claim, "ExternalProvisioning", waiting)
+
+
+def _begun(claim: PersistentVolumeClaim, storage_class: StorageClass) -> Command:
+    """Return the event with which a provisioner begins to provision a volume."""
     begun = f'External provisioner is provisioning volume for claim "{claim.key}"'
-    return [
-        _event(claim, "ExternalProvisioning", waiting),
-        _event(claim, "Provisioning", begun, reporting_controller=driver),
-    ]
+    return _event(claim, "Provisioning", begun, reporting_controller=driver_of(storage_class))
 
 
 def _marked(claim: PersistentVolumeClaim, step: BindingStep | None) -> list[Command]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.workloads.compose import volume_controller
+from fairlead.engine.workloads.config import VolumesConfig, WorkloadsConfig
 from fairlead.engine.workloads.volumes.claim_event import ClaimEvents
 from fairlead.engine.workloads.volumes.controller import Volumes
 
@@ -129,6 +131,15 @@ def test_provisioners_record_events(world):
     found = world.get("PersistentVolumeClaim", "c")
     assert {found["metadata"]["annotations"][name] for name in PROVISIONERS} == {"csi.x"}
     assert found["status"]["phase"] == "Bound"
+
+
+def test_without_provisioners_only_the_wait_for_a_volume_is_recorded(new_world):
+    """As in fairlead up --without provisioner, where the user's provisioner records its events."""
+    config = WorkloadsConfig(serves_clients=True, starts_from_dump=False)
+    world = new_world(volume_controller(VolumesConfig(provisions=False), config))
+    world.load(storage_class(), claim())
+    world.run(seconds(60))
+    assert [reason for _, reason, _, _ in events(world)] == ["ExternalProvisioning"]
 
 
 def test_a_chosen_node_ends_the_wait(world):
