@@ -64,8 +64,9 @@ class OwnerFacts:
 class PodTrack(Struct):
     """The record of one pod; `end` caches the result of `new_end`.
 
-    `is_stopped` is set if the pod failed because it was deleted before its end, and `ended_before`
-    if it had completed before the run.
+    `reason` is the recorded reason why the pod is or was pending. If there is none, `explanation`
+    is used (`Recorder.explain_waiting`). `is_stopped` is set if the pod failed because it was
+    deleted before its end, and `ended_before` if it had completed before the run.
     """
 
     pod: Pod
@@ -80,6 +81,7 @@ class PodTrack(Struct):
     awaits_volume_detachment: bool = False
     is_stopped: bool = False
     ended_before: bool = False
+    explanation: str = ""
     end: PodEnd | None = None
 
     def new_end(self, requests: Mapping[str, int], facts: OwnerFacts) -> PodEnd:
@@ -97,7 +99,7 @@ class PodTrack(Struct):
             priority=pod_priority(pod),
             labels=pod.metadata.labels,
             requests=requests,
-            reason=self.reason,
+            reason=self.reason or self.explanation,
             since=self.pending_since,
             started_at=self.started_at,
             first_started_at=self.first_started_at,

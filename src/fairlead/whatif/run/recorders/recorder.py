@@ -264,12 +264,18 @@ class Recorder(Struct):
         return Recurrence("starving", message, record.at, workload, record.times)
 
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
-        """Give each pending pod without a reason the reason that `why` returns for this pod."""
+        """Give each pending pod without a recorded reason the reason that `why` returns for it.
+
+        A later call replaces this reason, because the pod's status may have changed meanwhile.
+        """
         if not self.counts.has_pending():
             return
         for _, track in self._tracks.made():  # a loaded pod without a track runs
-            if track.state == PENDING and not track.reason:
-                track.reason = why(track.pod)
+            if track.state != PENDING or track.reason:
+                continue
+            explanation = why(track.pod)
+            if explanation != track.explanation:
+                track.explanation = explanation
                 self._outdate(track)
 
     def hold_up(self, holders: Mapping[str, str]) -> None:

@@ -12,7 +12,12 @@ from fairlead.api.objects import OwnerReference
 from fairlead.api.pods.original import REPLACES
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.reporter import NominationsWasted, PodEvicted, PodPreempting
+from fairlead.engine.core.reporter import (
+    NominationsWasted,
+    PodEvicted,
+    PodPreempting,
+    PodUnschedulable,
+)
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.whatif.run.recorders.recorder import Recorder
@@ -234,3 +239,31 @@ def test_an_eviction_that_bypasses_budgets_may_breach_them(why, asks):
 @pytest.mark.parametrize("why", ["node scale down", "karpenter drain"])
 def test_a_daemon_sets_pod_that_leaves_with_its_node_does_not_count(why):
     assert evicting(why, owner="DaemonSet").evicted == []
+
+
+def test_the_explanation_of_a_waiting_pod_is_replaced_until_a_reason_is_recorded():
+    """As on a dashboard, where other schedulers change the pod's status."""
+    recorder = Recorder(now=0)
+    recorder.observe(ObjectsLoaded([make_pod("p")]), 0)
+
+    def explained(text):
+        recorder.explain_waiting(lambda _pod: text)
+        [end] = recorder.ends().values()
+        return end.reason
+
+    for text in ("1 node(s) were unschedulable", "2 Insufficient cpu", ""):
+        assert explained(text) == text
+    refused = PodUnschedulable(
+        pod=ObjectRef("Pod", "default", "p", "uid-p"),
+        at=1,
+        message="3 Insufficient cpu",
+        plugins=(),
+        nominated_node=None,
+        is_error=False,
+        is_binding=False,
+        started=1,
+        attempt=1,
+        profile="default-scheduler",
+    )
+    recorder.report(refused)
+    assert explained("2 Insufficient cpu") == "3 Insufficient cpu"
