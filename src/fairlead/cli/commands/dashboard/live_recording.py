@@ -164,5 +164,12 @@ def _replaced(outcome: RunOutcome) -> int:
 
 
 def _why_waiting(pod: Pod) -> str:
+    """Return the scheduler's message; "" if no scheduler has written one or nominated the pod.
+
+    A scheduler that waits to bind a pod, for example for its volumes, only nominates the pod. The
+    text does not name the node, because the page groups pods by this text.
+    """
     scheduled = condition(pod, "PodScheduled")
-    return "" if scheduled is None else scheduled.message
+    if scheduled is not None and scheduled.message:
+        return scheduled.message
+    return "Nominated to a node, not bound yet" if pod.status.nominated_node_name else ""

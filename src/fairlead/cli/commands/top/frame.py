@@ -266,10 +266,20 @@ def _print_pending(
 
     rows = []
     for pod in sorted(pods, key=lambda pod: (since(pod), pod.key))[: options.other_rows]:
-        scheduled = condition(pod, "PodScheduled")
-        why = scheduled.message if scheduled is not None else ""
-        rows.append((pod.key, _age(parse_timestamp(since(pod)) if since(pod) else 0, now), why))
+        age = _age(parse_timestamp(since(pod)) if since(pod) else 0, now)
+        rows.append((pod.key, age, _why_pending(pod)))
     _print(console, _PENDING_COLUMNS, rows, ["yellow"] * len(rows), len(pods))
+
+
+def _why_pending(pod: Pod) -> str:
+    """Return the scheduler's message; "" if no scheduler has written one or nominated the pod.
+
+    A scheduler that waits to bind a pod, for example for its volumes, only nominates the pod.
+    """
+    scheduled, nominated = condition(pod, "PodScheduled"), pod.status.nominated_node_name
+    if scheduled is not None and scheduled.message:
+        return scheduled.message
+    return f"nominated to {nominated}, not bound yet" if nominated else ""
 
 
 _EVENT_COLUMNS: Final = (

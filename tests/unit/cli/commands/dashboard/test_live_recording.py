@@ -1,10 +1,11 @@
-"""What the dashboard says about pods that were displaced and no longer exist."""
+"""What the dashboard says about displaced pods that no longer exist, and about waiting pods."""
 
 from __future__ import annotations
 
 import pytest
 
-from fairlead.cli.commands.dashboard.live_recording import _replaced
+from fairlead.cli.commands.dashboard.live_recording import _replaced, _why_waiting
+from fairlead.testing.builders import make_pod
 from fairlead.whatif.outcome.run_outcome import Evicted, PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadRef
 
@@ -58,3 +59,21 @@ def test_replacements_of_displaced_pods_are_counted(displaced, existing, count):
         choices_among_equals=0,
     )
     assert _replaced(outcome) == count
+
+
+@pytest.mark.parametrize(
+    ("message", "nominated", "why"),
+    [
+        ("0/2 nodes are available", "", "0/2 nodes are available"),
+        ("0/2 nodes are available", "n", "0/2 nodes are available"),
+        ("", "n", "Nominated to a node, not bound yet"),
+        ("", "", ""),
+    ],
+    ids=["refused", "refused, then nominated", "nominated before its binding", "not tried"],
+)
+def test_the_reason_of_a_waiting_pod_is_the_schedulers_message_or_its_nomination(
+    message, nominated, why
+):
+    refused = {"type": "PodScheduled", "status": "False", "message": message}
+    status = {"conditions": [refused] if message else [], "nominatedNodeName": nominated}
+    assert _why_waiting(make_pod("p", status=status)) == why

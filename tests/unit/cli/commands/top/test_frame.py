@@ -14,6 +14,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.cli.commands.top.frame import FrameOptions, print_frame
 from fairlead.cli.commands.top.reading import Event, Reading, Usage
 from fairlead.cli.commands.top.run import draw
+from fairlead.testing.builders import make_pod
 
 NOW = parse_timestamp("2026-01-01T00:10:00Z")
 GIB = 1 << 30
@@ -136,6 +137,13 @@ def test_without_metrics_there_is_no_usage(frame):
 def test_pending_pods_have_reasons(frame):
     lines = frame(nodes=(node("a"),), pods=(pod("waits"),))
     assert "shop/waits  4m30s  0/2 nodes: too small" in lines
+
+
+def test_a_pod_that_waits_for_its_binding_is_nominated(frame):
+    """The scheduler has written no message about it."""
+    waits = make_pod("waits", status={"nominatedNodeName": "a"})
+    lines = frame(nodes=(node("a"),), pods=(waits,))
+    assert any(line.endswith("nominated to a, not bound yet") for line in lines)
 
 
 def test_the_newest_events_are_listed_first(frame):
