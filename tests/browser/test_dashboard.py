@@ -145,6 +145,9 @@ def test_the_first_sentence_has_the_most_frequent_reasons_of_pending_pods(dashbo
     gated = "Scheduling is blocked due to non-empty scheduling gates (1 pod)"
     assert verdict.startswith("4 pods of pod/default/")
     assert verdict.endswith(f" Insufficient cpu (2 pods); {gated}; and 1 other reason.")
+    page.js("location.hash = '#pod=default/other'")
+    until(page, "document.querySelector('.story')?.open")
+    assert page.lines(".story tr") == ["0:00:00 Pending now"]
 
 
 def test_a_what_if_runs_and_its_report_opens(dashboard):

@@ -104,7 +104,7 @@ function eventsOf(report, name) {
     })),
     ...rowsAbout(report.pending, "pod", name, ({ since_s: at, reason }) => ({
       at,
-      text: `Pending to the end: ${reason}`,
+      text: `${report.kind === "live" ? "Pending now" : "Pending to the end"}${reason ? `: ${reason}` : ""}`,
       waits: true,
     })),
     ...outcomes(report, name),
