@@ -18,6 +18,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node.device_kind import DeviceKinds
 from fairlead.whatif.planner.node.node_copy import copy_node, node_to_copy
 from fairlead.whatif.planner.node.readiness import takes_pods
 from fairlead.whatif.snapshot.node_pool import node_traits
@@ -90,8 +91,9 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
         return NewNode("", too_small)
     kinds: dict[Hashable, list[NodeInfo]] = defaultdict(list)
     working: set[str] = set()  # zones
+    devices = DeviceKinds(model)
     for info in model.table.nodes():
-        kinds[_kind_of(info)].append(info)
+        kinds[_kind_of(info, devices)].append(info)
         if takes_pods(info.node):
             working.add(info.labels.get(ZONE, ""))
     copied = sorted(map(node_to_copy, kinds.values()), key=_size)[-_COPIES_MAX:]
@@ -125,12 +127,13 @@ def _size_problem(model: ClusterModel, pod: PodInfo) -> str:
     return f"no node is large enough; the largest has {amounts_text(short)}" if short else ""
 
 
-def _kind_of(info: NodeInfo) -> Hashable:
+def _kind_of(info: NodeInfo, devices: DeviceKinds) -> Hashable:
     """Return a key: copies of two nodes with the same key accept the same pods."""
-    cpu, memory, _, *devices = info.allocatable
+    cpu, memory, _, *extended = info.allocatable
     # The memory of nodes of one instance type differs slightly.
-    amounts = (cpu, memory // _BYTES_PER_GIB, tuple(devices), info.allowed_pods)
-    return node_traits(info.node), info.labels.get(ZONE, ""), amounts
+    amounts = (cpu, memory // _BYTES_PER_GIB, tuple(extended), info.allowed_pods)
+    zone = info.labels.get(ZONE, "")
+    return node_traits(info.node), zone, amounts, devices.of(info.name)
 
 
 def _size(info: NodeInfo) -> tuple[int, int, int, str]:

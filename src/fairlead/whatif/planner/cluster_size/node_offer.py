@@ -1,17 +1,18 @@
 """NodeOffer: a kind of node that can be added to a cluster: a pool, an instance type and a zone.
 
-Nodes form a pool if they are equal except for place, type and size. New nodes of a pool can be in
-each zone of the cluster that has a Ready node. If no present node of the pool has a zone, new nodes
-do not have one either, unless their type is sold only in certain zones. A file of instance types
-determines the types of a pool's new nodes. A type must have the architecture, operating system and
-capacity type of the pool. Without a file, new nodes can have the types of the pool's
-present nodes. If the nodes of the pool belong to a NodePool of Karpenter, new nodes meet the
-requirements of the NodePool.
+Nodes form a pool if they are equal except for place, type, size and devices. New nodes of a pool
+can be in each zone of the cluster that has a Ready node. If no present node of the pool has a zone,
+new nodes do not have one either, unless their type is sold only in certain zones. A file of
+instance types determines the types of a pool's new nodes. A type must have the architecture,
+operating system and capacity type of the pool. Without a file, new nodes can have the types of the
+pool's present nodes. Nodes of one type with different devices then count as several types. If the
+nodes of the pool belong to a NodePool of Karpenter, new nodes meet the requirements of the
+NodePool.
 
-A new node is modelled on an existing node of its pool. The new node has the same labels, taints,
-static pods and volume limits, and pods of the same DaemonSets. If it has the same type as the
-existing node, it also has the same devices (ResourceSlices). What it reserves for the system
-follows from the nodes of its pool (`SystemReservations`).
+A new node is modelled on an existing node of its pool, if possible one of its type. The new node
+has the same labels, taints, static pods and volume limits, and pods of the same DaemonSets. If it
+has the same type as the existing node, it also has the same devices (ResourceSlices). What it
+reserves for the system follows from the nodes of its pool (`SystemReservations`).
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ from fairlead.whatif.configuration.autoscaling.node_price import (
 )
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node.device_kind import DeviceKinds
 from fairlead.whatif.planner.node.node_copy import (
     NodeCopy,
     node_like,
@@ -92,7 +94,9 @@ class NodeOffer(Struct, frozen=True):
     kind. `type_labels` are the labels that follow from a type in a file; None means that the new
     node has the type of `sample`, with its labels. `size` is what distinguishes the offer
     from other offers of the same type: the size of the machine, such as `8/32Gi` in clusters of
-    k3s, the maximum number of pods, such as `110 pods`, or both. If nothing does, it is "".
+    k3s, the maximum number of pods, such as `110 pods`, and the devices, such as
+    `4 gpu.example.com devices`. If nothing does, it is "". Nodes of two offers with the same
+    `devices` have equal devices.
     """
 
     pool: str
@@ -107,11 +111,17 @@ class NodeOffer(Struct, frozen=True):
     today: tuple[str, ...] = ()
     type_labels: Mapping[str, str] | None = None
     size: str = ""
+    devices: Hashable = frozenset()
 
     @property
     def title(self) -> str:
         """A name for messages: type, zone and pool."""
         return " ".join(part for part in (self.node_type, self.zone, self.pool) if part)
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether a new node has the devices of `sample`."""
+        return self.node_type == _type_or_size(self.sample)
 
     def room(self, resources: Sequence[str]) -> list[float]:
         """Return the room for new pods: an amount per resource, then the number of pods.
@@ -130,8 +140,7 @@ class NodeOffer(Struct, frozen=True):
     def node(self, name: str) -> NodeCopy:
         """Return a new node of this kind with the name `name`."""
         pods = tuple(pod_on(pod.pod, name) for pod in self.own_pods)
-        has_devices = self.node_type == _type_or_size(self.sample)
-        return NodeCopy(self._node(name), pods, self.sample.name, has_devices)
+        return NodeCopy(self._node(name), pods, self.sample.name, self.has_devices)
 
     def with_own_pods(self, model: ClusterModel) -> NodeOffer:
         """Return this offer with the `own_pods` that a new node has in `model`."""
@@ -168,14 +177,18 @@ def node_offers(
     zones = [zone for zone in _zones(infos) if zone not in down]
     stated = _labelled(stated, model)
     by_name = {one.name: one for one in node_pools}
+    devices = DeviceKinds(model)
     for pool, members in _pools(infos).items():
         rules = _rules(members, by_name)
         allowed = [zone for zone in zones if rules.get(ZONE).has(zone)]
         own = allowed if _zones(members) else [""]
-        types = _stated_types(members, stated, rules) if stated else _present_types(members)
+        if stated:
+            types = _stated_types(members, stated, rules)
+        else:
+            types = _present_types(members, devices)
         present: dict[tuple[Hashable, str], list[str]] = {}  # {(type, zone): names of nodes}
         for info in members:
-            kind = type_of_node(info) if stated else _kind(info)
+            kind = type_of_node(info) if stated else _kind(info, devices)
             present.setdefault((kind, info.labels.get(ZONE, "")), []).append(info.name)
         for node_type in types:
             found += [
@@ -193,7 +206,11 @@ def node_offers(
                 ).with_own_pods(model)
                 for zone in node_type.zones(own) or node_type.zones(allowed)
             ]
-    return _with_sizes(found)
+    found = [
+        replace(one, devices=devices.of(one.sample.name)) if one.has_devices else one
+        for one in found
+    ]
+    return _with_sizes(found, devices)
 
 
 def _labelled(stated: Sequence[StatedType], model: ClusterModel) -> list[StatedType]:
@@ -213,24 +230,36 @@ def _node_pool(members: Sequence[NodeInfo], node_pools: Mapping[str, NodePool]) 
     return node_pools.get(members[0].labels.get(NODE_POOL, ""))
 
 
-def _with_sizes(offers: Sequence[NodeOffer]) -> list[NodeOffer]:
+def _with_sizes(offers: Sequence[NodeOffer], devices: DeviceKinds) -> list[NodeOffer]:
     """Return `offers`; if offers of one type differ, their `size` says in what they differ.
 
-    The offers of a type can differ in machine size and in the largest number of pods.
+    The offers of a type can differ in machine size, in the largest number of pods, and in devices.
     """
     sizes: dict[str, set[str]] = {}
     numbers: dict[tuple[str, str], set[str]] = {}  # of pods, by type and size
+    kinds: dict[tuple[str, str, str], dict[Hashable, NodeOffer]] = {}  # of devices
     for one in offers:
         size = _machine_size(one.capacity)
         sizes.setdefault(one.node_type, set()).add(size)
         numbers.setdefault((one.node_type, size), set()).add(_pods_max(one))
+        kinds.setdefault((one.node_type, size, _pods_max(one)), {}).setdefault(one.devices, one)
     found = []
     for one in offers:
         size = _machine_size(one.capacity)
         parts = [size] if len(sizes[one.node_type]) > 1 else []
         parts += [_pods_max(one)] if len(numbers[one.node_type, size]) > 1 else []
+        alike = kinds[one.node_type, size, _pods_max(one)]
+        words = [_devices_of(other, devices) for other in alike.values()]
+        if len(words) > 1:
+            own = alike[one.devices]
+            text = _devices_of(own, devices)
+            parts.append(f"{text} as on {own.sample.name}" if words.count(text) > 1 else text)
         found.append(replace(one, size=", ".join(parts)))
     return found
+
+
+def _devices_of(offer: NodeOffer, devices: DeviceKinds) -> str:
+    return (devices.in_words(offer.sample.name) if offer.has_devices else "") or "no devices"
 
 
 def _pods_max(offer: NodeOffer) -> str:
@@ -302,12 +331,16 @@ def _without_deprecated(labels: frozenset[tuple[str, str]]) -> list[tuple[str, s
 
 
 class _Type(Struct, frozen=True):
-    """An instance type for one pool; `stated` is None if no file contains the type."""
+    """An instance type for one pool; `stated` is None if no file contains the type.
+
+    `kind` is a key of the type: the name of a type from a file, otherwise `_kind` of `sample`.
+    """
 
     name: str
     sample: NodeInfo
     capacity: ResourceList
     allocatable: ResourceList
+    kind: Hashable
     stated: StatedType | None = None
 
     def price(self, zone: str) -> float:
@@ -321,37 +354,33 @@ class _Type(Struct, frozen=True):
         """The labels that follow from a type in a file; None without a file."""
         return None if self.stated is None else self.stated.labels
 
-    @property
-    def kind(self) -> Hashable:
-        """A key of the type: the name of a type from a file, otherwise `_kind` of `sample`."""
-        return _kind(self.sample) if self.stated is None else self.name
-
     def zones(self, zones: Sequence[str]) -> list[str]:
         """Return those of `zones` in which the instance type is sold."""
         sold = () if self.stated is None else self.stated.zones
         return [zone for zone in zones if not sold or zone in sold]
 
 
-def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
+def _present_types(members: Iterable[NodeInfo], devices: DeviceKinds) -> list[_Type]:
     """Return one `_Type` for each group of nodes in `members` with an equal `_kind`."""
     by_kind: dict[Hashable, list[NodeInfo]] = {}
     for info in members:
-        by_kind.setdefault(_kind(info), []).append(info)
+        by_kind.setdefault(_kind(info, devices), []).append(info)
     found = []
-    for infos in by_kind.values():
+    for kind, infos in by_kind.items():
         sample = node_to_copy(infos)
         status = sample.node.status
         allocatable = dict(status.allocatable)
         capacity = dict(status.capacity or status.allocatable)
-        found.append(_Type(_type_or_size(sample), sample, capacity, allocatable))
+        found.append(_Type(_type_or_size(sample), sample, capacity, allocatable, kind))
     return found
 
 
-def _kind(info: NodeInfo) -> Hashable:
-    """Return a key that nodes share if their types (if any) and allocatable amounts are equal."""
+def _kind(info: NodeInfo, devices: DeviceKinds) -> Hashable:
+    """Return a key that nodes share if their types (if any), amounts and devices are equal."""
     allocatable = info.node.status.allocatable
     extended = [(name, str(amount)) for name, amount in _extended(info)]
-    return _type_or_size(info), _size(info), str(allocatable.get("pods")), *extended
+    pods = str(allocatable.get("pods"))
+    return _type_or_size(info), _size(info), pods, devices.of(info.name), *extended
 
 
 def _size(info: NodeInfo) -> str:
@@ -388,10 +417,17 @@ def _stated_types(
     sample = node_to_copy(members)
     reserved = SystemReservations((info.node for info in members), stated)
     return [
-        _Type(one.name, sample, one.capacity, reserved.allocatable(one), one)
+        _Type(
+            one.name, _of_type(one, members), one.capacity, reserved.allocatable(one), one.name, one
+        )
         for one in _fitting_types(sample, stated, rules)
         if not reserved.leaves_nothing(one)
     ]
+
+
+def _of_type(stated: StatedType, members: Sequence[NodeInfo]) -> NodeInfo:
+    """Return the node to copy for new nodes of the type `stated`, if possible one of this type."""
+    return node_to_copy([one for one in members if type_of_node(one) == stated.name] or members)
 
 
 def _fitting_types(

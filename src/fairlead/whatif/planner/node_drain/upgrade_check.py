@@ -16,7 +16,7 @@ time. Both simulations run at the same time if there are two cores.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -36,6 +36,7 @@ from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.independent_check import independent_checks
+from fairlead.whatif.planner.node.device_kind import DeviceKinds
 from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_copy
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, no_change_findings
 from fairlead.whatif.planner.node_drain.drain_plan import (
@@ -102,7 +103,7 @@ def pools_of(model: ClusterModel, label: str) -> Pools:
 
     Nodes with the same value of `label` form a pool. If `label` is "", each node is in the pool of
     the first of POOL_LABELS that it has. These are the labels of managed node pools. If no node has
-    one of these labels, nodes with equal traits and similar sizes form a pool.
+    one of these labels, nodes with equal traits, equal devices and similar sizes form a pool.
     """
     infos = model.table.nodes()
     every = [info.labels for info in infos]
@@ -113,9 +114,10 @@ def pools_of(model: ClusterModel, label: str) -> Pools:
         for info in infos:
             found.setdefault(names.name(info.labels), []).append(info)
         return dict(sorted(found.items()))
-    by_traits: dict[NodeTraits, list[list[NodeInfo]]] = {}
+    devices = DeviceKinds(model)
+    by_traits: dict[tuple[NodeTraits, Hashable], list[list[NodeInfo]]] = {}
     for info in infos:
-        groups = by_traits.setdefault(node_traits(info.node), [])
+        groups = by_traits.setdefault((node_traits(info.node), devices.of(info.name)), [])
         group = next((one for one in groups if _is_as_large(info.node, one[0].node)), None)
         if group is None:
             groups.append(group := [])

@@ -6,7 +6,7 @@ from math import comb
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.whatif.planner.conftest import daemon_pod, deployment
+from tests.unit.whatif.planner.conftest import daemon_pod, deployment, manifests
 
 from fairlead.api.codec import decode_as
 from fairlead.api.well_known_label import HOSTNAME, INSTANCE_TYPE, OS, ZONE
@@ -14,6 +14,13 @@ from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.testing.device_builders import (
+    make_device_class,
+    make_device_request,
+    make_pod_resource_claims,
+    make_resource_claim,
+    make_slice,
+)
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
@@ -157,6 +164,40 @@ def test_nodes_with_other_extended_resources_or_pod_numbers_are_other_kinds(plan
     found = {one.today: one for one in node_offers(model, model.table.nodes(), (), 0.0)}
     assert set(found) == {("a", "d"), ("b",), ("c",)}
     assert found["b",].node_type == f"{found['a', 'd'].node_type}/2 example.com/gpu"
+
+
+def gpu_cluster(make, *names):
+    """Nodes `names`, of which a and b have a GPU each, and two pods with a claim for a GPU."""
+    claims = ["gpu-0", "gpu-1"]
+    pods = [
+        make.pod(f"p{at}", node_name=node, **make_pod_resource_claims(claim))
+        for at, (node, claim) in enumerate(zip("ab", claims, strict=True))
+    ]
+    dra = [make_device_class("gpu"), make_slice("a"), make_slice("b")]
+    dra += [make_resource_claim(claim, make_device_request()) for claim in claims]
+    nodes = [make.node(name) for name in names]
+    return [*nodes, *pods, *manifests("resource.k8s.io/v1", *dra)]
+
+
+def test_nodes_with_other_devices_are_another_kind(planner, make):
+    """Node c is equal, but has no devices. As the newest node, it was the model of new nodes."""
+    made = planner(*gpu_cluster(make, "a", "b", "c"))
+    found = {one.today: one for one in node_offers(made.model, made.model.table.nodes(), (), 0.0)}
+    sizes = {today: one.size for today, one in found.items()}
+    assert sizes == {("a", "b"): "1 gpu.example.com device", ("c",): "no devices"}
+    assert not sized(made).unplaceable
+    assert len(made.model.table.nodes()) == 2
+
+
+def test_a_new_node_of_a_stated_type_has_the_devices_of_that_type(planner, make):
+    """The newest node of the pool is of another type, without devices."""
+    objects = [*gpu_cluster(make, "a", "b"), make.node("c")]
+    for node, kind in zip([*objects[:2], objects[-1]], ("gpu", "gpu", "plain"), strict=True):
+        node["metadata"]["labels"][INSTANCE_TYPE] = kind
+    made = planner(*objects)
+    found = sized(made, types=[stated("gpu", "4", "16Gi", 2.0), stated("plain", "4", "16Gi", 1.0)])
+    assert not found.unplaceable
+    assert sorted(one.node_type for one in found.nodes.values()) == ["gpu", "gpu"]
 
 
 @pytest.mark.parametrize(
