@@ -10,10 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import CSIDriver, PersistentVolume, StatefulSet
+from fairlead.api.json import Json
+from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.objects import CSIDriver, PersistentVolume, ResourceClaim, StatefulSet
 from fairlead.apiserver.kind import (
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
+    RESOURCE_CLAIM,
     SCALABLE,
     STATEFUL_SET,
 )
@@ -100,24 +103,24 @@ class StepContext(Struct, frozen=True):
 
         If pods wait for a node, new replicas would wait, too. A StatefulSet that creates its pods
         in order creates none while one of them is not ready. A replica on another node waits for a
-        volume that all replicas share, if it can be attached to only one node at a time.
+        volume or devices that all replicas share, if only one node at a time can use them.
         """
         effect = self.answer.effect
         is_full = bool(effect.difference.pending or effect.waited)
         waits = one.workload.kind == STATEFUL_SET.kind and self._waits_in_order(one)
         if one.down or is_full or waits or not self._has_unmanaged_scale(one):
             return False
-        return not self._shares_volume_of_one_node(one.workload)
+        ref = one.workload
+        return not (self._shares_volume_of_one_node(ref) or self._shares_devices_of_one_node(ref))
 
     def _shares_volume_of_one_node(self, workload: WorkloadRef) -> bool:
         """Return whether `workload` uses a claim whose volume attaches to only one node at a time.
 
         Return False if the snapshot lacks the claim or its volume.
         """
-        template = self.workloads({workload})[workload].value["spec"]["template"]
         named = {
             (workload.namespace, volume["persistentVolumeClaim"]["claimName"])
-            for volume in (template.get("spec") or {}).get("volumes") or ()
+            for volume in self._pod_spec(workload).get("volumes") or ()
             if volume.get("persistentVolumeClaim")
         }
         if not named:
@@ -142,6 +145,39 @@ class StepContext(Struct, frozen=True):
             attaches_to_one_node(one, drivers.get(one.spec.csi.driver) if one.spec.csi else None)
             for one in bound
         )
+
+    def _shares_devices_of_one_node(self, workload: WorkloadRef) -> bool:
+        """Return whether `workload` names a ResourceClaim whose devices only one node can use.
+
+        Return False if the snapshot lacks the claim or its devices.
+        """
+        named = {
+            (workload.namespace, one["resourceClaimName"])
+            for one in self._pod_spec(workload).get("resourceClaims") or ()
+            if one.get("resourceClaimName")
+        }
+        claims = (
+            decode_as(ResourceClaim, one.value)
+            for one in (entries_of(self.manifests) if named else ())
+            if isinstance(one, Manifest)
+            and one.kind is RESOURCE_CLAIM
+            and (one.ref.namespace, one.ref.name) in named
+        )
+        return any(self._reaches_one_node(claim) for claim in claims)
+
+    def _reaches_one_node(self, claim: ResourceClaim) -> bool:
+        """Return whether at most one node can use the devices that are allocated to `claim`."""
+        allocation = claim.status.allocation
+        selector = None if allocation is None else allocation.node_selector
+        if selector is None:
+            return False
+        nodes = self.answer.changed.nodes
+        return sum(node_selector_matches(selector, one.labels, one.name) for one in nodes) <= 1
+
+    def _pod_spec(self, workload: WorkloadRef) -> Json:
+        """Return the spec in the pod template of `workload`, which the snapshot contains."""
+        template = self.workloads({workload})[workload].value["spec"]["template"]
+        return template.get("spec") or {}
 
     def _waits_in_order(self, one: WorkloadEffect) -> bool:
         """Return whether a pod of the StatefulSet `one` was not ready before the change.

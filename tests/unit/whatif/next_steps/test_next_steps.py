@@ -10,7 +10,16 @@ import threading
 import pytest
 from msgspec.structs import replace
 
+from fairlead.api.codec import as_json
 from fairlead.engine.core.instant import seconds
+from fairlead.testing.device_builders import (
+    make_claim_status,
+    make_device_class,
+    make_device_request,
+    make_pod_resource_claims,
+    make_resource_claim,
+    make_slice,
+)
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
@@ -1148,6 +1157,28 @@ def test_a_replica_on_another_node_needs_a_volume_of_many_nodes(
     workload["spec"]["template"]["spec"]["volumes"] = pod["spec"]["volumes"] = used
     nodes = [make.node(name, **{ZONE: "z"}) for name in "ab"]
     answer = drained(snapshot, *nodes, workload, pod, disk, claim, driver)
+    assert any("kubectl scale" in code for _, code in steps_of(answer)) == is_suggested
+
+
+@pytest.mark.parametrize(
+    ("racks", "is_suggested"),
+    [("rs", False), ("rr", True)],
+    ids=["devices of one node", "devices that both nodes can use"],
+)
+def test_a_replica_on_another_node_needs_devices_of_many_nodes(snapshot, make, racks, is_suggested):
+    workload, pod = single(make)
+    pod["metadata"]["uid"] = "web-0"
+    for spec in (workload["spec"]["template"]["spec"], pod["spec"]):
+        spec.update(make_pod_resource_claims("gpu"))
+    status = make_claim_status("a", "gpu-0", reserved_for=["web-0"])
+    rack = {"key": "rack", "operator": "In", "values": ["r"]}
+    status["allocation"]["nodeSelector"]["nodeSelectorTerms"] = [{"matchExpressions": [rack]}]
+    claim = make_resource_claim("gpu", make_device_request(), status=status)
+    devices = [make_device_class("gpu"), make_slice("a"), make_slice("b"), claim]
+    dra = [{"apiVersion": "resource.k8s.io/v1", "kind": type(one).__name__, **as_json(one)}
+           for one in devices]  # fmt: skip
+    nodes = [make.node(name, rack=rack) for name, rack in zip("ab", racks, strict=True)]
+    answer = drained(snapshot, *nodes, workload, pod, *dra)
     assert any("kubectl scale" in code for _, code in steps_of(answer)) == is_suggested
 
 
