@@ -12,13 +12,13 @@ The pods are placed on the copies, largest pods first, each on the first copy th
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
 
 For pods that wait for devices (DRA), the copied node must run pods of their workloads. Each copy
-has equal devices, so it takes as many of the waiting pods as the copied node runs pods of these
-workloads. If the pods of a workload repel each other (anti-affinity), a copy takes the largest
-number of them that one node runs now. This is 1 if the rule is about nodes.
+has equal devices, and each waiting pod needs as many of them as a running pod of its workload, or
+as the one that holds the fewest. If the pods of a workload repel each other (anti-affinity), a copy
+takes the largest number of them that one node runs now. This is 1 if the rule is about nodes.
 
-    3 pods of 2 CPU wait, and a node of 4 CPU is full          ->   2 nodes like that node
-    3 pods wait for GPUs, and a node runs 2 of their workload  ->   2 nodes like that node
-    3 pods repel each other                                    ->   3 nodes
+    3 pods of 2 CPU wait, and a node of 4 CPU is full               ->   2 nodes like that node
+    3 pods wait for a GPU each, and a node with 2 GPUs runs others  ->   2 nodes like that node
+    3 pods repel each other                                         ->   3 nodes
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
+from fairlead.api.resource_name import is_extended_resource
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ENOUGH
@@ -47,7 +48,10 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 Amounts = Mapping[str, int]
 Name = TypeVar("Name")
 _LACKS_ROOM: Final = (INSUFFICIENT, TOO_MANY_PODS)
-_DEVICES: Final = "devices"  # a resource of the estimate: each pod that waits for devices needs 1
+# A resource of the estimate: a pod that waits for devices needs 1, and only nodes that run pods of
+# such workloads have it.
+_DEVICES: Final = "devices"
+_UNLIMITED: Final = 1 << 62
 # The beginning of the reasons that node affinity, pod affinity, topology spread, host ports and
 # the node affinity of volumes give.
 _RULED_OUT: Final = "node(s) didn't "
@@ -95,19 +99,22 @@ def new_nodes_for(
     admit them.
     """
     nodes, pending = list(nodes), list(pending)
-    needs = sorted(map(_needs, pending), key=_size, reverse=True)
-    if not needs:
+    if not pending:
         return None
+    waiting = {pod.workload for pod in pending if _waits_for_devices(pod)}
+    held = _devices_held(waiting, (*nodes, *known))
+    needs = sorted((_needs(pod, held) for pod in pending), key=_size, reverse=True)
     known_to_fit = _pods_by_node({pod.workload for pod in pending}, (*nodes, *known))
-    with_devices = _pods_by_node(
-        {pod.workload for pod in pending if _waits_for_devices(pod)}, (*nodes, *known)
-    )
+    with_devices = _pods_by_node(waiting, (*nodes, *known))
     apart = _most_together({pod.workload for pod in pending if _is_repelled(pod)}, (*nodes, *known))
     largest = _largest(needs)
     ignored = "" if spread_counts else SPREAD_MISMATCH
     is_ruled_out = any(_RULED_OUT in pod.reason.replace(ignored, "") for pod in pending)
+    runs: dict[str, list[NodeEnd]] = {}
+    for node in (*nodes, *known):
+        runs.setdefault(node.name, []).append(node)
     rooms = [
-        (node.name, {**_room(node), _DEVICES: with_devices[node.name], **apart})
+        (node.name, {**_room(node), **_device_room(runs[node.name], held), **apart})
         for node in nodes
         if node.name in known_to_fit or not (node.is_tainted or is_ruled_out)
     ]
@@ -116,7 +123,7 @@ def new_nodes_for(
         return None
     like, room = min(
         suitable,
-        key=lambda one: (one[0] not in known_to_fit, _size(one[1]), -one[1][_DEVICES], one[0]),
+        key=lambda one: (one[0] not in known_to_fit, _size(one[1]), -with_devices[one[0]], one[0]),
     )
     return NewNodes(_copies(needs, room), like)
 
@@ -219,9 +226,60 @@ def _largest(needs: Iterable[Mapping[Name, int]]) -> Mapping[Name, int]:
     return largest
 
 
-def _needs(pod: PodEnd) -> Amounts:
+def _devices_held(
+    workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]
+) -> dict[WorkloadRef, Amounts]:
+    """Return, for each of `workloads`, how many devices each of its pods on `nodes` holds at least.
+
+    A workload without such pods is in the result, too.
+    """
+    found: dict[WorkloadRef, Amounts] = {workload: {} for workload in workloads}
+    for node in nodes if workloads else ():
+        for pod in node.pods:
+            if pod.devices and pod.workload in found:
+                known = found[pod.workload]
+                found[pod.workload] = (
+                    Counter(known) & Counter(pod.devices) if known else pod.devices
+                )
+    return found
+
+
+def _device_room(runs: Sequence[NodeEnd], held: Mapping[WorkloadRef, Amounts]) -> Amounts:
+    """Return how many devices a copy of a node has for the pods of the workloads in `held`.
+
+    `runs` is the node in each run. The result is {} if no pods of these workloads use devices of
+    the node. Several pods can hold the same device, if it is shared. A node can provide a resource
+    of pods as devices, or list it as allocatable. Of these two, the one that the pods of the
+    workloads do not use there does not limit them.
+    """
+    offered = runs[0].allocatable
+    own = [pod for node in runs for pod in node.pods if pod.workload in held]
+    if not any(pod.devices or _uses_listed_devices(pod, offered) for pod in own):
+        return {}
+    room: dict[str, int] = {_DEVICES: _UNLIMITED}
+    for node in runs:
+        in_use, kept = Counter[str](), Counter[str]()
+        for pod in node.pods:
+            in_use.update(pod.devices)
+            kept.update(pod.devices if pod.belongs_to_node else ())
+        for name, count in in_use.items():
+            free = max(count, node.allocatable.get(name, 0)) - kept[name]
+            room[name] = max(room.get(name, 0), free)
+    for name in {name for amounts in held.values() for name in amounts}:
+        room.setdefault(name, _UNLIMITED)
+    provided = (name for pod in own if pod.devices for name in pod.requests)
+    return {**room, **{name: _UNLIMITED for name in provided if not offered.get(name)}}
+
+
+def _uses_listed_devices(pod: PodEnd, offered: Amounts) -> bool:
+    return any(is_extended_resource(name) and offered.get(name) for name in pod.requests)
+
+
+def _needs(pod: PodEnd, held: Mapping[WorkloadRef, Amounts]) -> Amounts:
+    """Return what `pod` needs; `held` are the devices that running pods of its workload hold."""
     own = {str(pod.workload): 1} if _is_repelled(pod) else {}
-    return {**_with_pod(pod.requests), _DEVICES: int(_waits_for_devices(pod)), **own}
+    devices = {_DEVICES: 1, **held[pod.workload]} if _waits_for_devices(pod) else {}
+    return {**_with_pod(pod.requests), **devices, **own}
 
 
 def _with_pod(requests: Amounts) -> Amounts:

@@ -52,7 +52,8 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `belongs_to_node` means that the pod is static or of a DaemonSet. If such a pod has no node yet,
     `pinned_to` is the name of the node that it waits for. `awaits_volume_detachment` means that the
     pod has a node, but waits for a volume that is attached to another node. Such a pod counts as
-    pending.
+    pending. `devices` are the numbers of devices of its node that its claims hold, by resource,
+    such as `gpu.example.com devices`.
     """
 
     namespace: str
@@ -62,6 +63,7 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     priority: int = 0
     labels: Mapping[str, str] = {}
     requests: Mapping[str, int] = {}
+    devices: Mapping[str, int] = {}
     reason: str = ""
     since: Instant = 0
     started_at: Instant | None = None

@@ -1,6 +1,8 @@
 """The devices of nodes, and how many of them are in use, as amounts by driver.
 
-A device that several nodes can use belongs to no node, so it is not counted.
+A device that several nodes can use belongs to no node, so it is not counted. A pod can request
+devices as an extended resource of a DeviceClass. On a node that lists none of this resource, such a
+request counts as devices, not as an amount of the resource.
 
 Example: a node has two GPUs in ResourceSlices of the driver `gpu.example.com`, and a claim holds
 one of them. The amounts of `gpu.example.com devices` are 2 allocatable and 1 requested.
@@ -9,14 +11,15 @@ one of them. The amounts of `gpu.example.com devices` are 2 allocatable and 1 re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from fairlead.api.objects import Node
+from fairlead.api.objects import Node, ResourceClaim
+from fairlead.engine.scheduling.remedy.resources import is_provided_by_devices
 from fairlead.engine.state.cluster import Cluster
-from fairlead.engine.state.devices.device_pools import PoolDevice, is_usable_on
-from fairlead.whatif.outcome.run_outcome import NodeEnd
+from fairlead.engine.state.devices.device_pools import DeviceId, PoolDevice, is_usable_on
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 
 
 def devices_of(node: Node, cluster: Cluster) -> dict[str, list[PoolDevice]]:
@@ -72,16 +75,72 @@ def total_device_amounts(cluster: Cluster) -> tuple[dict[str, int], dict[str, in
 def with_devices(
     ends: Iterable[NodeEnd], nodes: Mapping[str, Node], cluster: Cluster
 ) -> tuple[NodeEnd, ...]:
-    """Return `ends` with their allocatable and requested devices; `nodes` are the nodes by name."""
-    return tuple(_with_devices(end, nodes[end.name], cluster) for end in ends)
+    """Return `ends` with their allocatable and requested devices, and with those of their pods.
+
+    `nodes` are the nodes by name.
+    """
+    held = _devices_by_pod(cluster)
+    return tuple(_with_devices(end, nodes[end.name], cluster, held) for end in ends)
 
 
-def _with_devices(end: NodeEnd, node: Node, cluster: Cluster) -> NodeEnd:
+def _with_devices(
+    end: NodeEnd, node: Node, cluster: Cluster, held: Mapping[str, Iterable[DeviceId]]
+) -> NodeEnd:
+    extended = cluster.devices.extended
+    if extended and any(_is_provided(name, end, cluster) for name in end.requested):
+        own = {
+            name: one for name, one in end.requested.items() if not _is_provided(name, end, cluster)
+        }
+        end = replace(end, requested=own)
     allocatable, requested = device_amounts(node, cluster)
     if not allocatable:
         return end
+    local = {one.id for devices in devices_of(node, cluster).values() for one in devices}
     return replace(
         end,
         allocatable={**end.allocatable, **allocatable},
         requested={**end.requested, **requested},
+        pods=tuple(_with_own_devices(pod, held.get(pod.key, ()), local) for pod in end.pods),
     )
+
+
+def _is_provided(resource: str, end: NodeEnd, cluster: Cluster) -> bool:
+    """Return whether the node provides `resource` only as devices of a DeviceClass.
+
+    upstream: plugins/noderesources/fit.go: shouldDelegateResourceToDRA
+    """
+    is_listed = end.allocatable.get(resource, 0) > 0
+    return not is_listed and cluster.devices.extended.class_of(resource) is not None
+
+
+def _with_own_devices(pod: PodEnd, held: Iterable[DeviceId], local: Container[DeviceId]) -> PodEnd:
+    counts = Counter(f"{driver} devices" for driver, *_ in filter(local.__contains__, held))
+    return replace(pod, devices=dict(counts)) if counts else pod
+
+
+def _devices_by_pod(cluster: Cluster) -> dict[str, list[DeviceId]]:
+    """Return the devices that claims hold for each pod, by key of the pod."""
+    found: dict[str, list[DeviceId]] = {}
+    for claim in cluster.related.all_of(ResourceClaim):
+        allocation = claim.status.allocation
+        if allocation is None:
+            continue
+        results = (one for one in allocation.devices.results if not one.admin_access)
+        devices = dict.fromkeys((one.driver, one.pool, one.device) for one in results)
+        for user in cluster.devices.consumers(claim):
+            found.setdefault(f"{claim.metadata.namespace}/{user.name}", []).extend(devices)
+    return found
+
+
+def extended_amounts(cluster: Cluster) -> dict[str, int]:
+    """Return the requests of pods for extended resources that their nodes provide as devices."""
+    found: dict[str, int] = {}
+    if not cluster.devices.extended:
+        return found
+    names = cluster.table.resources.names
+    for info in cluster.table.nodes():
+        for column in range(len(names)):
+            amount = info.requested_of(column)
+            if amount and is_provided_by_devices(cluster, info, column):
+                found[names[column]] = found.get(names[column], 0) + amount
+    return found

@@ -91,7 +91,11 @@ from fairlead.whatif.run.allocation import (
     requested_in,
 )
 from fairlead.whatif.run.controllers import controllers_of
-from fairlead.whatif.run.device_use import total_device_amounts, with_devices
+from fairlead.whatif.run.device_use import (
+    extended_amounts,
+    total_device_amounts,
+    with_devices,
+)
 from fairlead.whatif.run.end_state import EndState
 from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, livelock_error
 from fairlead.whatif.run.experiment import Experiment, StepsFor, with_topology_labels
@@ -183,6 +187,8 @@ class _RecordedEngine(Struct):
         if type(stimulus) is ObjectsLoaded:
             offered, used = total_device_amounts(self.engine.cluster)
             self.requested_before = requested_in(self.engine.cluster) | used
+            for name, amount in extended_amounts(self.engine.cluster).items():
+                self.requested_before[name] -= amount
             self.allocatable_before = allocatable_in(self.engine.cluster) | offered
         return self._recorded(issued)
 

@@ -104,16 +104,66 @@ def test_pods_that_their_affinity_keeps_from_some_nodes_need_a_node_that_they_ra
     assert new_nodes_for([waiting], [MIDDLE, LARGE], [ran]) == NewNodes(1, "l")
 
 
+LACKS_DEVICES = "0/2 nodes are available: 2 cannot allocate all claims."
+GPU = "example.com/gpu"
+
+
+def with_gpus(name, count, *pods):
+    """Return a node with `count` devices of the driver d."""
+    found = node(name, 9000, *pods)
+    return replace(found, allocatable={**found.allocatable, "pods": 9, "d devices": count})
+
+
+def user(count, owner=WEB, **fields):
+    """Return a running pod that holds `count` devices of the driver d."""
+    return pod(1, owner, devices={"d devices": count}, **fields)
+
+
 def test_pods_that_lack_only_devices_need_nodes_that_run_their_workload():
-    """A copy takes as many of these pods as its model runs, not as many as its cores allow."""
-    short = [pod(1, reason="0/2 nodes are available: 2 cannot allocate all claims.")] * 3
-    gpu = node("gpu", 9000, pod(1), pod(1))
+    """A copy takes as many of these pods as it has devices for, not as many as its cores allow."""
+    short = [pod(1, reason=LACKS_DEVICES)] * 3
+    gpu = with_gpus("gpu", 2, user(1), user(1))
     assert all(map(lacks_room, short))
     assert new_nodes_for(short, [MIDDLE, gpu]) == NewNodes(2, "gpu")
-    assert new_nodes_for(short, [MIDDLE, node("gpu", 9000)], [gpu]) == NewNodes(2, "gpu")
-    assert new_nodes_for(short, [MIDDLE, node("strange", 9000, pod(1, OTHER))]) is None
-    shared = node("a", 9000, pod(1), pod(1, OTHER))  # the other pod may use devices, too
+    assert new_nodes_for(short, [MIDDLE, with_gpus("gpu", 2)], [gpu]) == NewNodes(2, "gpu")
+    assert new_nodes_for(short, [MIDDLE, with_gpus("strange", 9, user(1, OTHER))]) is None
+    shared = with_gpus("a", 9, user(1), user(1, OTHER))
     assert new_nodes_for(short, [shared, gpu]) == NewNodes(2, "gpu")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "running", "expected"),
+    [
+        (3, [user(1), user(1, OTHER), user(1, OTHER)], NewNodes(1, "a")),
+        (4, [user(2), user(2, OTHER)], NewNodes(2, "a")),
+        (3, [user(1), user(1, OTHER, belongs_to_node=True)], NewNodes(2, "a")),
+        (1, [user(1), user(1), user(1, OTHER)], NewNodes(1, "a")),
+        (1, [pod(1)], None),
+    ],
+    ids=[
+        "a copy has the devices that pods of other workloads use",
+        "a pod needs as many devices as a running pod of its workload",
+        "a DaemonSet pod uses a device of every node",
+        "pods share a device",
+        "devices of no node do not come with a new node",
+    ],
+)
+def test_each_copy_has_the_devices_of_its_model(gpus, running, expected):
+    short = [pod(1, reason=LACKS_DEVICES)] * 3
+    assert new_nodes_for(short, [MIDDLE, with_gpus("a", gpus, *running)]) == expected
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["as devices", "by a device plugin"])
+def test_a_node_may_provide_an_extended_resource_in_two_ways(listed):
+    """With a device plugin, pods hold no devices of claims."""
+    requests = {"cpu": 1, GPU: 1}
+    short = [replace(pod(1, reason=LACKS_DEVICES), requests=requests)] * 3
+    if listed:
+        gpu = with_gpus("gpu", 0, replace(pod(1), requests=requests))
+        gpu = replace(gpu, allocatable={**gpu.allocatable, GPU: 2})
+    else:
+        gpu = with_gpus("gpu", 2, replace(user(1), requests=requests))
+    assert new_nodes_for(short, [MIDDLE, gpu]) == NewNodes(2, "gpu")
 
 
 def test_pods_that_wait_for_a_claim_of_another_pod_do_not_lack_room():

@@ -6,6 +6,7 @@ from fairlead.api.codec import as_json
 from fairlead.testing.device_builders import (
     make_claim_status,
     make_device,
+    make_device_class,
     make_resource_claim,
     make_slice,
 )
@@ -74,6 +75,33 @@ def test_a_partition_counts_as_used_if_other_partitions_use_its_hardware(make, s
     for held, used in (("whole", 3), ("half-0", 2)):
         objects = [make.node("a"), *slices, *used_by(make, "p", "a", held)]
         assert amounts(*objects, snapshot=snapshot) == [(3, 3, used, used)] * 2
+
+
+def test_extended_resources_count_as_devices_on_nodes_that_list_none(make, snapshot):
+    """Of three pods that request the resource, one is on a node with a device plugin."""
+    gpu, objects = "example.com/gpu", []
+    for name, node in (("p", "a"), ("q", "a"), ("r", "b")):
+        pod = make.pod(name, node_name=node)
+        pod["metadata"]["uid"] = name
+        pod["spec"]["containers"][0]["resources"]["requests"][gpu] = "1"
+        pod["spec"]["containers"][0]["resources"]["limits"] = {gpu: "1"}
+        objects.append(pod)
+    listing = make.node("b")
+    listing["status"]["allocatable"][gpu] = "2"
+    gpus = manifest(make_device_class("gpu"))
+    gpus["spec"]["extendedResourceName"] = gpu
+    objects += [make.node("a"), listing, gpus, manifest(make_slice("a", ["0", "1"]))]
+    result = whatif_result(what_if(snapshot(*objects), ClusterChange()))
+    for rows in (result["node_pools"][0]["resources"], result["allocation"]):
+        [row] = [row for row in rows if row["resource"] == gpu]
+        assert (row["allocatable"], row["requested_without"], row["requested"]) == (2, 1, 1)
+
+
+def test_pods_show_the_devices_that_they_hold(make, snapshot):
+    """The estimate of new nodes reads them."""
+    objects = [make.node("a"), manifest(make_slice("a")), *used_by(make, "p", "a", "gpu-0")]
+    [node] = what_if(snapshot(*objects), ClusterChange()).changed.nodes
+    assert [pod.devices for pod in node.pods] == [{NAME: 1}]
 
 
 def test_nodes_without_devices_have_no_row(make, snapshot):
