@@ -68,7 +68,7 @@ from fairlead.whatif.configuration.other_scheduler import (
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.explain.device_shortage import device_shortages
 from fairlead.whatif.explain.node_requirement import unmet_requirements
-from fairlead.whatif.explain.pod_group import try_pod_group
+from fairlead.whatif.explain.pod_group import NewNodesForGroup, new_nodes_for_group, try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims, victim_note, waiting_note
 from fairlead.whatif.explain.readiness import why_unready
 from fairlead.whatif.explain.unbound_claim import unbound_claims
@@ -119,7 +119,9 @@ class Explanation(Struct, frozen=True):
 
     `is_terminating` says whether the pod is being deleted, and `is_static` whether a kubelet runs
     it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start. The
-    scheduler then does not bind the pod. Otherwise `held_group` is "".
+    scheduler then does not bind the pod. Otherwise `held_group` is "". `for_group` says how many
+    new nodes would let this group start. It is None if no node or copy of a node would take the pod
+    itself.
 
     If a pending pod fits no node, `unmet` contains sentences about the cause: labels that no node
     has, or taints of nodes that would otherwise fit (`unmet_requirements`).
@@ -138,6 +140,7 @@ class Explanation(Struct, frozen=True):
     is_terminating: bool = False
     is_static: bool = False
     unmet: tuple[str, ...] = ()
+    for_group: NewNodesForGroup | None = None
 
     def __repr__(self) -> str:
         """Return the pod and its node; a text with all verdicts and scores would be very long."""
@@ -385,6 +388,10 @@ def _explanation(
         unmet = list(unmet_requirements(built, info))
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))
+    fitting = min((name for name, why in evaluation.verdicts.items() if why is None), default="")
+    if new_node is not None and not new_node.refusal:
+        fitting = new_node.like
+    for_group = new_nodes_for_group(model, info, fitting) if held_group and fitting else None
     return Explanation(
         found.key,
         node,
@@ -399,6 +406,7 @@ def _explanation(
         is_terminating(found),
         is_static(found),
         tuple(unmet),
+        for_group,
     )
 
 
@@ -533,6 +541,9 @@ def explanation_json(explanation: Explanation) -> Json:
         "too_small": dict(explanation.too_small),
         "preemption": None if found.preemption is None else _preemption(found.preemption),
         "new_node": None if explanation.new_node is None else asdict(explanation.new_node),
+        "new_nodes_for_group": (
+            None if explanation.for_group is None else asdict(explanation.for_group)
+        ),
         "room": None if found.room is None else _room(found.room),
         "held_group": explanation.held_group,
         "notes": list(explanation.notes),

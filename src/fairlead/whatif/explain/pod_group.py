@@ -1,4 +1,4 @@
-"""try_pod_group: whether the PodGroup of an explained pod can start.
+"""Whether the PodGroup of an explained pod can start, and with how many new nodes it could.
 
 With the feature gate GenericWorkload, a pod of a PodGroup is bound only if its group can start.
 """
@@ -12,12 +12,17 @@ from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.plugins.gang_scheduling import gang_minimum
 from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, schedule_pod_group
 from fairlead.engine.scheduling.pod_group.preemption import preempt_for_group
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node.node_copy import copy_node
 
 
 class PodGroupTrial(Struct, frozen=True):
@@ -60,6 +65,48 @@ def try_pod_group(built: BuiltProfile, pod: PodInfo) -> PodGroupTrial | None:
     if found.can_start or silent.preemption is None or not silent.preemption.is_by_group:
         return found
     return _with_preemption(found, preempt_for_group(silent, group, members, TieBreak(0), 0))
+
+
+class NewNodesForGroup(Struct, frozen=True):
+    """The number of copies of the node `like` with which the PodGroup `group` can start.
+
+    `count` is 0 if no such number was found. Some members may need other nodes.
+    """
+
+    group: str
+    like: str
+    count: int
+
+
+def new_nodes_for_group(model: ClusterModel, pod: PodInfo, like: str) -> NewNodesForGroup:
+    """Return how many copies of the node `like` let the PodGroup of `pod` start.
+
+    Nothing is preempted for the group. At most as many copies are tried as pods of it wait.
+    """
+    return NewNodesForGroup(group_key(pod), like, _copies_for_group(model, pod, model.node(like)))
+
+
+def _copies_for_group(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> int:
+    with model.hypothesis():
+        if model.cluster.pods.get(pod.key) is None:
+            model.put(pod.pod)
+        before = try_pod_group(model.profile_of(pod), pod)
+        group = model.cluster.pod_groups.group_of(pod)
+        if before is None or group is None:
+            return 0
+        scheduled = model.cluster.pod_groups.scheduled_count(group.key)
+        lacking = max(1, gang_minimum(group) - scheduled - before.fitting)
+        added, wanted = 0, 1
+        while wanted <= before.waiting:
+            for number in range(added + 1, wanted + 1):
+                copy_node(model, node, f"{node.name}-copy-{number}").add_to(model)
+            added = wanted
+            found = try_pod_group(model.profile_of(pod), pod)
+            gain = 0 if found is None else found.fitting - before.fitting
+            if found is None or found.can_start or gain <= 0:
+                return added if found is not None and found.can_start else 0
+            wanted = max(added + 1, -(-lacking * added // gain))
+    return 0
 
 
 def _with_preemption(

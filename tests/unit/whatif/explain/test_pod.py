@@ -13,6 +13,7 @@ from fairlead.engine.configuration.release import release_of
 from fairlead.engine.framework.profile import PointPlugins, Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.explain.pod import explain_pod, explanation_json
+from fairlead.whatif.explain.pod_group import NewNodesForGroup
 from fairlead.whatif.input.error import InputError
 
 
@@ -457,7 +458,8 @@ def test_a_pod_of_a_gang_is_tried_with_the_waiting_pods_of_the_gang(
     lines = printed_lines(found)
     if found.held_group:
         assert lines[1] == "Not bound: its PodGroup default/g cannot start now."
-        assert lines[2] == "Without its group: Goes to a, the only node that fits."
+        assert lines[2].startswith("One more node like a would let PodGroup default/g start (")
+        assert lines[3] == "Without its group: Goes to a, the only node that fits."
     elif not gated:
         assert lines[1] == "Goes to a, the only node that fits."
 
@@ -484,6 +486,40 @@ def test_a_note_says_whether_a_gang_would_preempt_as_a_whole(make, snapshot, pri
     dump = snapshot(make.node("a"), make.node("b"), gang, *pods, *lows)
     [note] = explain_pod(dump, "pod/p0", config).notes
     assert note.endswith(f"cannot start, so none of them is bound. {preemption}")
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+@pytest.mark.parametrize(
+    ("running", "kind", "count"),
+    [(0, {}, 2), (1, {}, 1), (0, {"nodeSelector": {"disk": "ssd"}}, 0)],
+    ids=["all members wait", "one member runs", "the other members need other nodes"],
+)
+def test_as_many_new_nodes_are_named_as_the_gang_of_a_pod_needs(
+    make, snapshot, is_full, running, kind, count
+):
+    """Each node has room for one of three members; if b is full, one more node is needed."""
+    gang = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}},
+    }
+    named = {"cpu": "4", "schedulingGroup": {"podGroupName": "g"}}
+    pods = [make.pod("p0", **named), *(make.pod(f"p{i}", **named, **kind) for i in (1, 2))]
+    nodes = [make.node("a"), make.node("b")][1 - running :]
+    for pod in pods[1 : 1 + running]:
+        pod["spec"]["nodeName"] = "a"
+    if is_full:
+        pods.append(make.pod("web", cpu="4", node_name="b"))
+    gates = {"GenericWorkload": True, "GangScheduling": True}
+    config = default_config(release_of(gates=gates), {})
+    found = explain_pod(snapshot(*nodes, gang, *pods), "pod/p0", config)
+    wanted = count and count + is_full
+    assert found.for_group == NewNodesForGroup("default/g", "b", wanted)
+    more = "One more node" if wanted == 1 else f"{wanted} more nodes"
+    text = f"{more} like b would let PodGroup default/g start (fairlead whatif --add-nodes {wanted}"
+    none = "More nodes like b alone would not let PodGroup default/g start."
+    assert any(line.startswith(text if wanted else none) for line in printed_lines(found))
 
 
 WOULD_GO = "If it were pending now, it would go to"

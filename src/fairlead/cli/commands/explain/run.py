@@ -52,6 +52,7 @@ from fairlead.whatif.explain.group import (
     is_about_group,
 )
 from fairlead.whatif.explain.pod import Explanation, explain_new_pod, explain_pod, explanation_json
+from fairlead.whatif.explain.pod_group import NewNodesForGroup
 from fairlead.whatif.explain.target import (
     explain_object,
     group_to_explain,
@@ -388,8 +389,7 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
     if explanation.node:
         print_line(console, _decision_about_bound(found, explanation.node))
     elif explanation.held_group and found.via:
-        print_line(console, f"Not bound: its PodGroup {explanation.held_group} cannot start now.")
-        print_line(console, f"Without its group: {_decision(found)}")
+        _print_held(console, explanation)
     else:
         print_line(console, _decision(found))
     for sentence in explanation.unmet:
@@ -570,8 +570,18 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
     if has_remedies and explanation.exceeds_remedies_max:
         note = f'"would fit after" was computed for the {REMEDIES_MAX:,} nodes that lack least.'
         print_line(console, note, "dim")
-    if explanation.new_node is not None:
+    if explanation.new_node is not None and explanation.for_group is not None:
+        print_line(console, _nodes_for_group(explanation.for_group))
+    elif explanation.new_node is not None:
         print_line(console, _one_more_node(explanation.new_node))
+
+
+def _print_held(console: Console, explanation: Explanation) -> None:
+    """Print why a pod that fits a node is not bound: its PodGroup cannot start."""
+    print_line(console, f"Not bound: its PodGroup {explanation.held_group} cannot start now.")
+    if explanation.for_group is not None:
+        print_line(console, _nodes_for_group(explanation.for_group))
+    print_line(console, f"Without its group: {_decision(explanation.evaluation)}")
 
 
 def _one_more_node(new: NewNode) -> str:
@@ -584,6 +594,17 @@ def _one_more_node(new: NewNode) -> str:
     option = f"--add-nodes 1 --like {new.like}"
     but = f", but no node of zone {new.failed_zone} takes pods now" if new.failed_zone else ""
     return f"One more node like {new.like} would take the pod (fairlead whatif {option}){but}."
+
+
+def _nodes_for_group(new: NewNodesForGroup) -> str:
+    """Return a sentence that says how many new nodes would let a PodGroup start."""
+    if not new.count:
+        return f"More nodes like {new.like} alone would not let PodGroup {new.group} start."
+    nodes = "One more node" if new.count == 1 else f"{new.count:,} more nodes"
+    option = f"--add-nodes {new.count} --like {new.like}"
+    return (
+        f"{nodes} like {new.like} would let PodGroup {new.group} start (fairlead whatif {option})."
+    )
 
 
 def _would_fit(explanation: Explanation, node: str) -> str:
