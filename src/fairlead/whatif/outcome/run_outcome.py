@@ -274,6 +274,20 @@ class ResourceAllocation(Struct, frozen=True, kw_only=True):
 
 
 _BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
+_DEVICES: Final = " devices"  # no name of a resource has a space
+
+
+def device_resource(driver: str) -> str:
+    """Return the name under which the devices of `driver` are counted: `gpu.example.com devices`.
+
+    A device counts as requested while a claim holds it, and while its ResourceSlice exists.
+    """
+    return f"{driver}{_DEVICES}"
+
+
+def is_device_resource(resource: str) -> bool:
+    """Return whether `resource` is the name of the devices of a driver."""
+    return resource.endswith(_DEVICES)
 
 
 def unit_of(resource: str) -> str:

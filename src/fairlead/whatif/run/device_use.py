@@ -19,7 +19,7 @@ from fairlead.api.objects import Node, ResourceClaim
 from fairlead.engine.scheduling.remedy.resources import is_provided_by_devices
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.devices.device_pools import DeviceId, PoolDevice, is_usable_on
-from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, device_resource
 
 
 def devices_of(node: Node, cluster: Cluster) -> dict[str, list[PoolDevice]]:
@@ -53,7 +53,7 @@ def device_amounts(node: Node, cluster: Cluster) -> tuple[dict[str, int], dict[s
     counters = SharedCounters(pools.on(node), ledger)
     allocatable, requested = {}, {}
     for driver, devices in devices_of(node, cluster).items():
-        name = f"{driver} devices"
+        name = device_resource(driver)
         allocatable[name] = sum(not is_repelled(one.device, ()) for one in devices)
         requested[name] = sum(
             ledger.is_allocated(one.id) or not counters.suffice(one) for one in devices
@@ -114,7 +114,7 @@ def _is_provided(resource: str, end: NodeEnd, cluster: Cluster) -> bool:
 
 
 def _with_own_devices(pod: PodEnd, held: Iterable[DeviceId], local: Container[DeviceId]) -> PodEnd:
-    counts = Counter(f"{driver} devices" for driver, *_ in filter(local.__contains__, held))
+    counts = Counter(device_resource(driver) for driver, *_ in filter(local.__contains__, held))
     return replace(pod, devices=dict(counts)) if counts else pod
 
 

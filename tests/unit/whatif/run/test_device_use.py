@@ -104,5 +104,13 @@ def test_pods_show_the_devices_that_they_hold(make, snapshot):
     assert [pod.devices for pod in node.pods] == [{NAME: 1}]
 
 
+def test_pods_keep_their_requests_if_a_slice_is_deleted(make, snapshot):
+    """The pod still uses the device, which is not counted any more."""
+    objects = [make.node("a"), manifest(make_slice("a")), *used_by(make, "p", "a", "gpu-0")]
+    change = ClusterChange(delete=("resourceslice/gpu.example.com-a",))
+    result = whatif_result(what_if(snapshot(*objects), change))
+    assert result["verdict"]["sentence"] == "Nothing changes for any pod."
+
+
 def test_nodes_without_devices_have_no_row(make, snapshot):
     assert amounts(make.node("a"), snapshot=snapshot) == []

@@ -34,6 +34,7 @@ from fairlead.whatif.outcome.run_outcome import (
     PodEnd,
     Preempted,
     RunOutcome,
+    is_device_resource,
 )
 from fairlead.whatif.outcome.workload import POD, ROLLOUT, WorkloadReadiness, WorkloadRef
 
@@ -417,11 +418,14 @@ def _ordinal(pod: PodEnd) -> tuple[int, str]:
 def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
     """Return the resources whose total requests differ, in the order of `changed.allocations`.
 
-    Terminating pods are not counted, because they may have been replaced already.
+    Terminating pods are not counted, because they may have been replaced already. Devices (DRA) are
+    left out. Pods do not request other devices if ResourceSlices or claims change.
     """
     before = {one.resource: one.requested for one in without.allocations}
     more = {
-        one.resource: one.requested - before.get(one.resource, 0) for one in changed.allocations
+        one.resource: one.requested - before.get(one.resource, 0)
+        for one in changed.allocations
+        if not is_device_resource(one.resource)
     }
     if not any(more.values()):
         return ()
