@@ -126,6 +126,36 @@ def test_a_gang_that_falls_below_its_minimum_is_named_first(dump, capsys):
     assert words(shown[at + 2]).startswith("default/g default 1 of 2")
 
 
+BELOW = "Gang default/g (1 of 2 members) has fewer running members than the minimum."
+
+
+def test_a_gang_is_named_if_nothing_replaces_its_evicted_member(dump, capsys):
+    running = gang("g", 2, cpu="3")
+    for one, name in zip(running[1:], ("n1", "n2"), strict=True):
+        one["spec"]["nodeName"], one["status"] = name, {"phase": "Running"}
+    snapshot = dump(queue("default"), node("n1"), node("n2"), running)
+    run(["whatif", snapshot, "--drain", "n2", "--no-report", "--batch-config", "volcano"])
+    assert f"nothing replaces default/g-1. {BELOW}" in words(" ".join(lines(capsys)))
+
+
+def test_a_gang_of_the_default_scheduler_is_named_if_a_member_stays_pending(dump, capsys):
+    meta = {"name": "g", "namespace": "default"}
+    spec = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+    api = "scheduling.k8s.io/v1alpha2"
+    group = {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": spec}
+    owner = {"apiVersion": "example.com/v1", "kind": "Train", "name": "g", "uid": "u"}
+    members = gang("g", 2, cpu="3")[1:]
+    for one, name in zip(members, ("n1", "n2"), strict=True):
+        del one["metadata"]["annotations"], one["spec"]["schedulerName"]
+        one["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+        one["spec"] |= {"nodeName": name, "schedulingGroup": {"podGroupName": "g"}}
+        one["status"] = {"phase": "Running"}
+    gates = "GenericWorkload=true,GangScheduling=true"
+    command = ["whatif", dump(node("n1"), node("n2"), group, members), "--drain", "n2"]
+    run([*command, "--no-report", "--feature-gates", gates])
+    assert BELOW in words(" ".join(lines(capsys)))
+
+
 def test_size_counts_the_waiting_members_of_gangs(dump, capsys):
     snapshot = dump(node("n1"), queue("default"), gang("g", 4), gang("h", 2))
     run(["size", snapshot])

@@ -31,6 +31,15 @@ class GangWaits(Struct, frozen=True):
         return percentile_of_all(self.waits, self.gangs, percent)
 
 
+class IncompleteGang(Struct, frozen=True):
+    """A gang of which `ready` members run or have succeeded, fewer than its `minimum`."""
+
+    group: str
+    title: str
+    ready: int
+    minimum: int
+
+
 class GangTally(Struct, frozen=True):
     """Counts over the gangs of a run.
 
@@ -42,7 +51,8 @@ class GangTally(Struct, frozen=True):
         incomplete    resources that members held while too few members ran
 
     `waits` is sorted by queue. `lost` and `incomplete` are keyed by resource, in amount x
-    nanoseconds (CPU in millicores, memory in bytes).
+    nanoseconds (CPU in millicores, memory in bytes). `incomplete_now` are the gangs of which too
+    few members run at the end, sorted by group.
     """
 
     gangs: int = 0
@@ -51,6 +61,7 @@ class GangTally(Struct, frozen=True):
     lost: dict[str, int] = field(default_factory=dict)
     incomplete: dict[str, int] = field(default_factory=dict)
     waits: tuple[GangWaits, ...] = ()
+    incomplete_now: tuple[IncompleteGang, ...] = ()
 
 
 class CapacityChange(Struct, frozen=True):
@@ -78,9 +89,18 @@ class JobsOutcome(Struct, frozen=True):
     gangs: GangTally = field(default_factory=GangTally)
 
     @property
-    def incomplete(self) -> tuple[GroupExplanation, ...]:
-        """The waiting groups of which some members run, but fewer than the minimum."""
-        return tuple(one for one in self.waiting if 0 < one.ready < one.min_member)
+    def incomplete(self) -> tuple[IncompleteGang, ...]:
+        """The gangs of which some members run at the end, but fewer than the minimum.
+
+        These are PodGroups of any scheduler, and waiting groups of the batch scheduler without one.
+        """
+        known = {one.group for one in self.gangs.incomplete_now}
+        waiting = (
+            IncompleteGang(one.group, one.title, one.ready, one.min_member)
+            for one in self.waiting
+            if 0 < one.ready < one.min_member and one.group not in known
+        )
+        return *self.gangs.incomplete_now, *waiting
 
     def queue(self, name: str) -> QueueAllocation | None:
         """Return the queue `name` at the end of the run; None if it never had a job."""

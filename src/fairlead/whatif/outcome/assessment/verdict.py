@@ -351,7 +351,7 @@ def _incomplete_gangs(effect: Effect) -> str:
     found = [group for group in effect.changed.jobs.incomplete if group.group not in known]
     if not found:
         return ""
-    names = _names([f"{one.title} ({one.ready} of {one.min_member} members)" for one in found])
+    names = _names([f"{one.title} ({one.ready} of {one.minimum} members)" for one in found])
     gangs = "Gang" if len(found) == 1 else "Gangs"
     verb = "has" if len(found) == 1 else "have"
     return f" {gangs} {names} {verb} fewer running members than the minimum."
@@ -426,7 +426,10 @@ def _failed(effect: Effect) -> str | None:
 
 
 def _gone(effect: Effect) -> str | None:
-    return gone_for_good(effect.difference.gone)
+    found = gone_for_good(effect.difference.gone)
+    # The sentence about pending pods, if there is one, names the gangs.
+    gangs = "" if found is None or effect.difference.pending else _incomplete_gangs(effect)
+    return found and f"{found}{gangs}"
 
 
 def gone_for_good(pods: Sequence[PodEnd]) -> str | None:

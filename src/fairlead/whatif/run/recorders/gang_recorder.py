@@ -20,7 +20,7 @@ from fairlead.engine.batch.info.queue import DEFAULT_QUEUE
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.whatif.outcome.jobs import GangTally, GangWaits
+from fairlead.whatif.outcome.jobs import GangTally, GangWaits, IncompleteGang
 
 
 class _Run(Struct):
@@ -189,6 +189,11 @@ class GangRecorder:
             lost=_sorted(self._lost),
             incomplete=_sorted(self._incomplete),
             waits=tuple(_waits(gangs)),
+            incomplete_now=tuple(
+                IncompleteGang(key, key, len(gang.running) + len(gang.done), gang.minimum)
+                for key, gang in sorted(self._gangs.items())
+                if gang.is_incomplete
+            ),
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.testing.batch_builders import make_group, make_task
-from fairlead.whatif.outcome.jobs import GangWaits
+from fairlead.whatif.outcome.jobs import GangWaits, IncompleteGang
 from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
 
 
@@ -116,6 +116,12 @@ def test_the_usage_of_too_few_members_counts_as_incomplete():
 
 def test_the_usage_of_too_few_members_counts_until_the_end_of_the_run():
     assert Story().run("g-0").after(2).hours("incomplete") == 2
+
+
+def test_a_gang_of_which_too_few_members_run_is_named_until_all_have_ended():
+    story = Story(members=3).run().after(1).succeed("g-0").go("g-1")
+    assert story.tally.incomplete_now == (IncompleteGang("default/g", "default/g", 2, 3),)
+    assert story.succeed("g-2").tally.incomplete_now == ()
 
 
 def test_the_last_members_of_a_mostly_finished_gang_do_not_count_as_incomplete():
