@@ -6,7 +6,15 @@ import json
 
 import pytest
 
+from fairlead.api.codec import as_json
 from fairlead.cli.main import run
+from fairlead.testing.device_builders import (
+    make_claim_status,
+    make_device_class,
+    make_pod_resource_claims,
+    make_resource_claim,
+    make_slice,
+)
 
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 
@@ -154,6 +162,23 @@ def test_a_gang_of_the_default_scheduler_is_named_if_a_member_stays_pending(dump
     command = ["whatif", dump(node("n1"), node("n2"), group, members), "--drain", "n2"]
     run([*command, "--no-report", "--feature-gates", gates])
     assert BELOW in words(" ".join(lines(capsys)))
+
+
+def test_the_start_of_a_gang_that_lacks_devices_is_unknown(dump, capsys):
+    """The running pod that uses the device ends after an hour."""
+    status = make_claim_status("n1", "gpu-0", reserved_for=["h-0"])
+    claims = [make_resource_claim("used", status=status), make_resource_claim("wanted")]
+    devices = [
+        {"apiVersion": "resource.k8s.io/v1", "kind": type(one).__name__, **as_json(one)}
+        for one in (make_device_class(), make_slice("n1"), *claims)
+    ]
+    waiting, running = gang("g", 1), gang("h", 1, runs="1h")
+    waiting[1]["spec"] |= make_pod_resource_claims("wanted")
+    running[1]["spec"] |= {"nodeName": "n1", **make_pod_resource_claims("used")}
+    running[1]["metadata"]["uid"], running[1]["status"] = "h-0", {"phase": "Running"}
+    run(["explain", dump(queue("default"), node("n1"), devices, running, waiting), "podgroup/g"])
+    shown = lines(capsys)
+    assert "Its start is unknown: it lacks more than the resources that its pods request." in shown
 
 
 def test_size_counts_the_waiting_members_of_gangs(dump, capsys):

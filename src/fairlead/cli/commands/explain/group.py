@@ -140,6 +140,8 @@ def _start(explained: ExplainedGroup) -> str:
         return "It does not fit even after all running pods have ended."
     if found.obstacle is Obstacle.LEAVING and begins is not None and begins <= explained.at:
         return "It may start when these pods have stopped, unless other jobs start first."
+    if found.lacks_other:
+        return "Its start is unknown: it lacks more than the resources that its pods request."
     if begins is None:
         return "Its start is unknown: the running pods declare no run time."
     after = for_readers(begins - explained.at)

@@ -70,6 +70,10 @@ class Obstacle(StrEnum):
     VICTIMS = "it waits for pods that the next session evicts for it"
 
 
+# The nodes have room for a group with one of these obstacles, now or when pods have stopped.
+_HAS_ROOM: Final = (Obstacle.NOTHING, Obstacle.NEXT_SESSION, Obstacle.LEAVING)
+
+
 class NodeFact(Struct, frozen=True):
     """The reason why a member cannot run on a node.
 
@@ -93,12 +97,13 @@ class GroupExplanation(Struct, frozen=True):
     be placed. `summary` says why the group or `member` does not start. `nodes` contains up to ten
     nodes, each with the reason why `member` cannot run there. Nodes that lack only resources come
     first. Among them, the node that lacks least comes first. `starts_at` is the estimated start,
-    None if unknown. `is_too_large` is set if the missing members of the group would not fit even if
-    all pods ended. `victims` are the pods that the next session evicts for the group, and `rule` is
-    the action that evicts them. `no_evictions` are sentences that say why the actions reclaim and
-    preempt evict no pods for the group. `remedies` are changes that would let the group start.
-    `title` is the group's namespace and name. For pods without a PodGroup, it is the name of their
-    controller.
+    None if unknown. `lacks_other` is set if it is unknown because the group lacks more than free
+    resources: for example devices, or a node that no rule about other pods excludes. `is_too_large`
+    is set if the missing members of the group would not fit even if all pods ended. `victims` are
+    the pods that the next session evicts for the group, and `rule` is the action that evicts them.
+    `no_evictions` are sentences that say why the actions reclaim and preempt evict no pods for the
+    group. `remedies` are changes that would let the group start. `title` is the group's namespace
+    and name. For pods without a PodGroup, it is the name of their controller.
     """
 
     group: str
@@ -116,6 +121,7 @@ class GroupExplanation(Struct, frozen=True):
     summary: str = ""
     nodes: tuple[NodeFact, ...] = ()
     starts_at: Instant | None = None
+    lacks_other: bool = False
     is_too_large: bool = False
     remedies: tuple[str, ...] = ()
     victims: tuple[str, ...] = ()
@@ -176,11 +182,9 @@ def batch_overview(
         chosen = sorted(waiting, key=lambda job: job.ready_count == 0)[:groups_max]
         chosen_ids = {job.id for job in chosen}
         found = (_explain(session, job, starts) for job in waiting if job.id in chosen_ids)
-        return BatchOverview(
-            queues,
-            tuple(_with_start(one, starts.get(one.group), now) for one in found),
-            len(waiting),
-        )
+        explained = [_with_start(one, starts.get(one.group), now) for one in found]
+        explained.sort(key=lambda one: one.starts_at is None)
+        return BatchOverview(queues, tuple(explained), len(waiting))
     finally:
         session.revert_undispatched()
         session.room.reserve(None)
@@ -194,7 +198,18 @@ def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) ->
     is_later = start is not None and start > now
     others_first = is_later and found.obstacle is Obstacle.NEXT_SESSION
     obstacle = Obstacle.OTHERS_FIRST if others_first else found.obstacle
+    if _is_refuted(obstacle, start, now):
+        return replace(found, obstacle=obstacle, starts_at=None, lacks_other=True)
     return replace(found, obstacle=obstacle, starts_at=start)
+
+
+def _is_refuted(obstacle: Obstacle, start: Instant | None, now: Instant) -> bool:
+    """Return whether `obstacle` shows that `start`, an estimate from requests, is too early.
+
+    A group that could start now has enough room on the nodes. If it does not start, something else
+    keeps it, such as devices (DRA) or a reservation. When that ends is unknown.
+    """
+    return start is not None and start <= now and obstacle not in _HAS_ROOM
 
 
 def _waits(job: JobInfo) -> bool:
@@ -241,6 +256,7 @@ def _explain(
         summary=trial.summary,
         nodes=trial.nodes,
         starts_at=trial.starts_at,
+        lacks_other=trial.lacks_other,
         is_too_large=trial.is_too_large,
         remedies=tuple(_remedies(obstacle, job, trial, _scarcity(session, job))),
     )
@@ -269,6 +285,7 @@ class _Trial:
         self.summary = ""
         self.nodes: tuple[NodeFact, ...] = ()
         self.starts_at: Instant | None = None
+        self.lacks_other = False
         self.is_too_large = False
         self.limits = _Limits()
 
@@ -320,14 +337,23 @@ class _Trial:
             self.starts_at = self._start_within_limits()
         if found is Obstacle.QUEUE_IS_FULL or self.limits:
             return found
+        self._estimate(found)
+        return found
+
+    def _estimate(self, found: Obstacle) -> None:
+        """Set `starts_at`, `lacks_other` and `is_too_large`; `found` is the obstacle."""
+        session, job = self._session, self._job
         search = StartSearch(session)
         if self._starts is None:
             reservation = search.plan(job)
-            self.starts_at = reservation.starts_at if reservation is not None else None
+            start = reservation.starts_at if reservation is not None else None
+            self.lacks_other = _is_refuted(found, start, session.now)
+            self.starts_at = None if self.lacks_other else start
         lacking = {task.info.shape.id for task in lacking_tasks(session, job)}
         # Members with other requests may fit although these do not.
         self.is_too_large = len(lacking) == 1 and search.is_too_large(job)
-        return found
+        if self.starts_at is None and not self.is_too_large:
+            self.lacks_other |= not search.lacks_only_resources(job)
 
     def _start_within_limits(self) -> Instant | None:
         """Return the start of the job that `estimate_starts` computes; None if it is unknown."""

@@ -21,8 +21,9 @@ they end before the gang can start.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -37,6 +38,18 @@ from fairlead.engine.state.resource_columns import CPU
 from fairlead.engine.state.shape import Amounts
 
 _REMEMBERED = 1 << 40  # larger than the free amount of any node
+# Filter plugins whose rejection of a node can end with the pods that run now.
+_DEPENDING_ON_PODS: Final = frozenset(
+    (
+        "DynamicResources",
+        "InterPodAffinity",
+        "NodePorts",
+        "NodeVolumeLimits",
+        "PodTopologySpread",
+        "VolumeBinding",
+        "VolumeRestrictions",
+    )
+)
 
 
 class PodUsage(Struct, frozen=True):
@@ -154,9 +167,22 @@ class StartSearch:
         return _reservation(self.session, job, lacking, rows, start)
 
     def is_too_large(self, job: JobInfo) -> bool:
-        """Return whether the `lacking_tasks` of `job` do not fit even into an empty cluster."""
+        """Return whether the `lacking_tasks` of `job` do not fit even into an empty cluster.
+
+        Devices, volumes, ports and rules about other pods do not count: in an empty cluster, they
+        may admit the tasks.
+        """
         lacking = lacking_tasks(self.session, job)
-        return not self._fits(job, lacking, self._free_without_pods)
+        free = self._free_without_pods
+        return place(self.session, job, lacking, free, ignored=_DEPENDING_ON_PODS) is None
+
+    def lacks_only_resources(self, job: JobInfo) -> bool:
+        """Return whether the `lacking_tasks` of `job` fit if all pods only release their requests.
+
+        Then, neither devices nor ports nor a rule about other pods keeps all nodes from them.
+        """
+        lacking = lacking_tasks(self.session, job)
+        return self._fits(job, lacking, self._free_without_pods)
 
     def exceeded_limits(self, job: JobInfo, gone: Sequence[PodUsage] = ()) -> list[str]:
         """Return the queues that would exceed their limits if `job` started.
@@ -233,14 +259,20 @@ def pod_usages(session: Session) -> list[PodUsage]:
 
 
 def place(
-    session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
+    session: Session,
+    job: JobInfo,
+    lacking: Sequence[TaskInfo],
+    free: Ints,
+    *,
+    ignored: Container[str] = (),
 ) -> list[int] | None:
     """Choose a node for each task in `lacking`; return the rows of these nodes.
 
     `lacking` are the pending tasks that `job` needs to reach its minimum (`lacking_tasks`). The
     result has one row for each of them, in the same order. Returns None if one of the tasks fits on
     no node. `free` contains the free amounts, shape (resources, rows), and is not changed. Nodes
-    that were reserved for `job` are preferred, then nodes with more idle cpu.
+    that were reserved for `job` are preferred, then nodes with more idle cpu. A node that one of
+    the Filter plugins `ignored` rejects counts as if no Filter plugin rejected it.
     """
     free = free.copy()
     preference = session.room.idle[CPU].copy()
@@ -252,6 +284,11 @@ def place(
     for task in lacking:
         found = session.choices(job).ignoring_resources.find(task.info)
         open_rows = found.plan.rows[found.positions()]
+        if ignored:
+            verdicts = found.diagnosis()
+            alive = np.flatnonzero(session.table.alive)
+            more = [row for row in alive.tolist() if verdicts.status_of(row).plugin in ignored]
+            open_rows = np.union1d(open_rows, np.array(more, np.int64))
         for column, floor in task.request.floors:
             open_rows = open_rows[free[column, open_rows] >= floor]
         if not len(open_rows):

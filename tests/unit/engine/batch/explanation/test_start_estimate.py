@@ -6,10 +6,21 @@ import pytest
 
 from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.engine.batch.defect import FIXED, UPSTREAM, BatchDefects, Defect
-from fairlead.engine.batch.explanation.explanation import Obstacle, batch_overview
+from fairlead.engine.batch.explanation.explanation import (
+    Obstacle,
+    batch_overview,
+    explain_group,
+)
 from fairlead.engine.core.instant import seconds, to_seconds
-from fairlead.testing.batch_builders import make_gang, make_queue
+from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
 from fairlead.testing.builders import make_node
+from fairlead.testing.device_builders import (
+    make_claim_status,
+    make_device_class,
+    make_pod_resource_claims,
+    make_resource_claim,
+    make_slice,
+)
 
 
 def lasting(duration):
@@ -124,6 +135,23 @@ def test_a_group_for_which_earlier_groups_leave_no_room_waits_for_them(harness):
         (Obstacle.NEXT_SESSION, seconds(1)),
         (Obstacle.OTHERS_FIRST, seconds(31)),
     ]
+
+
+def test_the_start_is_unknown_if_a_group_lacks_no_requested_resources(make_harness):
+    """A pod of another scheduler uses the only device; the group waits for a device."""
+    harness = make_harness("fairlead").put(make_node("n1"), make_queue("default"))
+    status = make_claim_status("n1", "gpu-0", reserved_for=["other"])
+    used, wanted = make_resource_claim("used", status=status), make_resource_claim("wanted")
+    harness.put(make_device_class(), make_slice("n1"), used, wanted)
+    task = make_task("a-0", "a", spec=make_pod_resource_claims("wanted"))
+    harness.put(make_group("a", 1), task, make_gang("b", 1, cpu=9))
+    alone = explain_group(harness.composition, harness.cluster, "default/a", 0)
+    found = batch_overview(harness.composition, harness.cluster, 0, 10).waiting
+    for one in (alone, next(one for one in found if one.group == "default/a")):
+        assert (one.obstacle, one.starts_at) == (Obstacle.NO_NODE, None)
+        assert one.lacks_other
+        assert not one.is_too_large
+        assert one.summary.endswith("1 cannot allocate all claims.")
 
 
 def test_a_waiting_group_that_nothing_blocks_is_not_said_to_run(harness):
