@@ -32,7 +32,10 @@ from msgspec import Struct
 from fairlead.api.resource_name import is_extended_resource
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ENOUGH
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import (
+    NOT_ENOUGH,
+    NOT_ON_THIS_NODE,
+)
 from fairlead.engine.plugins.inter_pod_affinity.filter import REPELLED
 from fairlead.engine.plugins.inter_pod_affinity.filter import STATUSES as STATUSES_OF_AFFINITY
 from fairlead.engine.plugins.node_affinity import MISMATCH
@@ -151,10 +154,11 @@ def _is_repelled(pod: PodEnd) -> bool:
 def _accepts_new_node(pod: PodEnd) -> bool:
     """Return whether a new node may be a place for the pending `pod`.
 
-    No new node helps a static pod, a pod of a DaemonSet, or a pod that waits for a ReadWriteOncePod
-    claim in use.
+    No new node helps a static pod, a pod of a DaemonSet, a pod that waits for a ReadWriteOncePod
+    claim in use, or a pod whose ResourceClaim has devices of another node.
     """
-    return not pod.belongs_to_node and CLAIM_IN_USE.message not in pod.reason
+    is_held = any(one in pod.reason for one in (CLAIM_IN_USE.message, NOT_ON_THIS_NODE))
+    return not (pod.belongs_to_node or is_held)
 
 
 def node_to_copy(

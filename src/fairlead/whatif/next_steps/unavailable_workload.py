@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.apiserver.kind import NODE, STATEFUL_SET
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ON_THIS_NODE
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
 from fairlead.whatif.next_steps.step_context import (
     NAMES_MAX,
@@ -39,14 +40,14 @@ def keep_available(context: StepContext) -> Iterator[NextStep]:
     """Yield a remedy for one of the workloads without a ready pod.
 
     For StatefulSets, the remedy is the taint out-of-service on the failed nodes. The same remedy
-    applies to a workload with a pod that waits for a volume of a pod on a failed node. For other
-    workloads, the remedy is one more replica, if their pods find a node and their budgets are not
-    breached. Each kind of remedy is tried for up to TRIES_MAX workloads.
+    applies to a workload with a pod that waits for a volume or devices of a pod on a failed node.
+    For other workloads, the remedy is one more replica, if their pods find a node and their budgets
+    are not breached. Each kind of remedy is tried for up to TRIES_MAX workloads.
     """
     effect = context.answer.effect
     down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
     stuck = [
-        one for one in down if one.workload.kind == STATEFUL_SET.kind or _awaits_volume(one, effect)
+        one for one in down if one.workload.kind == STATEFUL_SET.kind or _awaits_claim(one, effect)
     ]
     moved = [
         one
@@ -91,16 +92,20 @@ def _without_pod(workload: WorkloadRef, effect: Effect) -> float:
     return inf if found.lowest_for is None else found.lowest_for
 
 
-def _awaits_volume(one: WorkloadEffect, effect: Effect) -> bool:
-    """Return whether a pod of `one` waits for a volume that a pod on a failed node keeps.
+def _awaits_claim(one: WorkloadEffect, effect: Effect) -> bool:
+    """Return whether a pod of `one` waits for a claim that a pod on a failed node keeps.
 
     Either the volume is still attached to the failed node, or the pod on that node still uses the
-    volume's ReadWriteOncePod claim.
+    volume's ReadWriteOncePod claim, or a ResourceClaim for devices of the node.
     """
     found = effect.difference
     waiting = {lost.pod for lost in effect.lost if lost.cause is LossCause.ATTACHED}
     without_node = (*found.pending, *(waited.pod for waited in effect.waited))
-    waiting |= {pod.key for pod in without_node if CLAIM_IN_USE.message in pod.reason}
+    waiting |= {
+        pod.key
+        for pod in without_node
+        if CLAIM_IN_USE.message in pod.reason or NOT_ON_THIS_NODE in pod.reason
+    }
     evicted = found.evicted
     return any(each.pod.workload == one.workload and each.pod.key in waiting for each in evicted)
 

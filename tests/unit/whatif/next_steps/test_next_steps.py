@@ -1020,6 +1020,15 @@ def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(snapshot, ma
     assert steps_of(answer)[:1] == [SHUT_DOWN]
 
 
+def test_a_pod_that_waits_for_devices_of_a_failed_node_needs_no_new_node(snapshot, make):
+    """The old pod, which is being deleted, still uses the claim; node b has a free device."""
+    objects, _ = with_claim(*single(make))
+    change = ClusterChange(failures=Failures(fail_node=("a",)))
+    answer = what_if(snapshot(make.node("a"), make.node("b"), *objects), change)
+    assert steps_of(answer)[:1] == [SHUT_DOWN]
+    assert not any("--add-nodes" in code for _, code in steps_of(answer))
+
+
 def test_every_stateful_set_on_failed_nodes_may_be_helped_by_taints(snapshot, make, database):
     """The pod of `cache`, which comes first, has a local volume, so only `db` can move."""
     cache = make.workload("StatefulSet", "cache", replicas=2, nodeSelector={"disk": "local"})
@@ -1083,6 +1092,22 @@ def single(make):
     pod["metadata"]["labels"] = {"app": "web"}
     pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     return [replicaset, pod]
+
+
+def with_claim(workload, pod):
+    """Return `workload` and its pod, which use a device of node a, and the claim's status."""
+    pod["metadata"]["uid"] = "web-0"
+    for spec in (workload["spec"]["template"]["spec"], pod["spec"]):
+        spec.update(make_pod_resource_claims("gpu"))
+    status = make_claim_status("a", "gpu-0", reserved_for=["web-0"])
+    claim = make_resource_claim("gpu", make_device_request())
+    devices = [make_device_class("gpu"), make_slice("a"), make_slice("b"), claim]
+    dra = [
+        {"apiVersion": "resource.k8s.io/v1", "kind": type(one).__name__, **as_json(one)}
+        for one in devices
+    ]
+    dra[-1]["status"] = status
+    return [workload, pod, *dra], status
 
 
 def test_the_order_in_which_a_daemon_set_updates_its_pods_depends_on_the_seed(snapshot, make):
@@ -1166,19 +1191,11 @@ def test_a_replica_on_another_node_needs_a_volume_of_many_nodes(
     ids=["devices of one node", "devices that both nodes can use"],
 )
 def test_a_replica_on_another_node_needs_devices_of_many_nodes(snapshot, make, racks, is_suggested):
-    workload, pod = single(make)
-    pod["metadata"]["uid"] = "web-0"
-    for spec in (workload["spec"]["template"]["spec"], pod["spec"]):
-        spec.update(make_pod_resource_claims("gpu"))
-    status = make_claim_status("a", "gpu-0", reserved_for=["web-0"])
+    objects, status = with_claim(*single(make))
     rack = {"key": "rack", "operator": "In", "values": ["r"]}
     status["allocation"]["nodeSelector"]["nodeSelectorTerms"] = [{"matchExpressions": [rack]}]
-    claim = make_resource_claim("gpu", make_device_request(), status=status)
-    devices = [make_device_class("gpu"), make_slice("a"), make_slice("b"), claim]
-    dra = [{"apiVersion": "resource.k8s.io/v1", "kind": type(one).__name__, **as_json(one)}
-           for one in devices]  # fmt: skip
     nodes = [make.node(name, rack=rack) for name, rack in zip("ab", racks, strict=True)]
-    answer = drained(snapshot, *nodes, workload, pod, *dra)
+    answer = drained(snapshot, *nodes, *objects)
     assert any("kubectl scale" in code for _, code in steps_of(answer)) == is_suggested
 
 

@@ -14,6 +14,7 @@ from fairlead.engine.state.related_objects import RelatedObjects
 
 RESERVED_FOR_MAX: Final = 256
 NOT_ENOUGH: Final = "cannot allocate all claims"
+NOT_ON_THIS_NODE: Final = "resourceclaim not available on the node"
 NOT_CREATED: Final = "ResourceClaim not created yet"
 
 

@@ -56,6 +56,7 @@ from fairlead.engine.plugins.dynamic_resources.claim_binder import (
     claim_ref,
 )
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import (
+    NOT_ON_THIS_NODE,
     ClaimError,
     can_be_reserved,
     claims_of,
@@ -115,7 +116,7 @@ DEALLOCATED: Final = unschedulable("deallocation of ResourceClaim completed")
 DELETED: Final = unschedulable("deletion of ResourceClaim completed")
 STILL_NOT: Final = unschedulable("still not schedulable")
 IN_USE: Final = unresolvable("resourceclaim in use")
-NOT_ON_NODE: Final = unresolvable("resourceclaim not available on the node")
+NOT_ON_NODE: Final = unresolvable(NOT_ON_THIS_NODE)
 GONE: Final = "claim allocation not found for node"
 TIMED_OUT: Final = "device binding timeout: context deadline exceeded"
 BINDING_TIMEOUT: Final = seconds(600)
