@@ -45,7 +45,7 @@ from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.engine.plugins.volume_binding.node_volumes import NODE_CONFLICT, STATUSES
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
-from fairlead.whatif.outcome.scheduling_message import reasons_of
+from fairlead.whatif.outcome.scheduling_message import is_about_nodes, reasons_of
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 Amounts = Mapping[str, int]
@@ -155,10 +155,11 @@ def _accepts_new_node(pod: PodEnd) -> bool:
     """Return whether a new node may be a place for the pending `pod`.
 
     No new node helps a static pod, a pod of a DaemonSet, a pod that waits for a ReadWriteOncePod
-    claim in use, or a pod whose ResourceClaim has devices of another node.
+    claim in use, or a pod whose ResourceClaim has devices of another node. Nor does it help a pod
+    that no node rejects, for example because of the limit of a queue or a missing claim.
     """
     is_held = any(one in pod.reason for one in (CLAIM_IN_USE.message, NOT_ON_THIS_NODE))
-    return not (pod.belongs_to_node or is_held)
+    return is_about_nodes(pod.reason) and not (pod.belongs_to_node or is_held)
 
 
 def node_to_copy(

@@ -54,6 +54,11 @@ def with_explanation(reasons: str) -> str:
     return reasons.replace(UNSCHEDULABLE.message, _CORDONED)
 
 
+def is_about_nodes(message: str) -> bool:
+    """Return whether a FailedScheduling message says why nodes reject the pod."""
+    return "nodes are available" in message
+
+
 def reasons_of(message: str) -> list[str]:
     """Return the different reasons in a FailedScheduling message, sorted.
 

@@ -198,6 +198,21 @@ def labelled(name, *, cordoned=False, **labels):
 
 
 @pytest.mark.parametrize(
+    "reason",
+    [
+        "queue research has reached its limit",
+        'queue "research" does not exist',
+        'pod "ns/p": ResourceClaim not created yet',
+        f"0/2 nodes are available: 1 {CORDONED}, 1 resourceclaim not available on the node.",
+    ],
+)
+def test_no_new_node_helps_a_pod_that_does_not_wait_for_a_node(reason):
+    waiting = pod(1, reason=reason)
+    assert node_to_copy([waiting], {"ns/p": "a"}, [labelled("a"), labelled("b")]) is None
+    assert not lacks_room(waiting)
+
+
+@pytest.mark.parametrize(
     ("reasons", "others", "expected"),
     [
         ([VOLUME, CORDONED], [labelled("b")], "a"),
