@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.json import mapping
 from fairlead.api.objects import Node
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
@@ -66,6 +67,7 @@ from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
 from fairlead.whatif.snapshot.validation.workload import WORKLOADS, refuse_invalid_workloads
 
+_QUEUE: Final = "Queue"  # of kube-batch and Volcano
 _EXPLAINED: Final = (
     POD, *WORKLOADS, NODE, POD_DISRUPTION_BUDGET, HORIZONTAL_POD_AUTOSCALER, PRIORITY_CLASS,
 )  # fmt: skip
@@ -153,6 +155,18 @@ def _explain_priority(
     return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
 
 
+def _group_of(queue: Manifest, inventory: Inventory) -> str:
+    """Return words that name the first PodGroup of `queue`; "" if none names the queue."""
+    kinds = (kind for kind in inventory.kinds if kind.kind == POD_GROUP.kind)
+    groups = sorted(
+        one.ref.key
+        for kind in kinds
+        for one in inventory.of_kind(kind)
+        if mapping(one.value, "spec").get("queue") == queue.ref.name
+    )
+    return f", such as podgroup/{groups[0]}" if groups else ""
+
+
 def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
     """Return why `found`, which controls no pods itself, cannot be explained."""
     if not is_custom(found.kind.api_version):
@@ -165,6 +179,10 @@ def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
             why = admission_sentence(found, inventory)
             suspended = f"{found.title} has no pods: it is suspended ({path}.suspend)"
             return f"{suspended}. {why}" if why else suspended
+    if found.kind.kind == _QUEUE:
+        return (
+            f"a Queue cannot be explained; explain one of its groups{_group_of(found, inventory)}"
+        )
     custom = [kind for kind in inventory.kinds if is_custom(kind.api_version)]
     if hint := owned_hint(found, inventory, (*WORKLOADS, *custom)):
         return f"a {found.kind.kind} cannot be explained{hint}"
