@@ -19,9 +19,9 @@ from fairlead.apiserver.defaulting.fill import filled, replaced
 from fairlead.apiserver.defaulting.pod import on_host, with_requests
 from fairlead.apiserver.defaulting.pod_resources import with_pod_level_requests
 from fairlead.apiserver.defaulting.workload import (
-    BACKOFF_LIMIT,
     COMPLETION_MODE,
     PARALLELISM,
+    backoff_limit,
     with_completions,
     with_metrics_and_rules,
     with_own_name,
@@ -59,11 +59,7 @@ _PRIORITY_CLASS: Final = {
     "value": 0,
     **_defaults("scheduling.v1.PriorityClass", "preemptionPolicy"),
 }
-_JOB: Final = {
-    "parallelism": PARALLELISM,
-    "backoffLimit": BACKOFF_LIMIT,
-    "completionMode": COMPLETION_MODE,
-}
+_JOB: Final = {"parallelism": PARALLELISM, "completionMode": COMPLETION_MODE}
 _AUTOSCALER: Final = _defaults("autoscaling.v2.HorizontalPodAutoscalerSpec", "minReplicas")
 
 
@@ -142,7 +138,8 @@ def _template_labels(template: Json) -> dict[str, str]:
 
 
 def _job(obj: Json) -> Json:
-    return replaced(obj, "spec", filled(with_completions(obj.get("spec", {})), _JOB))
+    spec = with_completions(obj.get("spec", {}))
+    return replaced(obj, "spec", filled(spec, {**_JOB, "backoffLimit": backoff_limit(spec)}))
 
 
 def _autoscaler(obj: Json) -> Json:

@@ -16,8 +16,8 @@ OWN_NAME: Final = "kubernetes.io/metadata.name"
 GENERATION: Final = "deprecated.daemonset.template.generation"
 _ROLLING: Final = "RollingUpdate"
 PARALLELISM: Final = 1
-BACKOFF_LIMIT: Final = 6
 COMPLETION_MODE: Final = "NonIndexed"
+_BACKOFF_LIMIT: Final = 6
 _BACKOFF_MAX: Final = 2**31 - 1
 _PERIOD_S: Final = 15
 _CPU: Final = {
@@ -115,7 +115,7 @@ def _job(obj: Json) -> Json:
     replacement = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
     defaults = {
         "parallelism": PARALLELISM,
-        "backoffLimit": _BACKOFF_MAX if "backoffLimitPerIndex" in spec else BACKOFF_LIMIT,
+        "backoffLimit": backoff_limit(spec),
         "completionMode": COMPLETION_MODE,
         "suspend": False,
         "podReplacementPolicy": replacement,
@@ -130,6 +130,14 @@ def with_completions(spec: Json) -> Json:
     if "completions" in spec or "parallelism" in spec:
         return spec
     return {**spec, "completions": 1}
+
+
+def backoff_limit(spec: Json) -> int:
+    """Return the default backoffLimit of a Job's spec.
+
+    With backoffLimitPerIndex, the default is so high that only the limit of each index matters.
+    """
+    return _BACKOFF_LIMIT if spec.get("backoffLimitPerIndex") is None else _BACKOFF_MAX
 
 
 def with_metrics_and_rules(spec: Json) -> Json:

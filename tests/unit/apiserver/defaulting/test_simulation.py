@@ -103,6 +103,17 @@ def test_the_defaults_of_ports():
             {"completions": 4},
             {"completions": 4, "parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed"},
         ),
+        (
+            "Job",
+            "batch/v1",
+            {"parallelism": 3, "completionMode": "Indexed", "backoffLimitPerIndex": 1},
+            {
+                "parallelism": 3,
+                "completionMode": "Indexed",
+                "backoffLimitPerIndex": 1,
+                "backoffLimit": 2**31 - 1,
+            },
+        ),
     ],
 )
 def test_the_defaults_of_workloads(kind, api_version, spec, expected):
