@@ -464,6 +464,12 @@ class ExperimentRun:
             self._world.load(simulated_contents(manifests))
         except ApiError as refused:
             raise as_input_error(self._experiment.source, manifests, refused) from None
+        # A dump of a real cluster has the status of each quota. The quotas of a written cluster
+        # limit its pods from the start, too.
+        store = self._world.store
+        for quota in store.list(RESOURCE_QUOTA):
+            if not (quota.get("status") or {}).get("hard"):
+                _count_quota(CreateObject(quota).target, store, self._start)
 
     def _act(self, step: ScriptedStep, store: Store, now: Instant) -> None:
         """Perform `step`.

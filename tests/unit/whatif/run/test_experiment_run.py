@@ -396,3 +396,30 @@ def test_a_pod_that_a_quota_keeps_from_being_replaced_is_not_replaced(finish):
     assert lost.cause == "not-replaced"
     assert lost.why.startswith("ReplicaSet web creates no replacement: Error creating: pods ")
     assert "is forbidden: exceeded quota: q" in lost.why
+
+
+FULL_QUOTA = """objects:
+- apiVersion: v1
+  kind: ResourceQuota
+  metadata: {name: q, namespace: default}
+  spec: {hard: {pods: "1"}}
+"""
+JOB_BEYOND_QUOTA = (
+    FULL_QUOTA
+    + """- apiVersion: batch/v1
+  kind: Job
+  metadata: {name: all, namespace: default}
+  spec:
+    completions: 2
+    parallelism: 2
+    template:
+      metadata: {annotations: {fairlead.dev/run-duration: 1m}}
+      spec: {restartPolicy: Never, containers: [{name: c, image: i}]}
+duration: %s
+"""
+)
+
+
+def test_a_quota_without_status_limits_the_pods_that_workloads_create_at_the_start(finish):
+    """In a cluster, the quota's controller writes the status before a user creates the workload."""
+    assert len(finish(JOB_BEYOND_QUOTA % "30s").outcome.pods) == 1
