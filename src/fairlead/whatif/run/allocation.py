@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
@@ -153,49 +155,58 @@ def allocations(
     )
 
 
-def object_error(
-    store: Store,
-    pods: Iterable[Pod],
-    nodes: Iterable[Node],
-    update_revision: Callable[[str], str],
-    subject: str,
-    message: str,
-) -> ObjectError:
-    """Return the error `message` about `subject`, with the number of pods that `subject` lacks.
+class ObjectErrors(Struct, frozen=True, kw_only=True):
+    """Describes errors of objects, with the number of pods that each object lacks.
 
-    `subject` is an object in the form "ReplicaSet ns/name". The number is 0 for an object that is
-    not in `store`, and for kinds other than DaemonSet, ReplicaSet, StatefulSet,
-    ReplicationController and Job. `nodes` are the nodes of the cluster.
-
-    `update_revision` returns the name of the newest revision of a StatefulSet, by its uid, and ""
-    for other owners.
+    `pods` and `nodes` are those of the cluster. `job_pods` is the number of pods that each Job
+    wants now, because a simulation does not write the status of Jobs. `update_revision` returns the
+    name of the newest revision of a StatefulSet, by its uid, and "" for other owners.
     """
-    kind_name, _, key = subject.partition(" ")
-    namespace, _, name = key.partition("/")
-    kind = next((one for one in _CREATING if one.kind == kind_name), None)
-    owner = store.find(kind, namespace, name) if kind and name else None
-    if owner is None:
-        return ObjectError(subject, message)
-    if kind is DAEMON_SET:
-        lacking = tuple(_nodes_without_pod(owner, pods, nodes))
-        workload = WorkloadRef(kind_name, namespace, name)
-        return ObjectError(subject, message, len(lacking), workload, lacking)
-    references = owner["metadata"].get("ownerReferences") or ()
-    controller = next((one for one in references if one.get("controller")), None)
-    known = kind_name, name
-    if controller is not None and controller["kind"] in _OWNERS:
-        known = controller["kind"], controller["name"]
-    workload = WorkloadRef(known[0], namespace, known[1])
-    metadata = owner["metadata"]
-    revision = update_revision(metadata["uid"]) or revision_in(metadata.get("labels") or {})
-    missing = _missing(owner, pods)
-    return ObjectError(subject, message, missing, workload, revision=revision)
+
+    store: Store
+    pods: Collection[Pod]
+    nodes: Collection[Node]
+    job_pods: Mapping[WorkloadRef, int]
+    update_revision: Callable[[str], str]
+
+    def error(self, subject: str, message: str) -> ObjectError:
+        """Return the error `message` about `subject`, with the number of pods that it lacks.
+
+        `subject` is an object in the form "ReplicaSet ns/name". The number is 0 for an object that
+        is not in `store`, and for kinds other than DaemonSet, ReplicaSet, StatefulSet,
+        ReplicationController and Job.
+        """
+        kind_name, _, key = subject.partition(" ")
+        namespace, _, name = key.partition("/")
+        kind = next((one for one in _CREATING if one.kind == kind_name), None)
+        if kind is None or not name:
+            return ObjectError(subject, message)
+        itself = WorkloadRef(kind_name, namespace, name)
+        owner = self.store.find(kind, namespace, name)
+        if owner is None:  # it was deleted, and therefore lacks no pod
+            return ObjectError(subject, message, workload=itself)
+        if kind is DAEMON_SET:
+            lacking = tuple(_nodes_without_pod(owner, self.pods, self.nodes))
+            return ObjectError(subject, message, len(lacking), itself, lacking)
+        references = owner["metadata"].get("ownerReferences") or ()
+        controller = next((one for one in references if one.get("controller")), None)
+        known = kind_name, name
+        if controller is not None and controller["kind"] in _OWNERS:
+            known = controller["kind"], controller["name"]
+        workload = WorkloadRef(known[0], namespace, known[1])
+        metadata = owner["metadata"]
+        revision = self.update_revision(metadata["uid"]) or revision_in(
+            metadata.get("labels") or {}
+        )
+        wanted = self.job_pods[itself] if itself in self.job_pods else wanted_by(owner)
+        missing = _missing(owner, self.pods, wanted)
+        return ObjectError(subject, message, missing, workload, revision=revision)
 
 
-def _missing(owner: Json, pods: Iterable[Pod]) -> int:
-    """Return the number of pods that the controller of `owner` still has to create."""
+def _missing(owner: Json, pods: Iterable[Pod], wanted: int) -> int:
+    """Return how many of the `wanted` pods the controller of `owner` still has to create."""
     existing = sum(not is_terminating(pod) for pod in _active_pods(owner, pods))
-    return max(0, wanted_by(owner) - existing)
+    return max(0, wanted - existing)
 
 
 def _nodes_without_pod(owner: Json, pods: Iterable[Pod], nodes: Iterable[Node]) -> Iterator[str]:

@@ -84,10 +84,10 @@ from fairlead.whatif.outcome.workload import (
     workload_of,
 )
 from fairlead.whatif.run.allocation import (
+    ObjectErrors,
     RequestsByShape,
     allocatable_in,
     allocations,
-    object_error,
     requested_in,
 )
 from fairlead.whatif.run.controllers import controllers_of
@@ -605,21 +605,16 @@ class ExperimentRun:
         nodes = with_devices(self._end_state.nodes(), recorder.outage.nodes, self._cluster)
         pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
-        existing = list(recorder.existing_pods()) if recorder.errors else []
-        revision_of = self._controllers.workloads.update_revision
+        found = ObjectErrors(
+            store=world.store,
+            pods=list(recorder.existing_pods()) if recorder.errors else [],
+            nodes=recorder.outage.nodes.values(),
+            job_pods=self._wanted_job_pods(),
+            update_revision=self._controllers.workloads.update_revision,
+        )
         errors = (
-            *self._failed_jobs(since),
-            *(
-                object_error(
-                    world.store,
-                    existing,
-                    recorder.outage.nodes.values(),
-                    revision_of,
-                    subject,
-                    message,
-                )
-                for subject, message in recorder.errors.items()
-            ),
+            *self._failed_jobs(replace(found, pods=()), since),  # they create no more pods
+            *(found.error(subject, message) for subject, message in recorder.errors.items()),
         )
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
@@ -675,21 +670,26 @@ class ExperimentRun:
             deleted_namespaces=frozenset(deleted_namespaces(self._experiment.steps)),
         )
 
-    def _failed_jobs(self, since: Instant) -> Iterator[ObjectError]:
+    def _failed_jobs(self, errors: ObjectErrors, since: Instant) -> Iterator[ObjectError]:
         """Yield an error for each Job that failed or can no longer succeed; deleted Jobs first."""
         for subject, message in self._recorder.failed_jobs_since(since):
             yield ObjectError(subject, message, is_failed_job=True)
         for ref, finished in self._controllers.workloads.failed_jobs():
             message = f"{finished.message} ({finished.reason})"
-            found = object_error(self._world.store, (), (), lambda _: "", f"Job {ref.key}", message)
-            yield replace(found, missing=0, is_failed_job=True)
+            found = errors.error(f"Job {ref.key}", message)
+            yield replace(found, is_failed_job=True)
         failing = self._controllers.workloads.failing_jobs()
         for ref, indexes in sorted(failing, key=lambda one: one[0].key):
             those = "index" if len(indexes) == 1 else "indexes"
             verb = "has" if len(indexes) == 1 else "have"
             message = f"{those} {format_indexes(indexes)} {verb} failed (backoffLimitPerIndex)"
-            found = object_error(self._world.store, (), (), lambda _: "", f"Job {ref.key}", message)
+            found = errors.error(f"Job {ref.key}", message)
             yield replace(found, missing=0, is_failing_job=True)
+
+    def _wanted_job_pods(self) -> dict[WorkloadRef, int]:
+        """Return how many pods of each Job should run now."""
+        counts = self._controllers.workloads.wanted_job_pods()
+        return {WorkloadRef(ref.kind, ref.namespace, ref.name): count for ref, count in counts}
 
     def _recurrences(
         self, since: Instant, workloads: Mapping[WorkloadRef, WorkloadReadiness]
@@ -739,10 +739,8 @@ class ExperimentRun:
             if error.workload in wanted:  # the pods of a DaemonSet were counted, see `wanted_pods`
                 wanted[error.workload] += len(error.nodes)
         # A simulation does not write the status of Jobs.
-        for ref, count in self._controllers.workloads.wanted_job_pods():
-            job = WorkloadRef(ref.kind, ref.namespace, ref.name)
-            if job in wanted:
-                wanted[job] = count
+        job_pods = self._wanted_job_pods()
+        wanted.update((job, count) for job, count in job_pods.items() if job in wanted)
         begin = until + 1 if self._experiment.compares_packings else since
         with_uids = ((workload, uid, pod) for workload, uid, pod, _ in pods)
         readiness = dict(recorder.readiness(with_uids, wanted, begin, until))

@@ -423,3 +423,33 @@ duration: %s
 def test_a_quota_without_status_limits_the_pods_that_workloads_create_at_the_start(finish):
     """In a cluster, the quota's controller writes the status before a user creates the workload."""
     assert len(finish(JOB_BEYOND_QUOTA % "30s").outcome.pods) == 1
+
+
+@pytest.mark.parametrize(
+    ("duration", "missing"),
+    [
+        pytest.param("30s", 1, id="A Job lacks a pod while a quota refuses the pod"),
+        pytest.param("15m", 0, id="A Job that has succeeded lacks no pods"),
+    ],
+)
+def test_the_missing_pods_of_a_job_are_those_that_should_run_now(finish, duration, missing):
+    [error] = finish(JOB_BEYOND_QUOTA % duration).outcome.errors
+    assert (error.missing, error.is_over) == (missing, not missing)
+
+
+def test_a_deleted_workload_lacks_no_pods(finish):
+    outcome = finish(
+        FULL_QUOTA
+        + """- apiVersion: apps/v1
+  kind: ReplicaSet
+  metadata: {name: web, namespace: default}
+  spec:
+    replicas: 2
+    selector: {matchLabels: {app: web}}
+    template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}
+events:
+- {at: 1m, delete: rs/default/web}
+"""
+    ).outcome
+    [error] = outcome.errors
+    assert error.is_over
