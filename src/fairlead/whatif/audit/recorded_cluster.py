@@ -159,10 +159,15 @@ class RecordedCluster(Struct):
         if old is None:
             return
         if write.response is not None:
-            last = write.response
+            yield from self._deleted(write, write.response)
+            return
+        # The response of an eviction is a Status. As in `apply`, versions are not compared without
+        # a response.
+        last = self._marked(old, write) if write.kind is POD else old
+        if _is_kept(last):
+            yield from self._put_or_remove(write, last)
         else:
-            last = self._marked(old, write) if write.kind is POD else old
-        yield from self._deleted(write, last)
+            yield self._remove(write.kind, write.namespace, write.name)
 
     def _marked(self, pod: Json, write: AuditedWrite) -> Json:
         """Return `pod` with the deletion timestamp and grace period of `write`.
@@ -190,10 +195,10 @@ class RecordedCluster(Struct):
 
         If a finalizer or a grace period keeps the object, yield its update to `last` instead.
         """
-        meta = last["metadata"]
-        if meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
+        if _is_kept(last):
             yield from self._replace(write, last)
         else:
+            meta = last["metadata"]
             yield self._remove(write.kind, meta.get("namespace", ""), meta["name"])
 
     def _replace(self, write: AuditedWrite, new: Json) -> Iterator[Stimulus]:
@@ -330,9 +335,13 @@ def binding_target(write: AuditedWrite) -> str:
 
 def _is_gone(obj: Json) -> bool:
     """Return whether `obj` is deleted, and no finalizer or grace period keeps it."""
+    return bool(obj["metadata"].get("deletionTimestamp")) and not _is_kept(obj)
+
+
+def _is_kept(obj: Json) -> bool:
+    """Return whether a finalizer or a grace period keeps `obj` when it is deleted."""
     meta = obj["metadata"]
-    kept = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
-    return bool(meta.get("deletionTimestamp")) and not kept
+    return bool(meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"))
 
 
 def _as_deleted(pod: Json, write: AuditedWrite) -> Json:

@@ -250,3 +250,22 @@ def test_blank_lines_count_as_lines(replayed):
     data = b"\n \r\n" * 1_000 + as_lines([NODE_CREATED, CREATED]) + b"\n\n{\n"
     code, message = replayed(data)
     assert (code, message.partition(": is")[0]) == (2, "audit.log: line 2005")
+
+
+def test_a_pod_with_the_name_of_an_evicted_pod_is_compared(replayed):
+    """The StatefulSet of an evicted pod creates it again; the eviction's response has no version.
+
+    The resourceVersion of the evicted pod then comes from the store of the replay, which counts its
+    own writes, and must not be compared with the versions in the log.
+    """
+
+    def created(second, version):
+        meta = {**POD["metadata"], "namespace": "shop", "resourceVersion": version}
+        pod = {"apiVersion": "v1", "kind": "Pod", **POD, "metadata": meta}
+        return {**event("create", "pods", POD, second), "responseObject": pod}
+
+    evicted = event("create", "pods", {"kind": "Eviction"}, 32, "eviction")
+    removed = event("delete", "pods", {"gracePeriodSeconds": 0}, 33)
+    again = event("create", "pods", {"target": {"name": "n"}}, 35, "binding")
+    log = [NODE_CREATED, created(1, "1"), BOUND, evicted, removed, created(34, "2"), again]
+    assert agreement(replayed(log)) == [*FITS, *FITS]
