@@ -255,6 +255,8 @@ def _writes(
     if is_object and event.verb != "deletecollection":
         _require_same_object(source, where, ref, kind, response["metadata"])
     name = ref.name or (response["metadata"]["name"] if is_object else "")
+    # The objectRef of a request to an existing Namespace has its name in both fields.
+    namespace = ref.namespace if kind.namespaced else ""
     # An apply patch or an update of a missing object creates it.
     is_creation = status.code == _CREATED and not ref.subresource
     yield AuditedWrite(
@@ -263,7 +265,7 @@ def _writes(
         "create" if is_creation else event.verb,
         kind,
         ref.subresource,
-        ref.namespace,
+        namespace,
         name,
         request,
         response if is_object else None,

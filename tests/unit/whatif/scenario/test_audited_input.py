@@ -16,7 +16,7 @@ ACCOUNT = "system:serviceaccount:kube-system:"
 SCHEDULER = "system:kube-scheduler"
 GROUPS = {"deployments": "apps", "replicasets": "apps", "jobs": "batch", "cronjobs": "batch"}
 KINDS = {"deployments": "Deployment", "replicasets": "ReplicaSet", "jobs": "Job", "pods": "Pod",
-         "nodes": "Node", "cronjobs": "CronJob"}  # fmt: skip
+         "nodes": "Node", "cronjobs": "CronJob", "namespaces": "Namespace"}  # fmt: skip
 
 
 def write(verb, path, body, minute, user="admin", response=None):
@@ -362,3 +362,12 @@ def test_a_recorded_workload_of_too_many_pods_is_refused(simulate):
     huge = write("create", "deployments/web", deployment("web", 1_000_001), 2)
     with pytest.raises(InputError, match=r"Deployment shop/web: spec\.replicas: 1000001 is more"):
         simulate([huge])
+
+
+def test_a_deleted_namespace_is_deleted(simulate):
+    """kube-apiserver records the name of a Namespace in objectRef.namespace, too, if it exists."""
+    shop = {"metadata": {"name": "shop"}}
+    created = write("create", "namespaces/shop", shop, 0)
+    del created["objectRef"]["namespace"]
+    deleted = write("delete", "namespaces/shop", None, 30, response=shop)
+    assert pods_of(simulate([created, *RECORDED, deleted])) == []
