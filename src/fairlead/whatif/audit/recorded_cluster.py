@@ -30,7 +30,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.kind import NODE, POD, Kind
 from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
@@ -63,12 +63,14 @@ class RecordedCluster(Struct):
     """The objects of a cluster. `apply` changes them; `source` names the log in error messages.
 
     `unknown_bindings` contains the pods that were bound although the cluster did not contain them.
-    `unfollowed` names the log lines of the writes that were not applied, because the log does not
-    show their effects.
+    `unknown_nodes` contains the nodes of bindings that were not in the cluster, in the order of the
+    bindings. `unfollowed` names the log lines of the writes that were not applied, because the log
+    does not show their effects.
     """
 
     source: str
     unknown_bindings: list[str] = field(default_factory=list)
+    unknown_nodes: list[str] = field(default_factory=list)
     unfollowed: list[str] = field(default_factory=list)
     _store: Store = field(default_factory=lambda: Store(SeededIds(0), log_capacity=1))
     _versions: dict[_Identity, int] = field(default_factory=dict)
@@ -153,6 +155,8 @@ class RecordedCluster(Struct):
         if old is None or not node:
             self.unknown_bindings.append(f"{write.namespace}/{write.name}")
         elif not old["spec"].get("nodeName"):
+            if self._store.find(NODE, "", node) is None:
+                self.unknown_nodes.append(node)
             yield self._put(write, {**old, "spec": {**old["spec"], "nodeName": node}})
 
     def _delete(self, write: AuditedWrite, old: Json | None) -> Iterator[Stimulus]:

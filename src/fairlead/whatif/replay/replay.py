@@ -196,6 +196,12 @@ def _gaps(cluster: RecordedCluster) -> Iterable[str]:
         first = cluster.unknown_bindings[0]
         pods = counted(unknown, "pod")
         yield f"Not compared: {pods} whose creation is not recorded, such as {first}."
+    if unknown := len(cluster.unknown_nodes):
+        placements, first = counted(unknown, "placement"), cluster.unknown_nodes[0]
+        yield (
+            f"Counted as infeasible: {placements} on nodes of which the history contains no Node "
+            f"object at that time, such as {first}."
+        )
     if cluster.unfollowed:
         yield f"{_unfollowed(cluster).capitalize()}."
 

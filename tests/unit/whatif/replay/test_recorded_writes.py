@@ -269,3 +269,13 @@ def test_a_pod_with_the_name_of_an_evicted_pod_is_compared(replayed):
     again = event("create", "pods", {"target": {"name": "n"}}, 35, "binding")
     log = [NODE_CREATED, created(1, "1"), BOUND, evicted, removed, created(34, "2"), again]
     assert agreement(replayed(log)) == [*FITS, *FITS]
+
+
+def test_placements_on_unknown_nodes_are_noted(replayed):
+    elsewhere = event("create", "pods", {"target": {"name": "gone"}}, 30, "binding")
+    code, answer = replayed([NODE_CREATED, CREATED, elsewhere])
+    assert (code, [row["agreement"] for row in answer["pods"]]) == (0, ["infeasible"])
+    assert answer["notes"][-1] == (
+        "Counted as infeasible: 1 placement on nodes of which the history contains no Node object "
+        "at that time, such as gone."
+    )
