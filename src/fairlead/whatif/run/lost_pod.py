@@ -106,6 +106,8 @@ class _LossExplainer(Struct, frozen=True, dict=True):
             return LossCause.NOT_REPLACED, "it has no controller that would create a replacement"
         refusal = self.refusals.get(f"{owner.kind} {lost.pod.metadata.namespace}/{owner.name}", "")
         if (workload := workload_of(lost.pod)).is_daemon_set:  # it would create the pod at once
+            if (workload, lost.node) in self._daemon_pods:  # for example, of another revision
+                return LossCause.NOT_NEEDED, f"{workload} has another pod on {lost.node}"
             node = self.recorder.nodes.get(lost.node)
             is_wanted = node is not None and node_eligibility(lost.pod, node).should_run
             if not (refusal and is_wanted):
@@ -135,6 +137,15 @@ class _LossExplainer(Struct, frozen=True, dict=True):
 
     def _has_ended(self, workload: WorkloadRef) -> bool:
         return workload in self.workloads and not self.workloads[workload].wanted
+
+    @cached_property
+    def _daemon_pods(self) -> frozenset[tuple[WorkloadRef, str]]:
+        """(workload, node) of the pods at the end, without completed and terminating pods."""
+        return frozenset(
+            (pod.workload, pod.own_node)
+            for pod in self.ends.values()
+            if not (pod.is_completed or pod.is_terminating)
+        )
 
     @cached_property
     def _present(self) -> Counter[WorkloadRef]:

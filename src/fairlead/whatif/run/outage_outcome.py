@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.outcome.outage import (
+    AffectedPodSample,
     AffectedPodState,
+    LostPod,
     NodeHistory,
     OutageOutcome,
     OutagePreemption,
@@ -40,6 +43,7 @@ def outage_outcome(
     affected = outage.affected.values()
     back = [pod for pod in affected if pod.state is AffectedPodState.UP]
     evictions = sorted(one.at for node in outage.failed_nodes.values() for one in node.evictions)
+    lost = tuple(lost_pods(outage, ends, workloads, recorder.errors, start))
     outcome = OutageOutcome(
         concerned=len(outage.affected),
         evicted=sum(pod.evicted_at is not None for pod in affected),
@@ -50,16 +54,32 @@ def outage_outcome(
         replaced=sum(pod.is_replaced for pod in back),
         back_with_node=sum(not pod.is_replaced for pod in back),
         nodes=tuple(_histories(outage)),
-        lost=tuple(lost_pods(outage, ends, workloads, recorder.errors, start)),
+        lost=lost,
         preempted=tuple(_preemptions(outage, recorder.preempted)),
         taints=tuple(outage.taints),
         zones=tuple(outage.zones),
         node_samples=tuple(outage.node_samples),
-        pod_samples=tuple(outage.pod_samples),
+        pod_samples=tuple(_pod_samples(outage, lost)),
     )
     breaches = recorder.budgets.breaches
     found = misconceptions(outcome, outage.config, breaches, start)
     return replace(outcome, misconceptions=tuple(found))
+
+
+def _pod_samples(recorder: OutageRecorder, lost: Iterable[LostPod]) -> Iterator[AffectedPodSample]:
+    """Yield the samples of the affected pods.
+
+    A pod that does not have to run again is not down any more after its end. Only the end of the
+    run shows whether a pod has to run again, so the recorder counts these pods as down.
+    """
+    unneeded = (recorder.affected[one.pod].ended_at for one in lost if not one.cause.is_loss)
+    ends = sorted(at for at in unneeded if at is not None)
+    samples = {one.at: one for one in recorder.pod_samples}
+    latest: AffectedPodSample | None = None
+    for at in sorted({*samples, *ends}):
+        latest = samples.get(at, latest)
+        if latest is not None:
+            yield replace(latest, at=at, down=latest.down - bisect_right(ends, at))
 
 
 def _preemptions(

@@ -453,3 +453,30 @@ events:
     ).outcome
     [error] = outcome.errors
     assert error.is_over
+
+
+UPDATED_DAEMON_SET = """objects:
+- apiVersion: apps/v1
+  kind: DaemonSet
+  metadata: {name: agent, namespace: default}
+  spec:
+    selector: {matchLabels: {app: agent}}
+    template: {metadata: {labels: {app: agent}}, spec: {containers: [{name: c, image: "i:1"}]}}
+events:
+- {at: 1m, fail-node: node-0, for: 10m}
+- {at: 5m, patch: {target: ds/default/agent, merge: {spec: {template: {spec:
+    {containers: [{name: c, image: "i:2"}]}}}}}}
+duration: 20m
+"""
+
+
+def test_a_daemon_pod_that_an_update_replaced_is_not_needed(finish):
+    """The update deletes the old pod; its failed node confirms the deletion when it returns."""
+    outage = finish(UPDATED_DAEMON_SET).outcome.outage
+    [lost] = outage.lost
+    assert (lost.cause, lost.why) == (
+        "not-needed",
+        "ds/default/agent has another pod on node-0",
+    )
+    down = [(one.at - outage.nodes[0].quiet_at, one.down) for one in outage.pod_samples]
+    assert (down[0], down[-1]) == ((0, 1), (seconds(600), 0))

@@ -93,7 +93,8 @@ class AffectedPod(Struct):
     """A pod that was on a failed `node`; `pod` may be a replacement of another pod.
 
     `back_at` is the last time at which the pod came back up; None if it never did. `restarted_at`
-    is the last time at which its containers restarted on their node.
+    is the last time at which its containers restarted on their node. `ended_at` is the time at
+    which the pod failed or was deleted; None if it or a replacement exists.
     """
 
     pod: Pod
@@ -103,6 +104,7 @@ class AffectedPod(Struct):
     is_replaced: bool = False
     back_at: Instant | None = None
     restarted_at: Instant | None = None
+    ended_at: Instant | None = None
 
 
 class OutageRecorder(Struct):
@@ -573,6 +575,10 @@ class OutageRecorder(Struct):
         if is_up and self.now not in (back_at, affected.restarted_at):
             return
         state, running = self._state(key)
+        if state is not _DOWN or self._exists(key):
+            affected.ended_at = None
+        elif affected.ended_at is None:
+            affected.ended_at = self.now
         if state is affected.state:
             return
         if is_up and back_at is not None:
@@ -583,6 +589,10 @@ class OutageRecorder(Struct):
             self._backs[self.now] += 1
             affected.is_replaced = affected.pod.metadata.uid != running
         self._is_sample_due = True
+
+    def _exists(self, key: str) -> bool:
+        """Return whether a pod with `key` exists that has not failed."""
+        return any(self.pods[uid].status.phase != "Failed" for uid in self._uids_of(key))
 
     def _set_state(self, affected: AffectedPod, state: AffectedPodState) -> None:
         if affected.state is state:
