@@ -86,7 +86,9 @@ def _preemptions(
     recorder: OutageRecorder, preempted: Iterable[Preempted]
 ) -> Iterator[OutagePreemption]:
     for one in preempted:
-        if one.by in recorder.affected:
+        by = recorder.affected.get(one.by)
+        # Before its node failed, the pod itself may have preempted others.
+        if by is not None and one.at >= by.since:
             yield OutagePreemption(
                 at=one.at,
                 pod=one.pod.key,

@@ -480,3 +480,17 @@ def test_a_daemon_pod_that_an_update_replaced_is_not_needed(finish):
     )
     down = [(one.at - outage.nodes[0].quiet_at, one.down) for one in outage.pod_samples]
     assert (down[0], down[-1]) == ((0, 1), (seconds(600), 0))
+
+
+def test_preemptions_before_a_failure_do_not_make_room_for_replacements(finish):
+    important = (POD % "{}").replace("{name: p,", "{name: important,")
+    important = important.replace("{containers:", "{priorityClassName: high, containers:")
+    outcome = finish(
+        "objects: [{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, "
+        "metadata: {name: high}, value: 9}]\n"
+        f"events: [{{at: 1s, create: {POD % '{}'}, count: 4}}, {{at: 1m, create: {important}}},"
+        " {at: 5m, fail-node: node-0, for: 30s}, {at: 5m, fail-node: node-1, for: 30s}]\n"
+        "duration: 10m\n"
+    ).outcome
+    assert [one.by for one in outcome.preempted] == ["default/important"]
+    assert (outcome.outage.concerned, outcome.outage.preempted) == (4, ())

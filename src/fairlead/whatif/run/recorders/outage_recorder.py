@@ -92,13 +92,15 @@ class FailedNode(Struct):
 class AffectedPod(Struct):
     """A pod that was on a failed `node`; `pod` may be a replacement of another pod.
 
-    `back_at` is the last time at which the pod came back up; None if it never did. `restarted_at`
-    is the last time at which its containers restarted on their node. `ended_at` is the time at
-    which the pod failed or was deleted; None if it or a replacement exists.
+    `since` is the first time at which its node was out of service. `back_at` is the last time at
+    which the pod came back up; None if it never did. `restarted_at` is the last time at which its
+    containers restarted on their node. `ended_at` is the time at which the pod failed or was
+    deleted; None if it or a replacement exists.
     """
 
     pod: Pod
     node: str
+    since: Instant
     state: AffectedPodState = _DOWN
     evicted_at: Instant | None = None
     is_replaced: bool = False
@@ -536,7 +538,7 @@ class OutageRecorder(Struct):
         self._failed_node(node).pods[key] = None
         affected = self.affected.get(key)
         if affected is None:
-            affected = self.affected[key] = AffectedPod(pod, node)
+            affected = self.affected[key] = AffectedPod(pod, node, self.now)
             self._tally[_DOWN] += 1
             before = self._evicted_before.pop(pod.metadata.uid, None)
             # A taint that came together with the failure has evicted the pod just before.
