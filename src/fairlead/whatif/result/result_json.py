@@ -125,9 +125,7 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         "preempted": [_preempted(one, start) for one in outcome.preempted],
         "evicted": [_evicted(one, start) for one in outcome.evicted],
         "pending": _pending(outcome.pending, start),
-        "completed": [
-            {"pod": pod.key, "node": pod.node, "phase": pod.phase} for pod in outcome.completed
-        ],
+        "completed": _completed(outcome.completed, start),
         **lists_of_run(outcome),
         "queues": queues(outcome.jobs),
         "waiting_groups": waiting_groups(outcome.jobs, start),

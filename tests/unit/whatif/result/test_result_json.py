@@ -20,6 +20,15 @@ from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 DOCS = Path(__file__).parents[4] / "docs"
 EXAMPLES = Path(__file__).parents[4] / "examples"
 
+COMPLETED = """
+cluster: {generated: {nodes: 1}}
+events:
+- at: 10s
+  create:
+    metadata: {name: p, annotations: {fairlead.dev/run-duration: 30s}}
+    spec: {containers: [{name: c, image: i}]}
+duration: 2m
+"""
 OUTAGE = """\
 title: all nodes fail
 cluster:
@@ -163,6 +172,18 @@ def test_the_verdict_of_a_simulation_has_the_form_of_a_what_if(schema, tmp_path)
     sentence = "1 pod of failed nodes is not back: evictions stopped."
     found = {"outcome": "down", "severity": "bad", "sentence": sentence}
     assert result["verdict"] == {**found, "findings": [found]}
+
+
+def test_a_completed_pod_of_a_simulation_has_its_time(schema, tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(COMPLETED)
+    experiment = experiment_of(str(path), read_scenario(str(path)))
+    outcome = run_experiment(experiment, "", NoProgress()).outcome
+    result = json.loads(encode_result(simulation_result(experiment, outcome)))
+    schema.validate(result)
+    assert result["completed"] == [
+        {"pod": "default/p", "node": "node-0", "phase": "Succeeded", "at_s": 41}
+    ]
 
 
 def test_the_schema_and_the_documentation_have_all_kinds_of_outcome(schema):
