@@ -494,3 +494,28 @@ def test_preemptions_before_a_failure_do_not_make_room_for_replacements(finish):
     ).outcome
     assert [one.by for one in outcome.preempted] == ["default/important"]
     assert (outcome.outage.concerned, outcome.outage.preempted) == (4, ())
+
+
+SECOND_FAILURE = """events:
+- {at: 0s, cordon: node-1}
+- at: 1s
+  create:
+    apiVersion: apps/v1
+    kind: ReplicaSet
+    metadata: {name: web, namespace: default}
+    spec:
+      replicas: 1
+      selector: {matchLabels: {app: web}}
+      template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}
+- {at: 1m, uncordon: node-1}
+- {at: 2m, fail-node: node-0, for: 20m}
+- {at: 15m, fail-node: node-1, for: 30s}
+duration: 30m
+"""
+
+
+def test_an_evicted_pod_is_back_as_a_new_pod_if_the_node_of_the_new_pod_fails_as_well(finish):
+    """The new pod comes back with its node, the original pod does not."""
+    outage = finish(SECOND_FAILURE).outcome.outage
+    assert (outage.concerned, outage.evicted) == (1, 1)
+    assert (outage.replaced, outage.back_with_node) == (1, 0)

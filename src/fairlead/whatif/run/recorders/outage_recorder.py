@@ -589,7 +589,9 @@ class OutageRecorder(Struct):
         if state is _UP:
             affected.back_at = self.now
             self._backs[self.now] += 1
-            affected.is_replaced = affected.pod.metadata.uid != running
+            # An evicted pod is back as a new pod, even if the node of the new pod failed as well.
+            is_same = affected.pod.metadata.uid == running
+            affected.is_replaced = not is_same or affected.evicted_at is not None
         self._is_sample_due = True
 
     def _exists(self, key: str) -> bool:
