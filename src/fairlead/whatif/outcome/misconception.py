@@ -102,7 +102,16 @@ class _Evidence(Struct, frozen=True):
         )
 
     def dark_zone(self) -> Misconception | None:
-        dark = [one for one in self._changes(ZoneState.FULL_DISRUPTION) if one.rate > 0]
+        """Return a note if nodes of a zone were tainted, or emptied, while no node was ready."""
+        by_taint = self.config.evicts_by_taint
+        acted = {one.zone for one in self.outage.taints}
+        if not by_taint:
+            acted = {one.zone for one in self.outage.nodes if one.first_eviction_at is not None}
+        dark = [
+            one
+            for one in self._changes(ZoneState.FULL_DISRUPTION)
+            if one.rate > 0 and one.zone in acted
+        ]
         zones = {change.zone for change in self.outage.zones}
         if not dark or len(zones) == 1:
             return None
@@ -111,10 +120,10 @@ class _Evidence(Struct, frozen=True):
             name="dark-zone",
             belief="When a whole zone fails, evictions stop, as the network may have failed.",
             fact=(
-                f"{zone_phrase(change.zone, 'Zone')} failed completely, and its nodes were tainted "
-                f"at the normal rate, {_each(change.rate)}. Evictions stop only when every zone "
-                "fails completely, or in a partially failed zone with at most "
-                "large-cluster-size-threshold nodes."
+                f"{zone_phrase(change.zone, 'Zone')} failed completely, and its nodes were "
+                f"{'tainted' if by_taint else 'emptied'} at the normal rate, {_each(change.rate)}. "
+                "Evictions stop only when every zone fails completely, or in a partially failed "
+                "zone with at most large-cluster-size-threshold nodes."
             ),
         )
 
@@ -153,14 +162,14 @@ class _Evidence(Struct, frozen=True):
         dark = [one for one in self._changes(ZoneState.FULL_DISRUPTION) if one.rate == 0]
         if not dark:
             return None
+        removes = ", removes its NoExecute taints" if self.config.evicts_by_taint else ""
         return Misconception(
             name="all-dark",
             belief="The longer all nodes are down, the more pods are evicted.",
             fact=(
                 f"{for_readers(dark[0].at - self.start)} after the start, no zone had a ready node "
-                "any more: the controller assumes that the fault is its own, removes its NoExecute "
-                "taints and evicts no pods. When the first node returns, every node gets a new "
-                "grace period."
+                f"any more: the controller assumes that the fault is its own{removes} and evicts "
+                "no pods. When the first node returns, every node gets a new grace period."
             ),
         )
 

@@ -519,3 +519,17 @@ def test_an_evicted_pod_is_back_as_a_new_pod_if_the_node_of_the_new_pod_fails_as
     outage = finish(SECOND_FAILURE).outcome.outage
     assert (outage.concerned, outage.evicted) == (1, 1)
     assert (outage.replaced, outage.back_with_node) == (1, 0)
+
+
+def test_nodes_that_were_not_tainted_are_no_evidence_about_the_rate_of_taints(finish):
+    """The zone is in full disruption for a minute, but its node was tainted before the run."""
+    taint = "{key: node.kubernetes.io/unreachable, effect: NoExecute}"
+    ready = "conditions: [{type: Ready, status: Unknown}]"
+    failed = (
+        "{apiVersion: v1, kind: Node, metadata: {name: failed, labels: "
+        f"{{topology.kubernetes.io/zone: b}}}}, spec: {{taints: [{taint}]}}, "
+        f"status: {{allocatable: {{cpu: 1}}, {ready}}}}}"
+    )
+    outage = finish(f"objects: [{failed}]\nduration: 10m\n").outcome.outage
+    assert [one.node for one in outage.nodes] == ["failed"]
+    assert outage.misconceptions == ()
