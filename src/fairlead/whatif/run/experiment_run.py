@@ -25,6 +25,7 @@ from fairlead.api.json import Json
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
+    CRON_JOB,
     NODE,
     POD,
     RESOURCE_QUOTA,
@@ -122,6 +123,7 @@ from fairlead.whatif.run.run_note import (
 )
 from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
+from fairlead.whatif.snapshot.due_cron_job import later_cron_job_notes
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.volume_attachment import simulated_contents
 from fairlead.worlds.driver import LivelockError
@@ -647,7 +649,7 @@ class ExperimentRun:
             drains=tuple(recorder.drains.progress(undrained)),
             notes=(
                 *self._experiment.notes,
-                *self._notes(autoscalers, since),
+                *self._notes(autoscalers, since, until),
                 *image_notes,
                 *overdue,
                 *self._claim_notes(pods.values()),
@@ -773,7 +775,9 @@ class ExperimentRun:
         if note := deadline_note(run):
             yield note
 
-    def _notes(self, autoscalers: Iterable[PodAutoscalerOutcome], since: Instant) -> Iterator[str]:
+    def _notes(
+        self, autoscalers: Iterable[PodAutoscalerOutcome], since: Instant, until: Instant
+    ) -> Iterator[str]:
         """Yield notes about what the simulation lacked or ignored.
 
         Kinds that the dump lacks are noted only if some object has a uid. A uid shows that the
@@ -781,6 +785,9 @@ class ExperimentRun:
         """
         yield from self._controllers.notes(self._world.now)
         yield from metric_notes(autoscalers)
+        if self._experiment.runs_cron_jobs and self._experiment.duration is None:
+            cron_jobs = self._world.store.list(CRON_JOB)
+            yield from later_cron_job_notes(cron_jobs, self._start, until)
         yield from ignored_notes(self._experiment, self._world.store)
         if self._recommended is not None:
             yield from self._recommended.notes(since)

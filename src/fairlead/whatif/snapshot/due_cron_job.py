@@ -1,4 +1,4 @@
-"""The CronJobs of a cluster that are due in a period of time, and a note about them.
+"""The CronJobs of a cluster that are due in a period of time, and notes about them.
 
 Plans and what-ifs do not simulate CronJobs. In the cluster, the pods of their Jobs take room, and
 drains and failures evict these pods.
@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import CronJob
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import CRON_JOB
 from fairlead.engine.core.cron_schedule import Schedule, ScheduleError, read_schedule
 from fairlead.engine.core.instant import Instant
@@ -58,6 +60,33 @@ def due_cron_job_notes(
         is_one = len(due) == 1
         what = f"{counted(len(due), 'CronJob')} {'is' if is_one else 'are'} due ({names})"
         yield f"{during}, {what}; {'its' if is_one else 'their'} Jobs are not simulated."
+
+
+def later_cron_job_notes(cron_jobs: Iterable[Json], start: Instant, end: Instant) -> Iterator[str]:
+    """Yield a note about the `cron_jobs` that created no Job, because they are due after `end`.
+
+    Call this for a run that simulates CronJobs, and that has ended at `end` because it settled.
+    `start` is its beginning. Suspended and invalid CronJobs are left out.
+    """
+    later: list[tuple[Instant, str]] = []
+    for value in cron_jobs:
+        try:
+            job = decode_as(CronJob, value)
+            schedule = read_schedule(job.spec.schedule, job.spec.time_zone)
+        except (DecodeError, ScheduleError):
+            continue
+        created = job.metadata.creation_timestamp
+        due = schedule.after(max(start, parse_timestamp(created) if created else start))
+        if due is not None and due > end and not job.spec.suspend:
+            later.append((due, job.key))
+    if later:
+        keys = [key for _, key in sorted(later)]
+        noun, they_were = ("CronJob", "it was") if len(keys) == 1 else ("CronJobs", "they were")
+        yield (
+            f"{noun} {listed(keys)} created no Job, because the simulation ended before "
+            f"{they_were} due, first at {format_timestamp(min(later)[0])}. Set duration: without "
+            "it, a simulation does not wait for CronJobs."
+        )
 
 
 def _times(schedule: Schedule, start: Instant, end: Instant) -> int:

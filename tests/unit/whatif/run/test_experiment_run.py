@@ -359,6 +359,21 @@ def test_a_pod_that_is_bound_at_once_has_not_waited(finish):
     assert [one.until - one.since for one in waits] == [0, 0, 0]
 
 
+def test_a_run_without_a_duration_names_the_cron_jobs_that_it_did_not_wait_for(finish):
+    """The run ends with its last event, or six minutes after the last change."""
+    settings = "settings: {cron-jobs: true}\n"
+    rare = CRON_JOB.replace("*/5 *", "30 12").replace("duration: 18m\n", settings)
+    [note] = finish(rare).outcome.notes
+    assert note == (
+        "CronJob default/c created no Job, because the simulation ended before it was due, first "
+        "at 2026-01-01T12:30:00Z. Set duration: without it, a simulation does not wait for "
+        "CronJobs."
+    )
+    assert not finish(rare.replace("jobTemplate", "suspend: true, jobTemplate")).outcome.notes
+    event = "events: [{at: 12h32m, cordon: node-0}]\n"
+    assert not finish(rare + event).outcome.notes
+
+
 def test_pods_that_fail_when_their_node_returns_are_not_back_with_it(finish):
     """Their containers ended with the machine, and restartPolicy Never does not restart them."""
     pod = "{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: default}}, spec: {}}}"
