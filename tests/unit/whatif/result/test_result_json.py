@@ -29,6 +29,20 @@ events:
     spec: {containers: [{name: c, image: i}]}
 duration: 2m
 """
+DELETED_NODE = """
+cluster: {generated: {nodes: 2}}
+objects:
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: p, namespace: default, labels: {app: web}}
+  spec: {nodeName: node-0, containers: [{name: c, image: i}]}
+- apiVersion: policy/v1
+  kind: PodDisruptionBudget
+  metadata: {name: b, namespace: default}
+  spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
+events:
+- {at: 1m, delete: node/node-0}
+"""
 OUTAGE = """\
 title: all nodes fail
 cluster:
@@ -184,6 +198,16 @@ def test_a_completed_pod_of_a_simulation_has_its_time(schema, tmp_path):
     assert result["completed"] == [
         {"pod": "default/p", "node": "node-0", "phase": "Succeeded", "at_s": 41}
     ]
+
+
+def test_a_breach_by_the_deletion_of_a_node_conforms_to_the_schema(schema, tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(DELETED_NODE)
+    experiment = experiment_of(str(path), read_scenario(str(path)))
+    outcome = run_experiment(experiment, "", NoProgress()).outcome
+    result = json.loads(encode_result(simulation_result(experiment, outcome)))
+    schema.validate(result)
+    assert [one["by"] for one in result["pdb_breaches"]] == ["node deleted"]
 
 
 def test_the_schema_and_the_documentation_have_all_kinds_of_outcome(schema):
