@@ -548,3 +548,14 @@ def test_nodes_that_were_not_tainted_are_no_evidence_about_the_rate_of_taints(fi
     outage = finish(f"objects: [{failed}]\nduration: 10m\n").outcome.outage
     assert [one.node for one in outage.nodes] == ["failed"]
     assert outage.misconceptions == ()
+
+
+def test_the_deletion_of_a_completed_pod_from_a_failed_node_is_no_eviction(finish):
+    """The kubelet is not ready, but its containers run; the pod ends before its toleration does."""
+    ends = POD % "{fairlead.dev/run-duration: 2m}"
+    outcome = finish(
+        f"events: [{{at: 0s, cordon: node-1}}, {{at: 1s, create: {ends}}},"
+        " {at: 1m, fail-node: node-0, how: not-ready, for: 20m}]\nduration: 30m\n"
+    ).outcome
+    assert (outcome.outage.concerned, outcome.outage.evicted) == (1, 0)
+    assert (outcome.outage.replaced, outcome.outage.back_with_node) == (0, 1)

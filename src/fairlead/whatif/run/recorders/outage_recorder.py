@@ -135,7 +135,8 @@ class OutageRecorder(Struct):
     # `_original_keys_on`
     _on_node: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     _loaded: dict[str, dict[str, Pod]] = field(default_factory=dict)
-    _gone: dict[str, str] = field(default_factory=dict)  # {uid of a deleted pod: pod key}
+    # {uid: pod key} of the pods that were deleted before they completed
+    _gone: dict[str, str] = field(default_factory=dict)
     # {pod key: uids}, of existing pods; None until a node fails, because most runs never need it
     _by_key: dict[str, dict[str, None]] | None = None
     _tally: dict[AffectedPodState, int] = field(
@@ -226,7 +227,10 @@ class OutageRecorder(Struct):
 
     def _record_eviction(self, record: PodEvicted) -> None:
         uid = record.pod.uid
-        key = original_key(self.pods[uid]) if uid in self.pods else self._gone.get(uid, "")
+        pod = self.pods.get(uid)
+        if pod is not None and is_terminal(pod):
+            return  # the deletion of a completed pod is no eviction
+        key = self._gone.get(uid, "") if pod is None else original_key(pod)
         affected = self.affected.get(key)
         if affected is None or record.node not in self.failed_nodes:
             self._evicted_before[uid] = record
@@ -517,7 +521,8 @@ class OutageRecorder(Struct):
     def _drop(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         self.pods.pop(uid, None)
-        self._gone[uid] = original_key(pod)
+        if not is_terminal(pod):
+            self._gone[uid] = original_key(pod)
         self._original_keys_on(pod.spec.node_name).pop(uid, None)
         if self._by_key is None:
             return
