@@ -16,7 +16,6 @@ from collections.abc import Container, Iterable, Mapping
 from msgspec.structs import replace
 
 from fairlead.api.objects import Node, ResourceClaim
-from fairlead.engine.scheduling.remedy.resources import is_provided_by_devices
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.devices.device_pools import DeviceId, PoolDevice, is_usable_on
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, device_resource
@@ -137,6 +136,11 @@ def extended_amounts(cluster: Cluster) -> dict[str, int]:
     found: dict[str, int] = {}
     if not cluster.devices.extended:
         return found
+    # Imported only if a DeviceClass provides an extended resource.
+    from fairlead.engine.scheduling.remedy.resources import (  # noqa: PLC0415
+        is_provided_by_devices,
+    )
+
     names = cluster.table.resources.names
     for info in cluster.table.nodes():
         for column in range(len(names)):

@@ -123,7 +123,6 @@ from fairlead.whatif.run.run_note import (
 )
 from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
-from fairlead.whatif.snapshot.due_cron_job import later_cron_job_notes
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.volume_attachment import simulated_contents
 from fairlead.worlds.driver import LivelockError
@@ -786,6 +785,11 @@ class ExperimentRun:
         yield from self._controllers.notes(self._world.now)
         yield from metric_notes(autoscalers)
         if self._experiment.runs_cron_jobs and self._experiment.duration is None:
+            # Imported only if it is needed.
+            from fairlead.whatif.snapshot.due_cron_job import (  # noqa: PLC0415
+                later_cron_job_notes,
+            )
+
             cron_jobs = self._world.store.list(CRON_JOB)
             yield from later_cron_job_notes(cron_jobs, self._start, until)
         yield from ignored_notes(self._experiment, self._world.store)
