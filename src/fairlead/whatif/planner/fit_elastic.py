@@ -67,13 +67,15 @@ _NO_PLUGINS: Final = PointPlugins(disabled=(ALL,))
 class ElasticFit(Struct, frozen=True):
     """The result: `count` of `tried` new pods have a node at the end of `outcome`.
 
-    If `outcome` has not settled, `count` is the largest number of new pods that had a node at the
-    same time. `filled_at` is the first time at which `count` new pods had a node, or the start of
-    `outcome` if `count` is 0. `owner` is the simulated workload of the new pods. `stop` is the
-    reason why other new pods have no node, "" if all have one. `refused_by` is "admission",
-    "autoscaler", "scheduling" or "limit". `victims` are the pods that the new pods preempted.
-    `lost` is the number of those that have no node at the end. `breached` are the budgets that
-    these preemptions breached.
+    If present pods of the workload lose their nodes and get no others, new pods have their room.
+    `count` then excludes as many new pods. `without_node` are the other present pods of the
+    workload that have no node at the end. If `outcome` has not settled, `count` is the largest
+    number of new pods that had a node at the same time. `filled_at` is the first time at which
+    `count` new pods had a node, or the start of `outcome` if `count` is 0. `owner` is the simulated
+    workload of the new pods. `stop` is the reason why other new pods have no node, "" if all have
+    one. `refused_by` is "admission", "autoscaler", "scheduling" or "limit". `victims` are the pods
+    that the new pods preempted. `lost` is the number of those that have no node at the end.
+    `breached` are the budgets that these preemptions breached.
     """
 
     owner: WorkloadRef
@@ -86,6 +88,7 @@ class ElasticFit(Struct, frozen=True):
     victims: tuple[PodEnd, ...]
     lost: int
     breached: tuple[BreachedBudget, ...] = ()
+    without_node: int = 0
 
     @property
     def autoscaling(self) -> AutoscalingOutcome:
@@ -119,7 +122,7 @@ def elastic_fit(
         phase = f"simulation {number} of at most {len(counts)}: {count:,} pods"
         workload = _workload(source, count, scheduler)
         run = _with_workload(experiment, source, workload, settles=count == pods_max)
-        found = _found(run_experiment(run, phase, progress).outcome, workload, count)
+        found = _found(run_experiment(run, phase, progress).outcome, source, workload, count)
         if found.stop:
             break
     return found
@@ -182,17 +185,22 @@ def _with_workload(
     return replace(experiment, steps=(step,), ends_when_filled=filled)
 
 
-def _found(outcome: RunOutcome, workload: Json, count: int) -> ElasticFit:
+def _found(outcome: RunOutcome, source: NewPods, workload: Json, count: int) -> ElasticFit:
     ref = _ref(workload)
     own = tuple(pod for pod in outcome.pods.values() if pod.owner == ref)
-    placed = sum(pod.is_placed for pod in own)
+    displaced = {pod.key for pod in outcome.displaced}
+    present = [
+        pod for pod in outcome.pending if str(pod.workload) == source.title and pod.owner != ref
+    ]
+    ousted = tuple(pod for pod in present if pod.key in displaced)
+    placed = max(sum(pod.is_placed for pod in own) - len(ousted), 0)
     with_node = list(_with_node(outcome, ref))
     if not outcome.settled:
         placed = max((placed, *(number for _, number in with_node)))
     filled_at = next((at for at, number in with_node if number >= placed), outcome.started_at)
     stop, refused_by = "", ""
     if placed < count:
-        stop, refused_by = _stop(outcome, own, f"{ref.kind} {ref.namespace}/{ref.name}")
+        stop, refused_by = _stop(outcome, own + ousted, f"{ref.kind} {ref.namespace}/{ref.name}")
     if not stop:
         refused_by = "limit"
     keys = {pod.key for pod in own}
@@ -213,6 +221,7 @@ def _found(outcome: RunOutcome, workload: Json, count: int) -> ElasticFit:
         tuple(preempted),
         lost,
         tuple(_breached(outcome, keys, preempted)),
+        len(present) - len(ousted),
     )
 
 
@@ -304,10 +313,10 @@ def _always(spec: Json, scheduler: str) -> Json:
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
     """Return (`stop`, `refused_by`), the fields of ElasticFit that say why new pods have no node.
 
-    `own` are the created pods. If some of them are pending, `stop` is the reason of one of them,
-    preferably of a pod that never had a node. If none is pending, `stop` is the first of
-    `outcome.errors` about `subject`, the name of the workload. Return ("", "") if there is no such
-    error.
+    `own` are the created pods, and the pods whose room they have. If some of them are pending,
+    `stop` is the reason of one of them, preferably of a pod that never had a node. If none is
+    pending, `stop` is the first of `outcome.errors` about `subject`, the name of the workload.
+    Return ("", "") if there is no such error.
     """
     bound = {one.pod for one in outcome.waits if one.until is not None}
     pending = (pod for pod in own if pod.is_pending)
@@ -364,15 +373,16 @@ def elastic_fit_answer(
 
 def _verdict(result: ElasticFit, source: NewPods) -> str:
     what = f"of {source.title}"
+    in_all = source.in_all(result.count, result.without_node)
     if not result.stop:
         more = counted(result.count, "more pod")
-        return f"At least {more} {what} fit{source.in_all(result.count)}."
+        return f"At least {more} {what} fit{in_all}."
     if not result.count:
         return f"No further pod {what} fits, whatever the autoscaler adds."
     added = counted(result.autoscaling.added, "added node")
     verb = "fits" if result.count == 1 else "fit"
     more = counted(result.count, "more pod")
-    return f"{more} {what} {verb}, with {added}{source.in_all(result.count)}."
+    return f"{more} {what} {verb}, with {added}{in_all}."
 
 
 def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:

@@ -41,18 +41,17 @@ from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint
 from fairlead.whatif.change.held_rollout import awaited_in_order, held_scaling
 from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.inventory import Inventory, name_parts
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
-from fairlead.whatif.snapshot.served_kind import is_custom
+from fairlead.whatif.snapshot.served_kind import full_kind, is_custom
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
 from fairlead.whatif.snapshot.validation.workload import refuse_invalid_workloads
 
 LIKE: Final = "--like"
 _WORKLOADS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB)
 _DEFAULT_SPREAD_KINDS: Final = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
-_SHORT: Final = {"Deployment": "deploy", "StatefulSet": "sts", "ReplicaSet": "rs"}
 _COPIED: Final = ("labels", "annotations")
 
 
@@ -96,15 +95,16 @@ class NewPods(Struct, frozen=True):
         name = self.autoscaler.ref.key
         return f"HorizontalPodAutoscaler {name} allows at most {most:,} replicas (maxReplicas)."
 
-    def in_all(self, more: int) -> str:
+    def in_all(self, more: int, without_node: int = 0) -> str:
         """Return the numbers of replicas with and without `more` pods, as the end of a sentence.
 
-        Example: `: 12 replicas in all, 10 today`. Return "" if `more` is 0, or if `replicas` is 0
-        or None.
+        `without_node` of the present replicas stay pending. Example: `: 12 replicas in all, 10
+        today`. Return "" if `more` is 0, or if `replicas` is 0 or None.
         """
         if not self.replicas or not more:
             return ""
-        return f": {self.replicas + more:,} replicas in all, {self.replicas:,} today"
+        pending = f" ({without_node:,} without a node)" if without_node else ""
+        return f": {self.replicas + more:,} replicas in all, {self.replicas:,} today{pending}"
 
     @property
     def has_claims(self) -> bool:
@@ -231,7 +231,8 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     and for an invalid workload.
     """
     value, ref = manifest.value, manifest.ref
-    title = f"{_SHORT.get(manifest.kind.kind, manifest.kind.kind.lower())}/{ref.key}"
+    kind = full_kind(manifest.kind.kind, manifest.kind.api_version)
+    title = str(WorkloadRef(kind, ref.namespace, ref.name))
     if manifest.kind is POD:
         return NewPods(source, title, ref.namespace, ref.name, value, _controller(manifest))
     if manifest.kind.kind == DAEMON_SET.kind:  # also one of an operator, such as OpenKruise
@@ -298,8 +299,7 @@ def _new_pods_of_missing(like: str, namespace: str, inventory: Inventory) -> New
     newest = max(found, key=_creation).metadata
     sample = inventory.get(POD, newest.namespace, newest.name)
     assert sample is not None
-    short = kind_name if kind is None else _SHORT.get(kind.kind, kind_name)
-    title = f"{short}/{newest.namespace}/{name}"
+    title = str(WorkloadRef(kind_name if kind is None else kind.kind, newest.namespace, name))
     new = _copies_of(sample, LIKE, title, name, inventory)
     return replace(new, replicas=len(found)) if kind in SCALABLE else new
 

@@ -144,6 +144,45 @@ def test_the_autoscaler_sees_new_pods_that_do_not_preempt(fitted, make):
     assert (found.count, found.autoscaling.added) == (12, 2)
 
 
+def expendable(make, nodes):
+    """A Deployment whose pods Cluster Autoscaler ignores, with its PriorityClass."""
+    web = deployment(make, "web", nodes, priorityClassName="low")
+    for one in web[2:]:
+        one["spec"]["priority"] = -20
+    return [make.priority_class("low", -20), *web]
+
+
+def test_a_new_pod_in_the_room_of_a_present_pod_is_not_counted(fitted, make):
+    """Cluster Autoscaler removes b, which has only expendable pods; a has room for one of two.
+
+    A new pod takes this room.
+    """
+    found, answer = fitted(
+        *(make.node(name, pool="a") for name in "ab"),
+        make.pod("other", node_name="a"),
+        *expendable(make, "aabb"),
+    )
+    placed = [pod for pod in found.outcome.placed if pod.owner == found.owner]
+    assert (found.count, len(placed)) == (0, 1)
+    assert found.autoscaling.nodes_after == 1
+    assert answer.verdict == (
+        "No further pod of deploy/default/web fits, whatever the autoscaler adds."
+    )
+    assert "below --expendable-pods-priority-cutoff" in found.stop
+
+
+def test_the_answer_counts_present_pods_that_stay_pending(fitted, make):
+    """A pod of the old template names a node that does not exist."""
+    objects = deployment(make, "web", ["a", ""])
+    objects[-1]["spec"]["nodeSelector"] = {"pool": "none"}
+    found, answer = fitted(make.node("a", pool="a"), *objects)
+    assert (found.count, found.without_node) == (11, 1)
+    assert answer.verdict == (
+        "11 more pods of deploy/default/web fit, with 2 added nodes: 13 replicas in all, 2 today "
+        "(1 without a node)."
+    )
+
+
 def test_new_pods_preempt_only_on_request(fitted, make):
     """Three nodes of four cores, of which a pod of low priority has three."""
     objects = (
