@@ -34,11 +34,11 @@ from fairlead.whatif.outcome.assessment.certainty import (
 )
 from fairlead.whatif.outcome.assessment.verdict import verdict_of
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import notes_about
+from fairlead.whatif.outcome.autoscaling.stopped_autoscaler import stopped_autoscaler_notes
 from fairlead.whatif.outcome.comparison.effect import Effect, effect_of
 from fairlead.whatif.outcome.packing import PackingRow, packing
 from fairlead.whatif.outcome.run_outcome import RunOutcome, Undrained
 from fairlead.whatif.outcome.start_time import StartTimes
-from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.run.allocation import nodes_in
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
@@ -51,7 +51,6 @@ from fairlead.whatif.run.pod_timing.runtime import (
 )
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
-from fairlead.whatif.snapshot.installed_autoscaler import deployments_of
 from fairlead.whatif.snapshot.samples import matching_pods, samples
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
@@ -246,18 +245,8 @@ def _stopped_autoscaler_note(snapshot: Snapshot, effect: Effect) -> Iterator[str
     if effect.changed.autoscaling is None:
         return
     name = effect.changed.autoscaling.autoscaler
-    own = {
-        WorkloadRef(one.ref.kind, one.ref.namespace, one.ref.name)
-        for one in deployments_of(name, snapshot.manifests)
-    }
-    for one in effect.workloads:
-        if one.workload in own and one.is_unavailable:
-            lasted = one.readiness.lowest_for
-            how_long = "to the end" if lasted is None else f"for {for_readers(lasted)}"
-            yield (
-                f"{one.workload} has no ready pod {how_long}, but the simulated {name} acts in "
-                "this time too."
-            )
+    workloads = {one.workload: one.readiness for one in effect.workloads}
+    yield from stopped_autoscaler_notes(name, snapshot.manifests, workloads)
 
 
 def _failed_before_change(change: ClusterChange, without: RunOutcome) -> list[str]:

@@ -201,6 +201,7 @@ def _elastic_answer(
 
     from fairlead.whatif.configuration.autoscaling.autoscaler import read_autoscalers
     from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.outcome.autoscaling.stopped_autoscaler import stopped_autoscaler_notes
     from fairlead.whatif.planner.fit_elastic import ELASTIC_MAX, elastic_fit, elastic_fit_answer
 
     snapshot = read.snapshot
@@ -212,4 +213,8 @@ def _elastic_answer(
         read.experiment, autoscaler=found.config, karpenter=found.karpenter, notes=found.notes
     )
     result = elastic_fit(experiment, source, progress, max_limit or ELASTIC_MAX, preempts=preempts)
-    return elastic_fit_answer(result, source, snapshot.source, read.notes, max_limit or 1)
+    stopped = stopped_autoscaler_notes(
+        result.autoscaling.autoscaler, snapshot.manifests, result.outcome.workloads
+    )
+    notes = (*stopped, *read.notes)
+    return elastic_fit_answer(result, source, snapshot.source, notes, max_limit or 1)

@@ -25,12 +25,14 @@ from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.original import original_name
 from fairlead.api.text.text_cache import text_cache
-from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL
 from fairlead.engine.workloads.pod_control.pod_template import TEMPLATE_HASH_LABEL
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.snapshot.served_kind import full_kind
 
+UNAVAILABLE_MIN: Final = seconds(60)
+"""A shorter time without a ready pod counts as a restart, a longer one as an outage."""
 POD: Final = "Pod"
 ROLLOUT: Final = "Rollout"  # a custom resource of Argo Rollouts, which owns ReplicaSets
 _DAEMON_SET: Final = "DaemonSet"
@@ -131,6 +133,17 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     at_end: int
     ready_counts: tuple[tuple[Instant, int], ...] = ()
     failed_indexes: frozenset[int] = frozenset()
+
+    @property
+    def had_none(self) -> bool:
+        """Whether at some time no pod was ready, although some were ready before."""
+        return self.lowest == 0 < self.before and self.wanted > 0
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether no pod was ready for UNAVAILABLE_MIN, or until the end."""
+        is_long = self.lowest_for is None or self.lowest_for >= UNAVAILABLE_MIN
+        return self.had_none and is_long
 
     @property
     def lowest_for_words(self) -> str:

@@ -24,7 +24,32 @@ POD = {
     "metadata": {"name": "p", "namespace": "default"},
     "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "2"}}}]},
 }
-
+AUTOSCALER = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "ca", "namespace": "kube-system"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "ca"}},
+        "template": {
+            "metadata": {"labels": {"app": "ca"}},
+            "spec": {
+                "containers": [
+                    {
+                        "name": "c",
+                        "image": "registry.example/cluster-autoscaler:v1.34",
+                        "resources": {"requests": {"cpu": "3"}},
+                    }
+                ]
+            },
+        },
+    },
+}
+HIGH = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "high"},
+    "value": 1000,
+}
 
 # No server listens on this port, so each call fails and is ignored.
 EXTENDERS = """\
@@ -37,13 +62,15 @@ extenders: [{urlPrefix: "http://127.0.0.1:9", filterVerb: filter, ignorable: tru
 @pytest.fixture
 def fit(tmp_path, capsys):
     """Returns the JSON answer of `fit` for a node group of 1 to 3 nodes, with further options."""
-    dump, pod, groups = (tmp_path / name for name in ("dump.json", "pod.json", "groups.yaml"))
-    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE]}))
-    pod.write_text(json.dumps(POD))
+    dump, groups = (tmp_path / name for name in ("dump.json", "groups.yaml"))
     groups.write_text("node-groups:\n- {name: a, min: 1, max: 3, labels: {pool: a}}\n")
+    pod = tmp_path / "pod.json"
     common = ["--pod", str(pod), "--autoscale", "cluster-autoscaler", "--node-groups", str(groups)]
 
-    def answer(*options):
+    def answer(*options, others=(), **spec):
+        items = [NODE, *others]
+        dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+        pod.write_text(json.dumps({**POD, "spec": {**POD["spec"], **spec}}))
         assert run(["fit", str(dump), *common, "-o", "json", *options]) == 0
         return json.loads(capsys.readouterr().out)
 
@@ -53,6 +80,18 @@ def fit(tmp_path, capsys):
 def test_a_node_group_grows_to_its_maximum(fit):
     found = fit()
     assert (found["count"], found["stop"]["by"]) == (6, "autoscaler")
+
+
+@pytest.mark.parametrize("preempts", [False, True])
+def test_a_note_says_that_the_autoscaler_itself_is_preempted(fit, preempts):
+    """New pods take the room of its only pod, and the simulated autoscaler still adds nodes."""
+    options = ["--preempt"] if preempts else []
+    found = fit(*options, others=[AUTOSCALER, HIGH], priorityClassName="high")
+    note = (
+        "deploy/kube-system/ca has no ready pod to the end, but the simulated cluster-autoscaler "
+        "acts in this time too."
+    )
+    assert (found["preempted"], note in found["notes"]) == (preempts, preempts)
 
 
 def test_no_note_says_that_extenders_are_not_called(fit, tmp_path):

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.kind import STATEFUL_SET
-from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
@@ -25,9 +24,6 @@ from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
-
-UNAVAILABLE_MIN: Final = seconds(60)
-"""A shorter time without a ready pod counts as a restart, a longer one as an outage."""
 
 
 class WorkloadEffect(Struct, frozen=True, kw_only=True):
@@ -101,14 +97,12 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     @property
     def had_no_ready_pod(self) -> bool:
         """Whether at some time no pod was ready, although some were ready before."""
-        return self.readiness.lowest == 0 < self.readiness.before and self.readiness.wanted > 0
+        return self.readiness.had_none
 
     @property
     def is_unavailable(self) -> bool:
         """Whether a permanent workload had no ready pod for UNAVAILABLE_MIN, or until the end."""
-        lasted = self.readiness.lowest_for
-        is_long = lasted is None or lasted >= UNAVAILABLE_MIN
-        return self.had_no_ready_pod and is_long and self.workload.is_permanent
+        return self.readiness.is_outage and self.workload.is_permanent
 
     @property
     def budget(self) -> BudgetResult | None:

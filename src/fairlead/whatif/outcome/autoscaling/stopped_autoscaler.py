@@ -1,0 +1,32 @@
+"""Notes that a simulated node autoscaler acts although its own pods do not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
+from fairlead.whatif.snapshot.installed_autoscaler import deployments_of
+from fairlead.whatif.snapshot.manifest import Manifest
+
+
+def stopped_autoscaler_notes(
+    autoscaler: str,
+    manifests: Iterable[Manifest],
+    workloads: Mapping[WorkloadRef, WorkloadReadiness],
+) -> Iterator[str]:
+    """Yield a note for each Deployment of `autoscaler` in `manifests` that has an outage.
+
+    `autoscaler` is the name of the simulated autoscaler, such as `karpenter`. `workloads` are the
+    workloads whose pods change in the simulation.
+    """
+    for one in deployments_of(autoscaler, manifests):
+        ref = WorkloadRef(one.ref.kind, one.ref.namespace, one.ref.name)
+        readiness = workloads.get(ref)
+        if readiness is not None and readiness.is_outage:
+            lasted = readiness.lowest_for
+            how_long = "to the end" if lasted is None else f"for {for_readers(lasted)}"
+            yield (
+                f"{ref} has no ready pod {how_long}, but the simulated {autoscaler} acts in this "
+                "time too."
+            )
