@@ -31,6 +31,7 @@ from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH, AutoscalingOutcome
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import notes_about
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.planner.fit import (
@@ -340,7 +341,9 @@ def elastic_fit_answer(
 
     The answer is no if fewer than `wanted` pods fit.
     """
-    found = result.autoscaling
+    found, outcome = result.autoscaling, result.outcome
+    # No option of `fit` states a load.
+    run_notes = notes_about(outcome.notes, outcome.pod_autoscalers, (), remedy="")
     facts: Json = {
         "pod": source.title,
         "namespace": source.namespace,
@@ -366,7 +369,7 @@ def elastic_fit_answer(
         tuple(_findings(result, source)),
         (_groups(result), _reasons(result), victims_table(result.victims)),
         facts,
-        tuple(dict.fromkeys((*notes, *result.outcome.notes))),
+        tuple(dict.fromkeys((*notes, *run_notes))),
         is_no=result.count < wanted,
     )
 

@@ -183,6 +183,36 @@ def test_the_answer_counts_present_pods_that_stay_pending(fitted, make):
     )
 
 
+def autoscaler(name, low):
+    """An autoscaler of pods without a load."""
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "scaleTargetRef": target,
+            "minReplicas": low,
+            "maxReplicas": 9,
+            "metrics": [{"type": "Resource", "resource": cpu}],
+        },
+    }
+
+
+def test_a_note_names_only_autoscalers_that_scale_a_workload(fitted, make):
+    """`fit` has no option for a load. The autoscaler of api only enforces its minReplicas."""
+    node, api = make.node("a", pool="a"), deployment(make, "api", ["a"])
+    _, answer = fitted(node, make.workload(replicas=0), *api, autoscaler("api", 1))
+    assert "HorizontalPodAutoscaler" not in str(answer.notes)
+    _, answer = fitted(node, make.workload(replicas=0), *api, autoscaler("api", 2))
+    note = (
+        "HorizontalPodAutoscaler default/api has no load here, so the number of replicas changes "
+        "only if it is outside the limits."
+    )
+    assert note in answer.notes
+
+
 def test_new_pods_preempt_only_on_request(fitted, make):
     """Three nodes of four cores, of which a pod of low priority has three."""
     objects = (

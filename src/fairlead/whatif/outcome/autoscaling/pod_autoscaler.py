@@ -14,6 +14,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 
 # A difference that is shorter than a few syncs can have other causes, such as pods that start.
 LONGER: Final = seconds(60)
+_STATE_LOAD: Final = "; state a load with whatif --load FILE (in a scenario, load)"
 
 
 class ReplicaChange(Struct, frozen=True):
@@ -168,8 +169,13 @@ def _range(begin: int, one: PodAutoscalerOutcome | None) -> ReplicaRange:
     return ReplicaRange(min(numbers), max(numbers))
 
 
-def metric_notes(autoscalers: Iterable[PodAutoscalerOutcome]) -> list[str]:
-    """Return notes that name the `autoscalers` whose metrics have no value in the simulation."""
+def metric_notes(
+    autoscalers: Iterable[PodAutoscalerOutcome], remedy: str = _STATE_LOAD
+) -> list[str]:
+    """Return notes that name the `autoscalers` whose metrics have no value in the simulation.
+
+    `remedy` says how to state a load, as the end of a sentence.
+    """
     autoscalers = list(autoscalers)
     notes = []
     idle = [one.autoscaler for one in autoscalers if one.has_no_load]
@@ -177,8 +183,7 @@ def metric_notes(autoscalers: Iterable[PodAutoscalerOutcome]) -> list[str]:
         has = "has" if len(idle) == 1 else f"and {len(idle) - 1:,} more have"
         notes.append(
             f"HorizontalPodAutoscaler {idle[0]} {has} no load here, so the number of replicas "
-            "changes only if it is outside the limits; state a load with whatif --load FILE (in a "
-            "scenario, load)."
+            f"changes only if it is outside the limits{remedy}."
         )
     lacking = [one for one in autoscalers if one.without_value and not one.has_no_load]
     # With a metric that has no value, a real autoscaler does not remove pods either.
@@ -202,16 +207,19 @@ def notes_about(
     notes: Iterable[str],
     autoscalers: Iterable[PodAutoscalerOutcome],
     workloads: Collection[WorkloadRef],
+    remedy: str = _STATE_LOAD,
 ) -> tuple[str, ...]:
     """Return the `notes` of a run; the notes about metrics are limited to `workloads`.
 
-    In `notes`, the notes about metrics without a value are about all `autoscalers`. In the result,
-    they are only about autoscalers that have scaled a workload, or whose target is in `workloads`.
-    If there are no such autoscalers, these notes are left out.
+    `remedy` is that of `metric_notes`. In `notes`, the notes about metrics without a value are
+    about all `autoscalers`. In the result, they are only about autoscalers that have scaled a
+    workload, or whose target is in `workloads`. If there are no such autoscalers, these notes are
+    left out.
     """
     autoscalers = list(autoscalers)
     everyone = metric_notes(autoscalers)
-    concerned = metric_notes(one for one in autoscalers if one.changes or one.workload in workloads)
+    acting = (one for one in autoscalers if one.changes or one.workload in workloads)
+    concerned = metric_notes(acting, remedy)
     found: list[str] = []
     for note in notes:
         if note not in everyone:

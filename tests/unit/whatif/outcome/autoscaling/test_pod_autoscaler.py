@@ -85,6 +85,8 @@ def test_notes_about_metrics_concern_workloads_that_changed_or_were_scaled():
     notes = ["first", *metric_notes(everyone), "last"]
     assert notes_about(notes, everyone, ()) == ("first", "last")
     assert notes_about(notes, everyone, {UNLOADED.workload}) == tuple(notes)
+    [_, ending, *_] = notes_about(notes, everyone, {UNLOADED.workload}, remedy="")
+    assert ending.endswith("changes only if it is outside the limits.")
     acted = [UNLOADED, replace(autoscaler(6, 9), with_value=("cpu",), without_value=(QUEUE,))]
     notes = ["first", *metric_notes(acted), "last"]
     assert notes_about(notes, acted, ()) == ("first", f"{ADDS_ONLY}.", "last")
