@@ -209,3 +209,18 @@ def test_max_unavailable_is_not_noted_for_a_new_stateful_set(make, snapshot, wri
     outcome = what_if(snapshot(make.node("a")), change).changed
     assert len(outcome.placed) == 1
     assert IGNORED_MAX_UNAVAILABLE not in outcome.notes
+
+
+def test_a_deleted_pod_that_a_quota_refuses_to_create_again_is_counted_once(
+    snapshot, make, running_job
+):
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"pods": "2"}},
+    }
+    found = what_if(snapshot(quota, *running_job), ClusterChange(delete=("pod/j-0",)), Conditions())
+    (one,) = found.effect.workloads
+    assert (one.not_created, one.missing, one.removed) == (1, 0, 0)
+    assert [each.kind for each in found.verdict.findings] == ["error", "not_created"]

@@ -99,8 +99,9 @@ class Difference(Struct, frozen=True, kw_only=True):
       of their workload did so than without the change
     - `moved`: pods (displaced or not) that are on another node than without the change
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
-    - `not_created`: displaced pods, and deleted pods of StatefulSets and DaemonSets, if their
-      workload still wants them but has not created them again
+    - `not_created`: displaced pods, and deleted pods, if their workload still wants them but has
+      not created them again. A deleted pod of a StatefulSet may be one that waits for its turn. A
+      deleted pod of another workload is only listed if the API server refuses its replacement
     - `returned`: pods that were displaced, but end on the same node as without the change
     - `removed`: pods that exist only without the change, because the change deletes them or
       prevents their creation, and that are not in `gone` or `not_created`. Examples are pods whose
@@ -210,13 +211,19 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     surplus = _surplus(not_back, changed, lacking)
     not_replaced = [pod for pod in not_back if pod.key not in surplus]
     # The pods of a StatefulSet have fixed names, and those of a DaemonSet have fixed nodes. So a
-    # missing pod has not been created again, even if its controller itself deleted it.
+    # missing pod has not been created again, even if its controller itself deleted it. In a
+    # rollout, other controllers delete pods of an old revision, and lack pods of the new one.
     displaced_keys = {pod.key for pod in not_back}
+    refused = _refused_revisions(changed)
     deleted = (
         pod
         for pod in missing
         if pod.key not in displaced_keys
-        and (_is_of_stateful_set(pod) or (pod.workload, pod.own_node) in lacking)
+        and (
+            _is_of_stateful_set(pod)
+            or (pod.workload, pod.own_node) in lacking
+            or ((pod.workload, pod.revision) in refused and not is_created_later(pod, without))
+        )
     )
     not_created = list(_not_created([*not_replaced, *deleted], changed, lacking))
     awaited = {one.pod.key for one in not_created}
@@ -317,6 +324,15 @@ _DaemonNode = tuple[WorkloadRef, str]  # (DaemonSet, name of a node)
 def _nodes_without_daemon(run: RunOutcome) -> set[_DaemonNode]:
     """Return the nodes on which DaemonSets could not create a pod that they want."""
     return {(one.workload, node) for one in run.errors if one.workload for node in one.nodes}
+
+
+def _refused_revisions(run: RunOutcome) -> set[tuple[WorkloadRef, str]]:
+    """Return (workload, template revision) of the pods that workloads lack and could not create."""
+    return {
+        (one.workload, one.revision)
+        for one in run.errors
+        if one.workload and one.missing and not one.is_failed_job
+    }
 
 
 def _surplus(

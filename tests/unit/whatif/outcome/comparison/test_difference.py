@@ -10,6 +10,7 @@ from fairlead.whatif.outcome.comparison.effect import effect_of
 from fairlead.whatif.outcome.run_outcome import (
     Evicted,
     NodeEnd,
+    ObjectError,
     PdbBreach,
     PodEnd,
     Preempted,
@@ -295,6 +296,25 @@ def test_a_pod_that_its_stateful_set_deletes_and_still_wants_is_not_created_agai
     fates = {"removed": found.removed, "not_created": [one.pod for one in found.not_created]}
     assert {name: keys(pods) for name, pods in fates.items() if pods} == {fate: ["ns/web-1"]}
     assert found.gone == found.displaced == ()
+
+
+@pytest.mark.parametrize(
+    ("revision", "wanted", "fate"),
+    [
+        pytest.param("1", 2, "not_created", id="a quota refuses a pod like the deleted one"),
+        pytest.param("2", 2, "removed", id="a quota refuses the pods of a new revision"),
+        pytest.param("1", 1, "removed", id="the workload wants only the other pod"),
+    ],
+)
+def test_a_deleted_pod_whose_replacement_is_refused_is_not_created_again(revision, wanted, fate):
+    workload = WorkloadRef("Deployment", "ns", "web")
+    left, deleted = (pod(name, "a", owner=workload, revision="1") for name in ("web-0", "web-1"))
+    ready = WorkloadReadiness(wanted=wanted, before=2, lowest=1, lowest_for=None, at_end=1)
+    refused = ObjectError("ReplicaSet ns/web-1", "exceeded quota", 1, workload, revision=revision)
+    after = outcome(left, workloads={workload: ready}, errors=(refused,))
+    found = difference(outcome(left, deleted), after)
+    fates = {"removed": found.removed, "not_created": [one.pod for one in found.not_created]}
+    assert {name: keys(pods) for name, pods in fates.items() if pods} == {fate: ["ns/web-1"]}
 
 
 def test_fewer_replicas_remove_the_pods_with_the_highest_ordinals():
