@@ -7,7 +7,7 @@ that the change states.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -90,9 +90,9 @@ def experiments_of(
         more_stages=_stages(conditions),
         seed=conditions.seed,
     )
-    without = _without_change(snapshot, conditions, initial, kubelets)
     templates, about_new_nodes = _new_nodes(change, conditions, snapshot)
     script = script_of_change(change, snapshot, conditions.seed, templates)
+    without = _without_change(snapshot, conditions, initial, kubelets, script.deleted)
     if script.written:
         # Imported only if it is needed.
         from fairlead.whatif.change.active_deadline import without_deadlines  # noqa: PLC0415
@@ -243,8 +243,12 @@ def _without_change(
     conditions: Conditions,
     initial: Sequence[Manifest],
     kubelets: SimulatedKubelets,
+    deleted: Iterable[Manifest],
 ) -> Experiment:
-    """Return the experiment without the change; it starts with `initial`. Raises InputError."""
+    """Return the experiment without the change; it starts with `initial`. Raises InputError.
+
+    `deleted` are the objects that the change deletes.
+    """
     autoscaling = with_provider(
         read_autoscalers(snapshot.source, initial, conditions.autoscale),
         conditions.provider,
@@ -272,7 +276,7 @@ def _without_change(
             *unreadable_notes(snapshot.unreadable),
             *configuration_note(snapshot.manifests, conditions.config or ""),
             *dump_notes(snapshot),
-            *_leaving(snapshot, autoscaling),
+            *_leaving(snapshot, autoscaling, deleted),
             *autoscaling.notes,
             *kubelets.notes,
             *flag_notes(conditions.node_lifecycle),
@@ -281,10 +285,13 @@ def _without_change(
     )
 
 
-def _leaving(snapshot: Snapshot, autoscaling: Autoscaling) -> tuple[str, ...]:
+def _leaving(
+    snapshot: Snapshot, autoscaling: Autoscaling, deleted: Iterable[Manifest]
+) -> tuple[str, ...]:
     """Return notes about nodes that were being deleted, or that an autoscaler was removing.
 
-    If the run simulates this autoscaler, there is no note about the nodes that it was removing.
+    `deleted` are the objects that the change deletes. If the run simulates this autoscaler, there
+    is no note about the nodes that it was removing.
     """
     nodes = filter(None, map(valid_node, nodes_of(snapshot.manifests)))
     if not any(node.spec.taints or node.metadata.deletion_timestamp for node in nodes):
@@ -297,6 +304,7 @@ def _leaving(snapshot: Snapshot, autoscaling: Autoscaling) -> tuple[str, ...]:
         snapshot.taken_at,
         by_cluster_autoscaler=autoscaling.config is None,
         by_karpenter=autoscaling.karpenter is None,
+        deleted={one.ref.name for one in deleted if one.kind is NODE},
     )
 
 

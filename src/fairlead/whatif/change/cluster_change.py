@@ -238,13 +238,15 @@ class ChangeScript(Struct, frozen=True):
     """The steps of a change in order of time, and notes about its meaning and its assumptions.
 
     `drain` contains the result of kubectl's checks of the drained nodes. `written` are the objects
-    that manifests and edits create or change, with their content after the change.
+    that manifests and edits create or change, with their content after the change. `deleted` are
+    the objects that --delete names.
     """
 
     steps: tuple[ScriptedStep, ...]
     notes: tuple[str, ...] = ()
     drain: KubectlDrain = NO_DRAIN
     written: tuple[Manifest, ...] = ()
+    deleted: tuple[Manifest, ...] = ()
 
 
 class _Steps(Struct):
@@ -339,7 +341,11 @@ def script_of_change(
         delayed = [replace(step, after=step.after + _NODES_READY_AFTER) for step in steps]
         steps = [*collected.new_nodes, *delayed]
     return ChangeScript(
-        tuple(steps), tuple(collected.notes), drain, tuple(collected.written.values())
+        tuple(steps),
+        tuple(collected.notes),
+        drain,
+        tuple(collected.written.values()),
+        tuple(collected.deleted),
     )
 
 

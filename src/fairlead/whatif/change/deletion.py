@@ -89,18 +89,17 @@ def drained_nodes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
 
     `targets` are the objects to delete; `inventory` contains the objects that are not deleted.
     """
-    names = [
-        one.ref.name
-        for one in targets
-        if one.kind is NODE and TERMINATION in one.metadata.finalizers
-    ]
+    nodes = [one for one in targets if one.kind is NODE and TERMINATION in one.metadata.finalizers]
+    # If a node was being deleted in the dump, its drain began before (`leaving_node`).
+    names = [one.ref.name for one in nodes if not one.metadata.deletion_timestamp]
     if names:
         more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
         yield (
             "Karpenter drains its nodes within budgets before it removes them, so a deletion of "
             f"such a node starts a drain: {names[0]}{more}."
         )
-        yield from _protected_pods(names, inventory)
+    if nodes:
+        yield from _protected_pods({one.ref.name for one in nodes}, inventory)
 
 
 def _protected_pods(nodes: Collection[str], inventory: Inventory) -> Iterator[str]:

@@ -17,7 +17,7 @@ aws-node-termination-handler pkg/node/node.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.api.autoscaler_taint import DISRUPTED_TAINT, TO_BE_DELETED
@@ -74,29 +74,46 @@ def nodes_to_be_deleted(
     ]
 
 
-def leaving_note(names: list[str]) -> tuple[str, ...]:
-    """Return a note about the nodes `names`; () if `names` is empty.
+def leaving_note(names: Sequence[str], deleted: Container[str] = ()) -> tuple[str, ...]:
+    """Return notes about the nodes `names`.
 
-    The note says that the nodes were being removed, and that the answer assumes that they stay.
+    The notes say that the nodes were being removed, and that the answer assumes that they stay. The
+    nodes that are in `deleted` have their own note: they stay unless the change is made.
     """
-    if not names:
-        return ()
-    what = f"{listed(names, _NAMED_MAX)} {'was' if len(names) == 1 else 'were'} being removed"
-    stay = "it stays, with its taints" if len(names) == 1 else "they stay, with their taints"
-    return (f"{what} when the dump was taken; the answer assumes that {stay}.",)
+    staying = [name for name in names if name not in deleted]
+    gone = [name for name in names if name in deleted]
+    notes = []
+    if staying:
+        stay = "it stays, with its taints" if len(staying) == 1 else "they stay, with their taints"
+        notes.append(f"{_removed(staying)}; the answer assumes that {stay}.")
+    if gone:
+        stay = "it stays" if len(gone) == 1 else "they stay"
+        notes.append(f"{_removed(gone)}; without the change, the answer assumes that {stay}.")
+    return tuple(notes)
+
+
+def _removed(names: Sequence[str]) -> str:
+    was = "was" if len(names) == 1 else "were"
+    return f"{listed(names, _NAMED_MAX)} {was} being removed when the dump was taken"
 
 
 def leaving_notes(
-    manifests: Iterable[Manifest], at: Instant, *, by_cluster_autoscaler: bool, by_karpenter: bool
+    manifests: Iterable[Manifest],
+    at: Instant,
+    *,
+    by_cluster_autoscaler: bool,
+    by_karpenter: bool,
+    deleted: Container[str] = (),
 ) -> tuple[str, ...]:
     """Return the notes of a simulation about the nodes that were being removed or deleted at `at`.
 
-    `by_cluster_autoscaler` and `by_karpenter` are those of `nodes_to_be_deleted`.
+    `by_cluster_autoscaler` and `by_karpenter` are those of `nodes_to_be_deleted`. `deleted` are the
+    nodes that the change deletes.
     """
     names = nodes_to_be_deleted(
         manifests, at, by_cluster_autoscaler=by_cluster_autoscaler, by_karpenter=by_karpenter
     )
-    return (*leaving_note(names), *drained_notes(manifests))
+    return (*leaving_note(names, deleted), *drained_notes(manifests))
 
 
 def drained_notes(manifests: Iterable[Manifest]) -> Iterator[str]:

@@ -112,3 +112,32 @@ def test_a_note_does_not_contradict_a_simulated_autoscaler(taken, autoscale, is_
         taken(begun(60)), SchedulerConfig(), NO_CHOICE, NoProgress(), autoscale=options
     )
     assert any(one.startswith(NOTE) for one in plan.notes) == is_noted
+
+
+@pytest.mark.parametrize(
+    ("finalizer", "note"),
+    [
+        pytest.param(
+            "x/hold",
+            "a was being removed when the dump was taken; without the change, the answer assumes "
+            "that it stays.",
+            id="kept by a finalizer",
+        ),
+        pytest.param(
+            "karpenter.sh/termination",
+            "a was being deleted when the dump was taken; the simulation continues Karpenter's "
+            "drain of it.",
+            id="drained by Karpenter",
+        ),
+    ],
+)
+def test_the_notes_about_a_deletion_that_the_change_repeats_agree(taken, finalizer, note):
+    """No other note says that the node stays, or that the change starts its drain."""
+    snapshot = taken(deletionTimestamp=TAKEN_AT, finalizers=[finalizer])
+    found = what_if(snapshot, ClusterChange(delete=("node/a",)))
+    about_removal = [
+        one
+        for one in found.changed.notes
+        if any(words in one for words in ("dump was taken", "stays", "starts a drain"))
+    ]
+    assert about_removal == [note]
