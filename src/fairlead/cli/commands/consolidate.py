@@ -132,6 +132,8 @@ def consolidate(
     priced = (*price_notes(infos, types), *size_notes((info.node for info in infos), types))
     sizes = read.group_size_lines(set(found.removable))
     moved = read.image_notes(found.plan)
-    notes = tuple(dict.fromkeys((*moved, *sizes, *priced, *idle, *read.notes, *experiment.notes)))
+    waiting = planner.waiting.notes
+    notes = (*moved, *sizes, *priced, *idle, *waiting, *read.notes, *experiment.notes)
+    notes = tuple(dict.fromkeys(notes))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

@@ -104,7 +104,9 @@ def drain_plan(
             every = [one.name for one in read.model.table.nodes()]
             source, returns = read.snapshot.source, away is not None
             plan = check_alone(planner, every, source, progress, return_again=returns)
-            answer = single_drain_answer(plan, source, read.notes_of(plan))
+            answer = single_drain_answer(
+                plan, source, (*planner.waiting.notes, *read.notes_of(plan))
+            )
         else:
             names, experiment = read.nodes("--nodes", nodes), read.experiment
             plan = plan_drains(planner, names, progress, return_again=away is not None)
@@ -113,7 +115,7 @@ def drain_plan(
                 planner.reorders = False
                 plan = plan_drains(planner, names, progress, return_again=away is not None)
                 run_plan(plan, experiment, progress, max_unavailable=max_unavailable, away=away)
-            notes = read.notes_of(plan, experiment)
+            notes = (*planner.waiting.notes, *read.notes_of(plan, experiment))
             # A workload with one replica stops in a safe plan too.
             stops = [] if plan.best is not None else workload_stops(planner, plan)
             table = stop_table(one for one in stops if one.wanted > 1)

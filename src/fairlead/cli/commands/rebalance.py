@@ -77,8 +77,9 @@ def rebalance(
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
         rules = read.autoscaler_rules(ignore)
-        plan = Rebalancer(read.planner(), rules, read.images).run(moves, progress)
+        planner = read.planner()
+        plan = Rebalancer(planner, rules, read.images).run(moves, progress)
     idle = read.idle_autoscaler(ADDS_NODES) if plan.after.waiting else ()
-    notes = (*idle, *read.notes)
+    notes = (*idle, *planner.waiting.notes, *read.notes)
     print_tabular(rebalance_answer(plan, read.snapshot.source, notes), output)
     return 0

@@ -149,7 +149,7 @@ def upgrade_check(
             planner.reorders = False
             plan = planned()
     limits = budgets_on(planner, plan.nodes)
-    notes = read.notes_of(plan, experiment)
+    notes = (*planner.waiting.notes, *read.notes_of(plan, experiment))
     stops = workload_stops(planner, plan)
     answer = upgrade_answer(plan, limits, stops, surge, read.snapshot.source, notes)
     print_tabular(answer, output)

@@ -47,6 +47,7 @@ from fairlead.whatif.planner.dump_activity import (
     rollouts_in_progress,
 )
 from fairlead.whatif.planner.plan_note import plan_notes
+from fairlead.whatif.planner.waiting_pods import preemption_words
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.experiment_run import FinishedRun, run_experiment
 from fairlead.whatif.run.progress import Progress
@@ -117,10 +118,20 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
     if words and (placed := _placed(model, completed)):
         notes += (f"{counted(placed, 'pending pod')} of the dump got a node first.",)
     preempted = finished.preempted
+    if words:
+        notes += _preempted_words(finished)
     if not words:  # for example, because a quota allows no further pods
         complete, completed, preempted = snapshot, model, ()
     notes += _due_words(due_evictions(completed))
     return Baseline(complete, completed, notes, " ".join(words), preempted)
+
+
+def _preempted_words(finished: FinishedRun) -> tuple[str, ...]:
+    """Return the note about the pods that were preempted in `finished`; () if there are none."""
+    preempted = {one.pod.key for one in finished.preempted}
+    ends = finished.outcome.pods
+    lost = sum(key not in ends or not ends[key].is_placed for key in preempted)
+    return (preemption_words(len(preempted), lost),) if preempted else ()
 
 
 def _placed(model: ClusterModel, completed: ClusterModel) -> int:

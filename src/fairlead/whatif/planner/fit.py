@@ -38,7 +38,6 @@ from fairlead.whatif.planner.waiting_pods import (
     WaitingPodCounts,
     place,
     place_waiting_pods,
-    preemption_words,
 )
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -282,8 +281,8 @@ def _findings(result: FitResult, source: NewPods) -> Iterator[str]:
             "Only the pods on one node can start, because the volume of claim "
             f"{result.disks[0]} is attached to one node at a time."
         )
-    if result.waiting.placed or result.waiting.without_node:
-        yield _waiting(result.waiting)
+    if result.waiting.words:
+        yield result.waiting.words
     if result.victims:
         pods = counted(len(result.victims), "pod")
         yield f"{pods} of lower priority would be evicted."
@@ -328,17 +327,6 @@ def breaches_json(breached: Iterable[BreachedBudget]) -> list[Json]:
     return [
         {"budget": one.budget, "evicted": one.evicted, "allowed": one.allowed} for one in breached
     ]
-
-
-def _waiting(waiting: WaitingPodCounts) -> str:
-    if waiting.placed:
-        text = f"{counted(waiting.placed, 'pending pod')} of the dump got a node first"
-        text += f"; {waiting.without_node:,} found none" if waiting.without_node else ""
-    else:
-        text = f"{counted(waiting.without_node, 'pending pod')} of the dump found no node"
-    if waiting.preempted:
-        text += f". {preemption_words(waiting.preempted, waiting.lost)}"
-    return text if text.endswith(".") else f"{text}."
 
 
 def _stops(result: FitResult, model: ClusterModel) -> ResultTable:

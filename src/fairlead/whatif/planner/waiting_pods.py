@@ -29,6 +29,24 @@ class WaitingPodCounts(Struct):
     preempted: int = 0
     lost: int = 0
 
+    @property
+    def words(self) -> str:
+        """Sentences with the counts; "" if no pod waited."""
+        if not (self.placed or self.without_node):
+            return ""
+        if self.placed:
+            text = f"{counted(self.placed, 'pending pod')} of the dump got a node first"
+            text += f"; {self.without_node:,} found none" if self.without_node else ""
+        else:
+            text = f"{counted(self.without_node, 'pending pod')} of the dump found no node"
+        preempted = f" {preemption_words(self.preempted, self.lost)}" if self.preempted else ""
+        return f"{text}.{preempted}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A note for plans if pods were preempted; () otherwise."""
+        return (self.words,) if self.preempted else ()
+
 
 def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
     """Place the waiting pods, and the replacements of the pods that they preempt.

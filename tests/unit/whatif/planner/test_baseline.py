@@ -59,6 +59,15 @@ def test_pending_pods_that_get_a_node_meanwhile_are_counted(snapshot, make, base
     assert not any("pending pod" in note for note in unneeded.notes)
 
 
+def test_pods_that_are_preempted_meanwhile_are_counted(snapshot, make, baseline):
+    """The manifest's pod needs the whole node."""
+    high = make.workload("ReplicaSet", cpu="4", priorityClassName="high")
+    objects = [make.node("a"), make.priority_class("high", 9), *deployment(make, "low", ["a"])]
+    base = baseline(snapshot(*objects, high))
+    note = "1 pod of lower priority is preempted, and 1 of these finds no other node."
+    assert note in base.notes
+
+
 def test_a_dump_at_rest_is_the_baseline(snapshot, make, baseline):
     """The ReplicaSet of a Deployment does not count beside it, nor do DaemonSets with a pod."""
     daemon = make.workload("DaemonSet", "agent")

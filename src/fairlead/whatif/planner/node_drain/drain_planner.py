@@ -59,7 +59,7 @@ from fairlead.whatif.planner.cluster_model import (
     moves_with_drain,
 )
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims
-from fairlead.whatif.planner.waiting_pods import place_waiting_pods
+from fairlead.whatif.planner.waiting_pods import WaitingPodCounts, place_waiting_pods
 from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck, stuck_words
 from fairlead.whatif.snapshot.served_kind import is_custom
 
@@ -165,7 +165,7 @@ class DrainPlanner:
     """Empties nodes of `model`, and finds the evictions that the `budgets` refuse.
 
     If `reorders` is set, the pods of a node may be placed in another order than the order of the
-    scheduling queue.
+    scheduling queue. `waiting` are the pods that waited in the snapshot and were placed first.
     """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
@@ -173,12 +173,15 @@ class DrainPlanner:
         self.model = model
         self.budgets = budgets
         self.reorders = True
+        self.waiting = WaitingPodCounts()
 
     @classmethod
     def at_rest(cls, model: ClusterModel) -> Self:
         """Place the waiting pods, let them become ready, and return a planner for `model`."""
-        place_waiting_pods(model)
-        return cls(model, BudgetRoom(model.current_objects(), model.now))
+        waiting = place_waiting_pods(model)
+        planner = cls(model, BudgetRoom(model.current_objects(), model.now))
+        planner.waiting = waiting
+        return planner
 
     def evicted(self, node: str) -> list[PodInfo]:
         """Return the pods that a drain of `node` evicts or waits for, in queue order."""
