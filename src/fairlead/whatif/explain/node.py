@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from msgspec.structs import replace
+
 from fairlead.api.autoscaler_taint import DELETION_CANDIDATE, DISRUPTED_TAINT, TO_BE_DELETED
 from fairlead.api.node_readiness import TRUE, is_ready_node, ready_condition
 from fairlead.api.objects import Node, NodeCondition
@@ -44,7 +46,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     PlannedDrain,
 )
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims
-from fairlead.whatif.planner.node_drain.single_drain import moves_in_words
+from fairlead.whatif.planner.node_drain.single_drain import failure_in_words, moves_in_words
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -91,10 +93,11 @@ _REMOVED_BY: Final = {
     },
 }
 _GONE: Final = "yes, but it is gone for good: no controller creates it again"
+_FAILS: Final = "yes, but its Job fails, because the evicted pod counts as a failure"
 _BACK: Final = "yes; OpenShift creates it again when the node returns to service"
 _LIMITS: Final = (
-    "This answer checks only budgets and room. fairlead drain-plan --nodes {name} also simulates "
-    "what the controllers do with the evicted pods."
+    "This answer checks only budgets, room and Jobs. fairlead drain-plan --nodes {name} also "
+    "simulates what the controllers do with the evicted pods."
 )
 _STAYS_SO: Final = (
     "fairlead whatif --fail-node {name} shows what happens if the node stays so: which pods are "
@@ -120,6 +123,8 @@ def explain_node(
     refused = planner.refusals(name)
     with planner.model.hypothesis():
         emptied = planner.empty(name)
+    if isinstance(emptied, PlannedDrain):
+        emptied = replace(emptied, failing=planner.failing(name))
     unplaced = unplaced_blockers(planner, emptied) if isinstance(emptied, Blocker) else []
     blockers = [*refused, *unplaced]
     blocked = {one.pod: one for one in reversed(refused)}  # the first blocker of each pod
@@ -200,7 +205,10 @@ def _verdict(
     provided = ""
     if emptied.first:
         provided = f" if the pods of {listed(emptied.first)} are evicted first"
-    return f"{name} can be drained{provided}: its {moves_in_words(emptied.moves)}."
+    jobs = sorted(set(emptied.failing.values()))
+    moves = f": its {moves_in_words(emptied.replaced)}" if emptied.replaced else ""
+    failure = f", but {failure_in_words(jobs)}" if jobs else ""
+    return f"{name} can be drained{provided}{moves}{failure}."
 
 
 def _state(node: Node) -> Iterator[str]:
@@ -322,6 +330,8 @@ def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | N
         return f"not now: {blocker.owner}, {blocker.why}"
     if controller_of(pod.pod.metadata) is None:
         return _BACK if is_guard(pod.pod) else _GONE
+    if not planner.jobs.replaces(pod.pod):
+        return _FAILS
     return _destination(planner, node, pod)
 
 

@@ -349,7 +349,8 @@ def _too_little(resource: str) -> str:
 
 def _job_blocker(planner: DrainPlanner, jobs: JobRoom, name: str) -> Blocker | None:
     """Return a blocker if a drain of node `name` evicts a pod that its Job would not replace."""
-    pod = jobs.first_not_replaced([one.pod for one in planner.evicted(name) if not is_leaving(one)])
+    evicted = [one.pod for one in planner.evicted(name) if not is_leaving(one)]
+    pod = next(iter(jobs.not_replaced(evicted)), None)
     if pod is None:
         return None
     owner = str(workload_of(pod))

@@ -66,19 +66,17 @@ class JobRoom:
         uid = self._job_of(pod)
         return not uid or self._progress[uid].replaces(self._evicted(pod), self._jobs[uid])
 
-    def first_not_replaced(self, pods: Sequence[Pod]) -> Pod | None:
-        """Return the first of `pods` that is not replaced if they are evicted one after another.
+    def not_replaced(self, pods: Sequence[Pod]) -> list[Pod]:
+        """Return those of `pods` that are not replaced if they are evicted one after another.
 
-        Returns None if all are replaced. Failures are counted as in real evictions, but the counts
-        are restored at the end.
+        Failures are counted as in real evictions, but the counts are restored at the end.
         """
         uids = {uid: None for pod in pods if (uid := self._job_of(pod))}
         before = {uid: deepcopy(self._progress[uid]) for uid in uids}
-        found = None
+        found = []
         for pod in pods:
             if not self.replaces(pod):
-                found = pod
-                break
+                found.append(pod)
             self.evict(pod)
         self._progress |= before
         return found

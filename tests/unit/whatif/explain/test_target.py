@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.whatif.planner.conftest import job_of
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.release import NO_CHOICE
@@ -234,6 +235,19 @@ def test_a_node_says_which_budget_blocks_its_drain(explained, make):
     [first, _] = rows(answer, "blockers")
     assert first["owner"] == "pdb/default/web"
     assert rows(answer, "edits")
+
+
+def test_a_drain_that_makes_a_job_fail_is_named(explained, make):
+    job = job_of(make, "a", backoffLimit=0)
+    answer = explained("node/a", make.node("a"), make.node("b"), replica(make, 1, "a"), *job)
+    assert answer.verdict == (
+        "a can be drained: its 1 pod moves to another node, but Job default/j fails, because "
+        "evicted pods count as failures."
+    )
+    leaves = {row["pod"]: row["leaves"] for row in rows(answer, "pods")}
+    assert leaves["default/j-0"].startswith("yes, but its Job fails")
+    alone = explained("node/a", make.node("a"), make.node("b"), *job)
+    assert alone.verdict.startswith("a can be drained, but Job default/j fails")
 
 
 def test_a_node_whose_kubelet_does_not_answer_cannot_be_drained(explained, make):

@@ -38,6 +38,31 @@ def deployment(make, name, nodes, *, cpu="1", **spec):
     return [web, owned, *pods]
 
 
+def job_of(make, *nodes, **spec):
+    """A Job with a pod on each of `nodes`."""
+    labels = {"batch.kubernetes.io/controller-uid": "job-1"}
+    found = make.workload("Job", "j", restartPolicy="Never")
+    found["apiVersion"] = "batch/v1"
+    found["metadata"]["uid"] = "job-1"
+    found["spec"]["template"]["metadata"]["labels"] = labels
+    count = len(nodes)
+    selector = {"matchLabels": labels}
+    found["spec"] = {
+        "template": found["spec"]["template"], "selector": selector, "parallelism": count,
+        "completions": count, **spec,
+    }  # fmt: skip
+    found["status"] = {"active": count, "startTime": "2026-01-01T00:00:00Z"}
+    pods = []
+    for number, node in enumerate(nodes):
+        pod = make.pod(f"j-{number}", node_name=node, owner="j", restartPolicy="Never")
+        pod["metadata"]["labels"] = labels
+        pod["metadata"]["ownerReferences"][0] |= {
+            "apiVersion": "batch/v1", "kind": "Job", "uid": "job-1",
+        }  # fmt: skip
+        pods.append(pod)
+    return [found, *pods]
+
+
 def manifests(version, *objects):
     """Return `objects`, all of the API `version`, as a dump contains them."""
     return [{"apiVersion": version, "kind": type(one).__name__, **as_json(one)} for one in objects]

@@ -58,6 +58,7 @@ from fairlead.whatif.planner.cluster_model import (
     is_placed_anew,
     moves_with_drain,
 )
+from fairlead.whatif.planner.job_room import JobRoom
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims
 from fairlead.whatif.planner.waiting_pods import WaitingPodCounts, place_waiting_pods
 from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck, stuck_words
@@ -135,7 +136,9 @@ class PlannedDrain(Struct, frozen=True):
     one of these workloads from the other pods of the node. `waits` maps the pods that fit no other
     node to the scheduler's reasons. Their replacements are placed only when the node has returned;
     `moves` contains these placements too. `preempts` are the pods in `waits` that could preempt
-    other pods instead of waiting.
+    other pods instead of waiting. `failing` maps pods to their Jobs, which fail because of the
+    evictions, so nothing replaces the pods, although `moves` contains them. It is only set for
+    drains of a single node.
     """
 
     node: str
@@ -146,6 +149,12 @@ class PlannedDrain(Struct, frozen=True):
     first_commands: tuple[str, ...] = ()
     waits: dict[str, str] = field(default_factory=dict)
     preempts: tuple[str, ...] = ()
+    failing: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def replaced(self) -> list[PodMove]:
+        """The `moves` without the pods in `failing`."""
+        return [one for one in self.moves if one.pod not in self.failing]
 
 
 class Unplaced(Struct, frozen=True):
@@ -312,6 +321,30 @@ class DrainPlanner:
         """
         with self.model.hypothesis():
             return self.empty_and_return(node) if return_again else self.empty(node)
+
+    def failing(self, node: str) -> dict[str, str]:
+        """Return {pod: Job} for the pods of Jobs that fail if `node` is drained.
+
+        A Job is written as in `ObjectError.subject`.
+        """
+        pods = [one.pod for one in self.evicted(node) if not is_leaving(one)]
+        controllers = {
+            owner.uid: f"{owner.kind} {pod.metadata.namespace}/{owner.name}"
+            for pod in self.jobs.not_replaced(pods)
+            if (owner := controller_of(pod.metadata)) is not None
+        }
+        owners = {pod.key: controller_of(pod.metadata) for pod in pods}
+        return {
+            key: controllers[owner.uid]
+            for key, owner in owners.items()
+            if owner is not None and owner.uid in controllers
+        }
+
+    @cached_property
+    def jobs(self) -> JobRoom:
+        """The failures that each Job of the model can still have."""
+        model = self.model
+        return JobRoom(model.current_objects(), model.now, model.stop_exit_code)
 
     def _empty_until_return(self, node: str) -> PlannedDrain | None:
         model, pods, drained_node = self.model, self.evicted(node), self.model.node(node).node

@@ -9,7 +9,9 @@ does both for the nodes that a user selects.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.count import counted
@@ -57,7 +59,10 @@ def check_alone(
     plan = begun_plan(planner.model, nodes, source)
 
     def check(name: str) -> tuple[list[Blocker], PlannedDrain | Blocker]:
-        return planner.refusals(name), planner.drained_alone(name, return_again=return_again)
+        drained = planner.drained_alone(name, return_again=return_again)
+        if isinstance(drained, PlannedDrain):
+            drained = replace(drained, failing=planner.failing(name))
+        return planner.refusals(name), drained
 
     progress.begin("checking nodes", len(plan.nodes))
     order = sorted(plan.nodes, key=lambda one: drain_effort(planner, one))
@@ -91,6 +96,7 @@ def single_drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) ->
         _verdict(plan),
         (
             _limits(plan),
+            *_failing_jobs(plan),
             *left_out_findings(plan),
             *command_findings(plan),
         ),
@@ -116,10 +122,21 @@ def _limits(plan: DrainPlan) -> str:
     if not plan.drains:
         return "fairlead drain-plan --nodes NODE also looks for changes that would unblock a node."
     return (
-        "This answer checks only budgets and room. fairlead drain-plan --nodes NODE also simulates "
-        "the drain. To drain several nodes, name all of them, because their pods may need the same "
-        "room."
+        "This answer checks only budgets, room and Jobs. fairlead drain-plan --nodes NODE also "
+        "simulates the drain. To drain several nodes, name all of them, because their pods may "
+        "need the same room."
     )
+
+
+def _failing_jobs(plan: DrainPlan) -> Iterator[str]:
+    """Yield a sentence about the Jobs that fail because of the drains, if any."""
+    drains = [drain for drain in plan.drains if drain.failing]
+    jobs = listed(sorted({job for drain in drains for job in drain.failing.values()}))
+    if len(drains) == 1:
+        yield f"The drain of {drains[0].node} makes {jobs} fail."
+    elif drains:
+        nodes = listed([drain.node for drain in drains])
+        yield f"The drain of each of these nodes makes a Job fail: {nodes} ({jobs})."
 
 
 def _nodes(plan: DrainPlan) -> ResultTable:
@@ -134,6 +151,7 @@ def _nodes(plan: DrainPlan) -> ResultTable:
             "first": list(drain.first),
             "lost": list(drain.lost),
             "waits": list(drain.waits),
+            "failing_jobs": _jobs_of(drain),
         }
         for drain in plan.drains
     ]
@@ -150,6 +168,7 @@ def _nodes(plan: DrainPlan) -> ResultTable:
             "first": [],
             "lost": [],
             "waits": [],
+            "failing_jobs": [],
         }
         for node, found in sorted(reasons.items())
     ]
@@ -173,15 +192,27 @@ def moves_in_words(moves: Collection[PodMove]) -> str:
 def _conditions(drain: PlannedDrain) -> str:
     """Return what happens to the pods of `drain`, as text."""
     parts = []
-    if elsewhere := [one for one in drain.moves if one.pod not in drain.waits]:
+    if elsewhere := [one for one in drain.replaced if one.pod not in drain.waits]:
         parts.append(moves_in_words(elsewhere))
         if drain.first:
             parts[0] += f" if the pods of {listed(drain.first, 2)} are evicted first"
-    if drain.waits:
-        verb = "waits" if len(drain.waits) == 1 else "wait"
-        parts.append(f"{counted(len(drain.waits), 'pod')} {verb} until the node is back")
+    if waits := [one for one in drain.replaced if one.pod in drain.waits]:
+        verb = "waits" if len(waits) == 1 else "wait"
+        parts.append(f"{counted(len(waits), 'pod')} {verb} until the node is back")
+    if jobs := _jobs_of(drain):
+        parts.append(failure_in_words(jobs))
     if drain.lost:
         has, is_gone = ("has", "is") if len(drain.lost) == 1 else ("have", "are")
         pods = counted(len(drain.lost), "pod")
         parts.append(f"{pods} {has} no controller and {is_gone} gone for good")
     return "; ".join(parts) or "no pod has to move"
+
+
+def _jobs_of(drain: PlannedDrain) -> list[str]:
+    return sorted(set(drain.failing.values()))
+
+
+def failure_in_words(jobs: Sequence[str]) -> str:
+    """Return a clause that says that `jobs` fail, and why."""
+    fails = "fails" if len(jobs) == 1 else "fail"
+    return f"{listed(jobs, 2)} {fails}, because evicted pods count as failures"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import budget, deployment
+from tests.unit.whatif.planner.conftest import budget, deployment, job_of
 
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
@@ -56,6 +56,34 @@ def test_each_drainable_node_has_the_number_of_its_pods_with_a_budget(planner, m
     [table] = [one for one in single_drain_answer(plan, "", ()).tables if one.name == "nodes"]
     rows = [(row["node"], row["pods"], row["limited"]) for row in table.rows]
     assert rows == [("c", 2, 0), ("a", 1, 1), ("b", 3, 1)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "a", "b"),
+    [
+        pytest.param(
+            1,
+            "1 pod moves to another node; Job default/j fails, because evicted pods count as "
+            "failures",
+            "1 pod moves to another node",
+            id="two failures are too many",
+        ),
+        pytest.param(
+            2, "3 pods move to another node", "1 pod moves to another node", id="enough retries"
+        ),
+    ],
+)
+def test_a_drain_that_fails_a_job_does_not_move_its_pods(planner, make, limit, a, b):
+    web = deployment(make, "web", ["a"])
+    nodes = [make.node("a"), make.node("b"), make.node("c", cpu="0")]
+    made = planner(*nodes, *web, *job_of(make, "a", "a", "b", backoffLimit=limit))
+    rows = rows_of(made)
+    assert (rows["a"], rows["b"]) == (("yes", a), ("yes", b))
+    answer = single_drain_answer(check_alone(made, NODES, "dump.yaml", NoProgress()), "", ())
+    fails = "The drain of a makes Job default/j fail."
+    assert (fails in answer.findings) is (limit == 1)
+    [jobs] = [row["failing_jobs"] for row in answer.tables[0].rows if row["node"] == "a"]
+    assert jobs == (["Job default/j"] if limit == 1 else [])
 
 
 def test_blocked_nodes_name_the_reason(planner, make):
