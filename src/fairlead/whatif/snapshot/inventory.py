@@ -35,6 +35,7 @@ from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entrie
 _NEAREST_MAX: Final = 3
 _LEADING_ZEROS: Final = re.compile(r"(?<!\d)0+(?=\d)")
 _NAMED_MAX: Final = 10
+_NO_SUCH_KIND: Final = "no built-in kind has this name, and the dump has no such custom resource"
 _COMMA_HINT: Final = "; commas combine labels: to select several {}, repeat the option"
 _SELECTOR_SIGNS: Final = frozenset("=!<>(), ")
 _ALL: Final = ("*", "all")  # what users try
@@ -352,14 +353,19 @@ class Inventory:
         If `text` is NAMESPACE/NAME or NAME, the suggestion is KIND/NAMESPACE/NAME or KIND/NAME.
         """
         first, _, rest = text.partition("/")
-        owned = self._owned_by(first, rest, expected)
+        # A custom resource that controls pods usually controls several.
+        owned = self._owned_by(first, rest, expected or [k for k in self.kinds if k is not POD])
         if owned:
             return f"did you mean {owned}, which {text} owns?"
         for kind in expected or self._kinds.values():
             if self.get(kind, first, rest) is not None:
                 return f"did you mean {reference_kind(kind).lower()}/{text}?"
-        known = known_names(first, (kind.kind.lower() for kind in expected or KINDS))
-        if expected and "/" not in rest and not known.startswith("did you mean"):
+        if not expected:
+            kinds = sorted({kind.kind.lower() for kind in (*KINDS, *self.kinds)})
+            nearest = difflib.get_close_matches(first, kinds, n=1)
+            return f"did you mean {nearest[0]}?" if nearest else _NO_SUCH_KIND
+        known = known_names(first, (kind.kind.lower() for kind in expected))
+        if "/" not in rest and not known.startswith("did you mean"):
             return f"{known}; such as {expected[0].kind.lower()}/{text}"
         return known
 

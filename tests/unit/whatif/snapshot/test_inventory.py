@@ -66,6 +66,7 @@ def test_a_namespace_limits_short_names(inventory):
         ("api", "'api' is not KIND/NAME or KIND/NAMESPACE/NAME; did you mean deployment/shop/api?"),
         ("shop/api", "unknown kind 'shop'; did you mean deployment/shop/api?"),
         ("deplyo/web", "unknown kind 'deplyo'; did you mean deployment?"),
+        ("database/shop/db", "unknown kind 'database'; no built-in kind has this name, and the"),
         ("web", "'web' is not KIND/NAME or KIND/NAMESPACE/NAME"),
         ("deploy/", "'deploy/' is not KIND/NAME"),
         ("a/b/c/d", "'a/b/c/d' is not KIND/NAME"),
@@ -75,6 +76,19 @@ def test_an_absent_object_is_refused_with_the_nearest_name(inventory, text, prob
     with pytest.raises(InputError) as refused:
         inventory.find("--delete", text)
     assert str(refused.value).startswith(f"--delete: {problem}")
+
+
+def test_an_object_that_a_missing_custom_resource_owns_is_suggested(make, found):
+    """Of the objects of a Database, only the StatefulSet is suggested."""
+    owner = {"apiVersion": "example.com/v1", "kind": "Database", "name": "db", "uid": "1"}
+    owned = make.workload("StatefulSet", "data"), make.pod("tool")
+    for one in owned:
+        one["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    problem = "did you mean statefulset/default/data, which database/db owns"
+    with pytest.raises(InputError, match=problem):
+        Inventory(found(*owned)).find("--delete", "database/db")
+    with pytest.raises(InputError, match="no built-in kind has this name"):
+        Inventory(found(owned[1])).find("--delete", "database/db")
 
 
 def test_only_the_nearest_of_many_names_are_suggested(make, found):
