@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
 from fairlead.api.well_known_label import region_and_zone
-from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER, NODE, POD
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
@@ -92,7 +92,7 @@ def experiments_of(
     )
     templates, about_new_nodes = _new_nodes(change, conditions, snapshot)
     script = script_of_change(change, snapshot, conditions.seed, templates)
-    without = _without_change(snapshot, conditions, initial, kubelets, script.deleted)
+    without = _without_change(snapshot, conditions, initial, kubelets, script)
     if script.written:
         # Imported only if it is needed.
         from fairlead.whatif.change.active_deadline import without_deadlines  # noqa: PLC0415
@@ -243,17 +243,17 @@ def _without_change(
     conditions: Conditions,
     initial: Sequence[Manifest],
     kubelets: SimulatedKubelets,
-    deleted: Iterable[Manifest],
+    script: ChangeScript,
 ) -> Experiment:
     """Return the experiment without the change; it starts with `initial`. Raises InputError.
 
-    `deleted` are the objects that the change deletes.
+    `script` is the change. It determines which loads and which notes about the dump make sense.
     """
     autoscaling = with_provider(
         read_autoscalers(snapshot.source, initial, conditions.autoscale),
         conditions.provider,
     )
-    loads, unread = _loads(snapshot, conditions)
+    loads, unread = _loads(snapshot, conditions, script.written)
     scheduler = _scheduler(conditions, snapshot, ClusterChange())
     return Experiment(
         title=snapshot.source,
@@ -276,7 +276,7 @@ def _without_change(
             *unreadable_notes(snapshot.unreadable),
             *configuration_note(snapshot.manifests, conditions.config or ""),
             *dump_notes(snapshot),
-            *_leaving(snapshot, autoscaling, deleted),
+            *_leaving(snapshot, autoscaling, script.deleted),
             *autoscaling.notes,
             *kubelets.notes,
             *flag_notes(conditions.node_lifecycle),
@@ -308,8 +308,13 @@ def _leaving(
     )
 
 
-def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, tuple[str, ...]]:
-    """Return (loads of the snapshot's workloads, notes). Raises InputError."""
+def _loads(
+    snapshot: Snapshot, conditions: Conditions, written: Sequence[Manifest]
+) -> tuple[WorkloadLoads, tuple[str, ...]]:
+    """Return (loads of workloads, notes). Raises InputError.
+
+    The workloads are those of the snapshot and of `written`, the objects that the change writes.
+    """
     if conditions.load is None:
         return {}, ()
     # Imported only if it is needed: few what-ifs state a load.
@@ -319,8 +324,11 @@ def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, t
     )
 
     inventory = snapshot.inventory()
+    autoscalers = inventory.of_kind(HORIZONTAL_POD_AUTOSCALER)
+    for one in written:
+        inventory.add(one)
     loads = read_loads(conditions.load, inventory, snapshot.taken_at)
-    return loads, tuple(unread_loads(loads, inventory))
+    return loads, tuple(unread_loads(loads, (*autoscalers, *written)))
 
 
 def _stages(conditions: Conditions) -> list[Manifest]:

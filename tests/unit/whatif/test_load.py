@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.question import what_if
@@ -85,3 +87,30 @@ def test_a_rollout_that_is_complete_before_the_size_changes_has_no_deadline(snap
     [web] = [one for one in answer.effect.workloads if one.workload.name == "web"]
     assert web.readiness.at_end > 2
     assert not [note for note in answer.changed.notes if "progressDeadlineSeconds" in note]
+
+
+@pytest.mark.parametrize("has_workload", [True, False])
+def test_a_change_may_create_the_autoscaler_and_the_workload_of_a_load(
+    snapshot, make, write, has_workload
+):
+    web = make.workload(replicas=2, cpu="1")
+    apply = [AUTOSCALER] if has_workload else [web, AUTOSCALER]
+    found = what_if(
+        snapshot(make.node("a", cpu="64"), *([web] if has_workload else [])),
+        ClusterChange(apply=apply),
+        Conditions(load=write("load.yaml", "- {workload: deploy/default/web, cpu: 2}")),
+    )
+    assert len(found.changed.pods) == 4
+    assert not any("has no effect there" in note for note in found.changed.notes)
+
+
+def test_a_load_of_a_workload_that_the_change_stops_scaling_has_an_effect(snapshot, make, write):
+    """The autoscaler scales the workload until the change is made."""
+    other = {**AUTOSCALER["spec"]["scaleTargetRef"], "name": "other"}
+    spec = {**AUTOSCALER["spec"], "scaleTargetRef": other}
+    found = what_if(
+        snapshot(make.node("a", cpu="64"), make.workload(replicas=2), AUTOSCALER),
+        ClusterChange(apply=[{**AUTOSCALER, "spec": spec}]),
+        Conditions(load=write("load.yaml", "- {workload: deploy/default/web, cpu: 2}")),
+    )
+    assert not any("has no effect there" in note for note in found.changed.notes)

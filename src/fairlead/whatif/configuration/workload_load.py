@@ -18,6 +18,7 @@ file whose name ends with .csv is itself such a CSV file.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import cos, pi
@@ -352,10 +353,15 @@ class _Table(Struct):
 # --- notes ---------------------------------------------------------------------------------------
 
 
-def unread_loads(loads: WorkloadLoads, inventory: Inventory) -> Iterator[str]:
-    """Yield a note about loads that no HorizontalPodAutoscaler reads."""
-    read = dict(_read(inventory))
-    idle = [key for key, load in loads.items() if not read.get(key, frozenset()) & load.keys()]
+def unread_loads(loads: WorkloadLoads, autoscalers: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note about loads that no HorizontalPodAutoscaler reads.
+
+    Objects of other kinds in `autoscalers` are ignored.
+    """
+    read: dict[ScaleTargetKey, set[str]] = defaultdict(set)
+    for target, resources in _read(autoscalers):
+        read[target] |= resources
+    idle = [key for key, load in loads.items() if not read.get(key, set()) & load.keys()]
     if idle:
         kind, namespace, name = idle[0]
         by = f" by {' or '.join(sorted(loads[idle[0]]))}" if idle[0] in read else ""
@@ -366,14 +372,16 @@ def unread_loads(loads: WorkloadLoads, inventory: Inventory) -> Iterator[str]:
         )
 
 
-def _read(inventory: Inventory) -> Iterator[tuple[ScaleTargetKey, frozenset[str]]]:
+def _read(autoscalers: Iterable[Manifest]) -> Iterator[tuple[ScaleTargetKey, set[str]]]:
     """Yield the target of each HorizontalPodAutoscaler, and the resources in its metrics."""
-    for one in inventory.of_kind(HORIZONTAL_POD_AUTOSCALER):
+    for one in autoscalers:
+        if one.kind.resource != HORIZONTAL_POD_AUTOSCALER.resource:
+            continue
         spec = one.value.get("spec")
         target = spec.get("scaleTargetRef") if isinstance(spec, dict) else None
         if isinstance(spec, dict) and isinstance(target, dict):
             key = str(target.get("kind")), one.ref.namespace, str(target.get("name"))
-            yield key, frozenset(_resources(spec))
+            yield key, set(_resources(spec))
 
 
 def _resources(spec: Json) -> Iterator[str]:

@@ -35,7 +35,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.apiserver.kind import CRON_JOB, NODE
+from fairlead.apiserver.kind import CRON_JOB, HORIZONTAL_POD_AUTOSCALER, NODE
 from fairlead.engine.batch.configuration_file import SHIPPED
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.engine.core.command import PatchStatus
@@ -248,7 +248,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
                 by_karpenter=autoscaling.karpenter is None,
             ),
             *autoscaling.notes,
-            *unread_loads(loads, inventory),
+            *unread_loads(loads, inventory.of_kind(HORIZONTAL_POD_AUTOSCALER)),
             *unknown_annotations([*sampled, *created, *patched]),
             *unknown_field_notes(sampled),
             *unknown_kind_notes(sampled),
