@@ -13,9 +13,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.taint import OUT_OF_SERVICE
-from fairlead.apiserver.kind import NODE, STATEFUL_SET
+from fairlead.apiserver.kind import NODE, RESOURCE_QUOTA, STATEFUL_SET
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ON_THIS_NODE
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.next_steps.step_context import (
     NAMES_MAX,
     TRIES_MAX,
@@ -66,7 +67,8 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
 
     For any other what-if, the step is a kubectl command that adds the replica before the change.
     The command is not yielded if the change updates the workload, because the rollout replaces all
-    replicas. It is also not yielded if the change scales any workload.
+    replicas. It is also not yielded if the change scales any workload, or if a quota refuses the
+    replica.
     """
     if context.answer.changed.outage is not None:
         if context.can_grow(one) and context.can_scale(one):
@@ -74,7 +76,12 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
             before = _without_pod(ref, context.answer.effect)
             if tried is not None and _without_pod(ref, tried) < before:
                 yield scaled(one, 1)
-    elif not one.updated and not context.answer.change.scale and context.can_grow(one):
+    elif (
+        not one.updated
+        and not context.answer.change.scale
+        and context.can_grow(one)
+        and _is_admitted(one, context)
+    ):
         ref = one.workload
         replicas = f"--replicas={one.readiness.wanted + 1}"
         target = f"{ref.kind.lower()}/{ref.name}"
@@ -82,6 +89,22 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
             f"before the change, let one more replica of {ref} become ready on another node",
             command=shlex.join(("kubectl", "scale", "-n", ref.namespace, target, replicas)),
         )
+
+
+def _is_admitted(one: WorkloadEffect, context: StepContext) -> bool:
+    """Return whether the quotas of the namespace admit one more replica before the change."""
+    ref = one.workload
+    has_quota = any(
+        isinstance(each, Manifest)
+        and each.kind is RESOURCE_QUOTA
+        and each.ref.namespace == ref.namespace
+        for each in entries_of(context.manifests)
+    )
+    if not has_quota:
+        return True
+    tried = context.ask(ClusterChange(scale=(f"{ref}={one.readiness.wanted + 1}",)))
+    found = None if tried is None else tried.changed.workloads.get(ref)
+    return found is not None and found.at_end > one.readiness.wanted
 
 
 def _without_pod(workload: WorkloadRef, effect: Effect) -> float:

@@ -1161,6 +1161,18 @@ def test_a_drain_of_the_only_pod_suggests_a_replica_before_the_drain(snapshot, m
     assert steps_of(answer) == [(words, command)]
 
 
+@pytest.mark.parametrize(("pods", "is_suggested"), [("1", False), ("2", True)])
+def test_a_replica_that_a_quota_refuses_is_not_suggested(snapshot, make, pods, is_suggested):
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"pods": pods}},
+    }
+    answer = drained(snapshot, make.node("a"), make.node("b"), *single(make), quota)
+    assert any("one more replica" in words for words, _ in steps_of(answer)) is is_suggested
+
+
 @pytest.mark.parametrize(
     ("mode", "attach", "is_suggested"),
     [
