@@ -56,6 +56,22 @@ class QuotaRoom:
             storage.put(POD, old)
         return ""
 
+    def refusal_of_another(self, pod: PodInfo) -> str:
+        """Return the message of the quota that refuses another pod like `pod`; "" if none does."""
+        storage, namespace = self._model.store.storage, pod.namespace
+        old = storage.find(POD, namespace, pod.pod.metadata.name)
+        if old is None or not self._model.count_quotas(namespace):
+            return ""
+        new = self._replacement(old, pod)
+        new = {**new, "metadata": {**new["metadata"], "name": f"{new['metadata']['name']}-more"}}
+        try:
+            ResourceQuota().admit(
+                AdmissionAttributes(Operation.CREATE, POD, new, write=Write(dry_run=True)), storage
+            )
+        except ApiError as refused:
+            return refused.message
+        return ""
+
     def replace(self, pod: PodInfo) -> None:
         """Let the quotas count the pod that replaces `pod`, and no longer `pod` itself."""
         storage = self._model.store.storage

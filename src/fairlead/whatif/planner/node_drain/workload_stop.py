@@ -39,6 +39,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.selector import format_selector
 from fairlead.api.text.name_list import listed
+from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -46,6 +47,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import RELAXED_RULE, DrainPlanner, relaxed
 from fairlead.whatif.planner.node_drain.drain_run import StoppedWorkload, pace_seconds
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims, named_devices
+from fairlead.whatif.planner.quota_room import QuotaRoom
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -175,6 +177,8 @@ class _Changes:
     """Finds a change that keeps a workload running; reads the objects of the snapshot once."""
 
     def __init__(self, planner: DrainPlanner) -> None:
+        self._model = planner.model
+        self._quotas = QuotaRoom(planner.model)
         self._budgets = planner.budgets
         self._selectors = _selectors(planner.model)
         self._shared = SharedClaims(planner.model.cluster)
@@ -202,8 +206,21 @@ class _Changes:
         if is_bound or ref.kind not in _REPEATABLE or _has_claim(member.pods[0]):
             nodes = listed(list(member.nodes), _NAMED_MAX)
             return f"drain {nodes} when {ref} may stop"
-        budget = self._budget(ref, member.pods[0])
-        return f"{self._second_replica(ref)}{f'; {budget}' if budget else ''}"
+        changes = (
+            self._quota(member.pods[0]),
+            self._second_replica(ref),
+            self._budget(ref, member.pods[0]),
+        )
+        return "; ".join(filter(None, changes))
+
+    def _quota(self, pod: Pod) -> str:
+        """Return the change of a quota that refuses another pod like `pod`; "" if none does."""
+        refusal = self._quotas.refusal_of_another(self._model.pod_info(pod))
+        if not refusal:
+            return ""
+        excess = QuotaExcess.read(refusal)
+        which = f"raise quota {pod.metadata.namespace}/{excess.quota}" if excess else refusal
+        return f"first {which}"
 
     def _second_replica(self, ref: WorkloadRef) -> str:
         found = self._autoscalers.get((ref.kind, ref.namespace, ref.name))

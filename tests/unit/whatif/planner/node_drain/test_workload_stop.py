@@ -60,6 +60,19 @@ def test_a_budget_that_allows_several_evictions_is_changed(planner, experiment, 
     assert stop.edit == f"kubectl -n default patch pdb web --type merge -p '{patch}'"
 
 
+@pytest.mark.parametrize(("pods", "first"), [("1", "first raise quota default/q; "), ("2", "")])
+def test_a_quota_may_have_to_admit_the_second_replica(planner, experiment, make, pods, first):
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"pods": pods}},
+    }
+    objects = [*nodes(make), *deployment(make, "web", ["a"]), quota]
+    [stop] = stops_of(planner, experiment, objects)
+    assert stop.edit == f"{first}{SECOND}; {BUDGET}"
+
+
 def test_a_single_replica_gets_a_second_one_and_a_budget(planner, experiment, make):
     """With both changes, the workload does not stop."""
     objects = [*nodes(make), *deployment(make, "web", ["a"])]
