@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
 from fairlead.api.well_known_label import region_and_zone
-from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER, NODE, POD
+from fairlead.apiserver.kind import CRON_JOB, HORIZONTAL_POD_AUTOSCALER, NODE, POD
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
@@ -49,6 +49,7 @@ from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, valid_node
+from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 
@@ -57,7 +58,7 @@ class ExperimentPair(Struct, frozen=True):
 
     If `is_rescheduled` is set, both runs schedule running pods again. No autoscaler removes
     `kept_nodes` before the change. `failed_nodes` were out of service when the dump was taken, and
-    return to service in the run without the change.
+    return to service in the run without the change. `cron_jobs` are the CronJobs after the change.
     """
 
     without: Experiment
@@ -68,6 +69,7 @@ class ExperimentPair(Struct, frozen=True):
     is_rescheduled: bool
     kept_nodes: Sequence[str]
     failed_nodes: Sequence[str]
+    cron_jobs: Sequence[Manifest]
 
 
 def experiments_of(
@@ -147,7 +149,18 @@ def experiments_of(
         is_rescheduled=bool(change.reschedule),
         kept_nodes=kept_nodes,
         failed_nodes=failed,
+        cron_jobs=_cron_jobs(snapshot, script),
     )
+
+
+def _cron_jobs(snapshot: Snapshot, script: ChangeScript) -> list[Manifest]:
+    """Return the CronJobs that exist after the change `script`."""
+    present, deleted, written = (
+        {one.ref.key: one for one in objects if one.kind is CRON_JOB}
+        for objects in (samples(snapshot.manifests), script.deleted, script.written)
+    )
+    kept = {key: one for key, one in present.items() if key not in deleted}
+    return list((kept | written).values())
 
 
 def _failed_nodes(

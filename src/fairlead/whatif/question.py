@@ -14,7 +14,7 @@ from fairlead.api.pods.facts import controller_of, is_terminating
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import CRON_JOB, NODE, POD
+from fairlead.apiserver.kind import NODE, POD
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
@@ -51,7 +51,8 @@ from fairlead.whatif.run.pod_timing.runtime import (
 )
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
-from fairlead.whatif.snapshot.samples import matching_pods, samples
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import matching_pods
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
 
@@ -120,7 +121,7 @@ def what_if(
     starts = starts if starts is not None and starts.draws else None
     notes += _unready_note(snapshot, effect)
     notes += _failing_note(pair, effect)
-    notes += [*_health_note(effect), *_cron_job_note(snapshot, after)]
+    notes += [*_health_note(effect), *_cron_job_note(pair.cron_jobs, after)]
     notes += _stopped_autoscaler_note(snapshot, effect)
     notes += run_notes
     notes += _startup_note(pair, effect, conditions)  # last: it rarely makes an answer wrong
@@ -229,15 +230,15 @@ def _health_note(effect: Effect) -> list[str]:
     return [note]
 
 
-def _cron_job_note(snapshot: Snapshot, changed: RunOutcome) -> Iterator[str]:
-    """Yield a note about the CronJobs that are due between the change and the end of the run."""
-    if not any(one.kind is CRON_JOB for one in samples(snapshot.manifests)):
+def _cron_job_note(cron_jobs: Sequence[Manifest], changed: RunOutcome) -> Iterator[str]:
+    """Yield a note about the `cron_jobs` that are due between the change and the end of the run."""
+    if not cron_jobs:
         return
     from fairlead.whatif.snapshot.due_cron_job import due_cron_job_notes  # noqa: PLC0415
 
     start, end = changed.started_at, changed.ended_at
     during = f"Within the simulated {for_readers(end - start)}"
-    yield from due_cron_job_notes(snapshot.manifests, start, end, during)
+    yield from due_cron_job_notes(cron_jobs, start, end, during)
 
 
 def _stopped_autoscaler_note(snapshot: Snapshot, effect: Effect) -> Iterator[str]:

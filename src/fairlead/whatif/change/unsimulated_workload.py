@@ -13,6 +13,7 @@ from typing import Final
 
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import (
+    CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
     JOB,
@@ -54,7 +55,8 @@ def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
     for one in written:
         title, version = f"{one.kind.kind} {one.ref.key}", one.value["apiVersion"]
         if one.kind not in _COMPLETE and _has_containers(one.value):
-            workloads.append(f"{title} ({version})")
+            if not _is_suspended(one):
+                workloads.append(f"{title} ({version})")
         elif one.kind.group not in _groups():
             near = find_kind(one.kind.kind)
             hint = f", not {near.api_version}" if near is not None else ""
@@ -70,6 +72,12 @@ def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
         this = "This kind is not simulated, so it has"
         these = "These kinds are not simulated, so they have"
         yield f"{this if len(kinds) == 1 else these} no effect: {_named(unknown)}."
+
+
+def _is_suspended(one: Manifest) -> bool:
+    """Return whether `one` is a CronJob that creates no Jobs in a cluster either."""
+    spec = one.value.get("spec")
+    return one.kind is CRON_JOB and isinstance(spec, dict) and spec.get("suspend") is True
 
 
 @cache

@@ -97,7 +97,8 @@ def test_kinds_that_commands_read_are_not_named(snapshot, make, write):
 @pytest.mark.parametrize(
     ("edits", "is_named"),
     [
-        (("cronjob/x:spec.suspend=true", "cronjob/x:spec.timeZone=UTC"), True),
+        (("cronjob/x:spec.schedule=@daily", "cronjob/x:spec.timeZone=UTC"), True),
+        (("cronjob/x:spec.suspend=true",), False),
         (("deploy/web:spec.paused=true", "deploy/web:spec.replicas=2"), False),
     ],
 )
