@@ -37,7 +37,7 @@ from fairlead.apiserver.validation.meta.field import invalid, non_negative, requ
 from fairlead.apiserver.validation.pod_group import (
     check_scheduled_gang_workload,
 )
-from fairlead.apiserver.validation.scaling_policy import check_scaling_policies
+from fairlead.apiserver.validation.scaling_policy import check_scale_to_zero, check_scaling_policies
 
 
 def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
@@ -80,6 +80,8 @@ def _check_replica_bounds(spec: HorizontalPodAutoscalerSpec) -> Iterator[Cause]:
     elif spec.max_replicas < spec.min_replicas:
         why = "must be greater than or equal to `minReplicas`"
         yield invalid("spec.maxReplicas", spec.max_replicas, why)
+    # A cluster may have the feature gate HPAScaleToZero.
+    yield from check_scale_to_zero(spec.min_replicas, (one.type for one in spec.metrics))
 
 
 def _check_policies(behavior: Json) -> Iterator[Cause]:

@@ -1,17 +1,28 @@
-"""The scaling policies of a HorizontalPodAutoscaler.
+"""The scaling policies of a HorizontalPodAutoscaler, and its minReplicas of 0.
 
-upstream: pkg/apis/autoscaling/validation/validation.go:validateScalingPolicy
+upstream: pkg/apis/autoscaling/validation/validation.go: validateScalingPolicy, validateMetrics
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.validation.meta.field import Causes, invalid
+from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid
 from fairlead.apiserver.validation.meta.field_facts import check_fields
 
 PERIOD_MAX_S: Final = 1800
+TO_ZERO: Final = (
+    "must specify at least one Object or External metric to support scaling to zero replicas"
+)
+_TO_ZERO_TYPES: Final = frozenset(("Object", "External"))
+
+
+def check_scale_to_zero(least: int, types: Iterable[str]) -> Causes:
+    """Yield the error of a minReplicas (`least`) of 0 without a metric of a suitable type."""
+    if least == 0 and _TO_ZERO_TYPES.isdisjoint(types):
+        yield forbidden("spec.metrics", TO_ZERO)
 
 
 def check_scaling_policies(field: str, rules: Json) -> Causes:

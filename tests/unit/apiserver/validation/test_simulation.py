@@ -7,6 +7,7 @@ import pytest
 from fairlead.apiserver.error import ApiError, Cause
 from fairlead.apiserver.kind import POD, kind_of
 from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.validation.scaling_policy import TO_ZERO
 from fairlead.apiserver.validation.validator import validated_stored
 
 QUANTITY = (
@@ -195,6 +196,15 @@ def test_an_update_strategy_may_lack_fields_that_have_defaults(strategy):
                 (0, "greater than zero"),
                 (1801, "less than or equal to 1800"),
             )
+        ),
+        (
+            obj(
+                "HorizontalPodAutoscaler",
+                "autoscaling/v2",
+                spec={"minReplicas": 0, "maxReplicas": 3, "metrics": [{"type": "Resource"}]},
+            ),
+            "spec.metrics",
+            f"Forbidden: {TO_ZERO}",
         ),
         (
             obj(

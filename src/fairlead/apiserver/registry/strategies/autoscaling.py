@@ -27,7 +27,7 @@ from fairlead.apiserver.validation.meta.format import (
     dns_subdomain_problems,
 )
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
-from fairlead.apiserver.validation.scaling_policy import check_scaling_policies
+from fairlead.apiserver.validation.scaling_policy import check_scale_to_zero, check_scaling_policies
 from fairlead.apiserver.validation.status import check_autoscaler_status
 
 # --- validation ----------------------------------------------------------------------------------
@@ -36,9 +36,6 @@ METRICS: Final = values_of("autoscaling.v2.MetricSpec", "type")
 _SPEC: Final = "autoscaling.v2.HorizontalPodAutoscalerSpec"
 _TARGET: Final = facts_of("autoscaling.v2.MetricTarget").fields
 WINDOW_MAX_S: Final = 3600
-TO_ZERO: Final = (
-    "must specify at least one Object or External metric to support scaling to zero replicas"
-)
 # In the order in which upstream checks them.
 _SOURCES: Final = ("object", "external", "pods", "resource", "containerResource")
 _NO_TARGET: Final = "must set either a target raw value or a target utilization"
@@ -63,8 +60,7 @@ def check_autoscaler(obj: Json) -> Causes:
     if share is not None and share < 1:
         where = "spec.metrics[0].resource.target.averageUtilization"
         yield invalid(where, share, "must be greater than 0")
-    if least == 0 and not any(one.get("type") in ("Object", "External") for one in metrics):
-        yield forbidden("spec.metrics", TO_ZERO)
+    yield from check_scale_to_zero(least, (one.get("type", "") for one in metrics))
     for key in ("scaleUp", "scaleDown"):
         rules = (spec.get("behavior") or {}).get(key)
         if rules is not None:
