@@ -69,13 +69,16 @@ class Rollouts(Struct):
     def learn_replica_set(self, key: str, replica_set: ReplicaSet) -> Rollout | None:
         """Store the newest version of `replica_set`; return the rollout of its Deployment.
 
-        Returns None, and stores nothing, if no known Deployment controls `replica_set`.
+        Returns None, and stores nothing, if no known Deployment controls `replica_set`. If another
+        Deployment controlled it before, this Deployment has released it, and is queued for a sync.
         """
-        owner = controller_of(replica_set.metadata)
-        if owner is None or owner.kind != DEPLOYMENT:
-            return None
-        namespace = replica_set.metadata.namespace
-        rollout = self._rollouts.get(owner_key(DEPLOYMENT, namespace, owner.name, owner.uid))
+        owner, namespace = controller_of(replica_set.metadata), replica_set.metadata.namespace
+        rollout = None
+        if owner is not None and owner.kind == DEPLOYMENT:
+            rollout = self._rollouts.get(owner_key(DEPLOYMENT, namespace, owner.name, owner.uid))
+        former = self._by_replica_set.get(key)
+        if former is not None and (rollout is None or rollout.key != former):
+            self.forget_replica_set(key)
         if rollout is not None:
             rollout.observe(key, replica_set)
             self._by_replica_set[key] = rollout.key
@@ -120,12 +123,13 @@ class Rollouts(Struct):
         return commands
 
     def forget_replica_set(self, key: str) -> None:
-        """Handle the deletion of a ReplicaSet: queue a sync of the Deployment that controls it."""
+        """Handle the deletion or release of a ReplicaSet: queue a sync of its Deployment."""
         rollout = self._rollouts.get(self._by_replica_set.pop(key, ""))
         if rollout is None or rollout.replica_sets.pop(key, None) is None:
             return
         rollout.requested.pop(key, None)
         rollout.siblings.pop(key, None)
+        rollout.writing.pop(key, None)  # the outcome of a write in flight no longer matters
         self.mark_changed(rollout)
 
     # --- decisions -----------------------------------------------------------------------------

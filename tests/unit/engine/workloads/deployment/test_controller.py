@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.engine.workloads.conftest import World
 
 from fairlead.engine.core.command import CreateObject, PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
+from fairlead.engine.workloads.pod_control.adoption import Adoption
 
 REVISION = "deployment.kubernetes.io/revision"
 
@@ -70,6 +72,34 @@ def test_a_new_deployment_gets_a_progressing_condition_when_complete(world, buil
     assert [event.note for event in world.events if event.regarding.kind == "Deployment"] == [
         f"Scaled up replica set {one['metadata']['name']} from 0 to 3"
     ]
+
+
+def sizes_by_name(world):
+    return {key[2]: one["spec"]["replicas"] for key, one in world.objects.items()
+            if key[0] == "ReplicaSet"}  # fmt: skip
+
+
+def test_a_released_replica_set_is_replaced(world, build):
+    world.create(build.deployment(2))
+    [name] = sizes_by_name(world)
+    world.patch("ReplicaSet", name, {"metadata": {"ownerReferences": None}})
+    world.patch("Deployment", "web", {"spec": {"replicas": 3}})
+    found = sizes_by_name(world)
+    assert (found.pop(name), list(found.values())) == (2, [3])
+
+
+def test_a_write_to_a_released_replica_set_does_not_block_the_rollout(build):
+    """At the start, the ReplicaSet is released and gets an annotation at the same instant."""
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "dep"}
+    old = build.owned("ReplicaSet", "web-1", 2, uid="rs")
+    old["metadata"] |= {
+        "labels": {"app": "other"},
+        "ownerReferences": [{**owner, "controller": True}],
+    }
+    controllers = Adoption(), Workloads(environment=served_environment())
+    world = World(*controllers, place=lambda pod: "n1", runs=True).load(build.deployment(2), old)
+    found = sizes_by_name(world)
+    assert (found.pop("web-1"), list(found.values())) == (2, [2])
 
 
 def test_pods_that_never_become_ready_block_a_rollout(world, build):
