@@ -350,13 +350,15 @@ def script_of_change(
 
 
 def _add_notes_on_writes(collected: _Steps) -> None:
-    """Add notes about the written objects on which Kueue would act."""
+    """Add notes about the written objects on which Kueue or controllers would act."""
     if collected.written:
         # Imported only if it is needed.
+        from fairlead.whatif.change.released_object import release_notes  # noqa: PLC0415
         from fairlead.whatif.snapshot.kueue import admission_notes  # noqa: PLC0415
 
-        writes = collected.written.values()
-        collected.notes += admission_notes((collected.before(one), one) for one in writes)
+        writes = [(collected.before(one), one) for one in collected.written.values()]
+        collected.notes += admission_notes(writes)
+        collected.notes += release_notes(writes, collected.inventory)
 
 
 def _add_notes_on_owners(collected: _Steps) -> None:
