@@ -34,7 +34,6 @@ from fairlead.whatif.outcome.assessment.certainty import (
 )
 from fairlead.whatif.outcome.assessment.verdict import verdict_of
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import notes_about
-from fairlead.whatif.outcome.autoscaling.stopped_autoscaler import stopped_autoscaler_notes
 from fairlead.whatif.outcome.comparison.effect import Effect, effect_of
 from fairlead.whatif.outcome.packing import PackingRow, packing
 from fairlead.whatif.outcome.run_outcome import RunOutcome, Undrained
@@ -245,6 +244,11 @@ def _stopped_autoscaler_note(snapshot: Snapshot, effect: Effect) -> Iterator[str
     """Yield a note if the pods of the simulated autoscaler itself are not ready for a time."""
     if effect.changed.autoscaling is None:
         return
+    # Imported only if an autoscaler is simulated.
+    from fairlead.whatif.outcome.autoscaling.stopped_autoscaler import (  # noqa: PLC0415
+        stopped_autoscaler_notes,
+    )
+
     name = effect.changed.autoscaling.autoscaler
     workloads = {one.workload: one.readiness for one in effect.workloads}
     yield from stopped_autoscaler_notes(name, snapshot.manifests, workloads)
