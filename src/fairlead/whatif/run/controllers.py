@@ -83,13 +83,13 @@ class RunControllers(Struct, frozen=True):
                 return f'PodGroup "{group}" does not exist'
             if self.batch is not None and (queue := missing_queue(self.batch, pod)):
                 return f'queue "{queue}" does not exist'
-            scheduled = condition(pod, "PodScheduled")
-            if scheduled is not None:
-                return scheduled.message
             name = pod.spec.scheduler_name
             is_task = self.batch is not None and has_task(self.batch, pod)
-            is_known = is_task or name in self.scheduler.profiles
-            return "" if is_known else no_scheduler(name)
+            if not is_task and name not in self.scheduler.profiles:
+                # The pod's condition, if any, is from a scheduler that this run does not have.
+                return no_scheduler(name)
+            scheduled = condition(pod, "PodScheduled")
+            return "" if scheduled is None else scheduled.message
         if not queued.gated_by:
             return ""
         built = self.scheduler.profiles[pod.spec.scheduler_name]

@@ -83,6 +83,21 @@ def test_a_profile_that_the_change_drops_has_no_substitute(ask, make, write):
     assert NOTE not in answer.changed.notes
 
 
+def test_the_reason_of_a_pod_without_a_scheduler_is_not_that_of_an_earlier_scheduler(
+    ask, make, write
+):
+    """The dump has the message of the scheduler that the new configuration drops."""
+    pod = make.pod("web-1", cpu="8")
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    condition["message"] = "0/2 nodes are available: 2 Insufficient cpu."
+    pod["status"] = {"phase": "Pending", "conditions": [condition]}
+    second = write("second.yaml", f"{CONFIG}- schedulerName: {MINE}\n")
+    answer = ask(pod, new_config=second)
+    before, after = (one.pods["default/web-1"].reason for one in (answer.without, answer.changed))
+    assert before.startswith("0/2 nodes are available: 2 Insufficient cpu.")
+    assert after == 'no scheduler has the name "default-scheduler"'
+
+
 def test_an_explanation_of_a_pod_of_another_scheduler_has_the_note(snapshot, make):
     bound, waits = owned(make, "web-1", node_name="a"), owned(make, "web-2")
     objects = snapshot(make.node("a"), make.node("b"), bound, waits)
