@@ -151,6 +151,7 @@ def what_if(
         snapshot.manifests,
         lambda progress: _AskAgain(snapshot, conditions, before, progress).effect,
         progress,
+        scheduler=pair.changed.scheduler,
         in_one_process=bool(pair.changed.scheduler.extenders),
     )
     if found.notes or found.causes:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.next_steps.breached_budget import add_replicas
 from fairlead.whatif.next_steps.drain import (
@@ -32,6 +33,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 STEPS_MAX: Final = 5
 SEEDS: Final = 20
+_DEFAULT: Final = SchedulerConfig()
 _PHASE: Final = "with a possible next step"
 
 
@@ -52,13 +54,15 @@ def next_steps(
     ask: Callable[[Progress], Ask],
     progress: Progress,
     *,
+    scheduler: SchedulerConfig = _DEFAULT,
     in_one_process: bool = False,
 ) -> NextSteps:
     """Return at most STEPS_MAX steps; the steps against the worst outcome come first.
 
     `manifests` are the objects of the snapshot. `ask(progress)` returns a function that tries a
     step and reports to `progress`. If several rows of the table may try steps, these rows run on
-    several cores, unless `in_one_process` is set.
+    several cores, unless `in_one_process` is set. `scheduler` is the configuration of the run with
+    the change.
     """
     kinds: dict[_Row, OutcomeKind] = {}  # a row that serves two outcomes is used for the first
     for one in answer.verdict.findings:
@@ -68,7 +72,7 @@ def next_steps(
 
     def found_by(number: int, progress: Progress) -> NextSteps:
         row = rows[number]
-        context = StepContext(answer, manifests, ask(progress), [], [])
+        context = StepContext(answer, manifests, ask(progress), [], [], scheduler)
         steps = tuple(replace(step, outcome=kinds[row]) for step in row.steps(context))
         return NextSteps(steps, tuple(context.notes), tuple(context.causes))
 

@@ -20,6 +20,7 @@ from fairlead.whatif.next_steps.new_nodes import (
     new_nodes_for,
     node_to_copy,
 )
+from fairlead.whatif.next_steps.own_rule import has_own_rules
 from fairlead.whatif.next_steps.spread_rule import is_hard
 from fairlead.whatif.next_steps.step_context import TRIES_MAX, StepContext, is_named
 from fairlead.whatif.next_steps.topology_spread import held_by_failed_zones
@@ -41,11 +42,12 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
     nodes, a rolling drain is suggested for such pods.
 
-    In three cases, new nodes are suggested only if a trial shows that fewer pods wait:
+    In four cases, new nodes are suggested only if a trial shows that fewer pods wait:
 
     - There are several zones, and rules or volumes may keep the pods off one of them.
     - A spread constraint keeps pods off nodes.
     - Pods lack room even without the change, and may take the new nodes first.
+    - The scheduler configuration has rules of its own (`has_own_rules`).
 
     If the question adds nodes already, more copies of the same node are suggested, also only after
     such a trial. Nothing is suggested if an autoscaler acts, because new nodes of its groups would
@@ -70,6 +72,7 @@ def _first_nodes(
     """Yield what-ifs with copies of some of `nodes`, on which the `pending` pods may run."""
     answer, change = context.answer, context.answer.change
     has_zones = len({node.zone for node in nodes}) > 1
+    has_rules = has_own_rules(context.scheduler)
     waiting = {pod.workload for pod in pending}
     kept = [one.pod for one in answer.changed.blocking if one.pod.workload in waiting]
     later = [one.pod for one in answer.difference.not_created if one.pod.workload in waiting]
@@ -98,10 +101,10 @@ def _first_nodes(
         else:
             covered += near
             short = [pod for pod in short if not reach.reaches(pod, old_node)]
-        is_tried = has_zones and _may_need_a_zone(covered, context)
+        is_tried = has_rules or (has_zones and _may_need_a_zone(covered, context))
         yield from _copies_of(copies, context, is_tried=is_tried)
     short, nodes = reach.most_reached(short, nodes)
-    is_tried = has_zones and _may_need_a_zone(short, context)
+    is_tried = has_rules or (has_zones and _may_need_a_zone(short, context))
     yield from _room_for(short, nodes, context, is_tried=is_tried)
     bound = [pod for pod in pending if pod.key in left and pod not in movable]
     if bound and change.drain and change.max_unavailable is None:

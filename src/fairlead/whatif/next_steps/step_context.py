@@ -21,6 +21,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
 )
 from fairlead.engine.kubelet.volume_attachment import attaches_to_one_node
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -43,7 +44,8 @@ Ask = Callable[[ClusterChange], Effect | None]
 class StepContext(Struct, frozen=True):
     """An answer, the objects of its snapshot, a way to ask again, and the notes so far.
 
-    `notes` are about steps that would not help. `causes` explain why pods are pending.
+    `notes` are about steps that would not help. `causes` explain why pods are pending. `scheduler`
+    is the configuration of the run with the change.
     """
 
     answer: WhatIfAnswer
@@ -51,6 +53,7 @@ class StepContext(Struct, frozen=True):
     ask: Ask
     notes: list[str]
     causes: list[str]
+    scheduler: SchedulerConfig
 
     def has(self, ref: WorkloadRef) -> bool:
         """Return whether the snapshot contains the workload `ref` itself, not only its pods."""

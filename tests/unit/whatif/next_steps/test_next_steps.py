@@ -1727,3 +1727,36 @@ def test_no_higher_quota_is_suggested(snapshot, make, web, limits, edits):
     answer = what_if(cluster, ClusterChange(scale=("rs/web=4",), set=edits))
     assert answer.effect.lasting_errors
     assert not any("quota" in step.code for step in answer.next_steps)
+
+
+CONFIG = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  pluginConfig:
+  - name: NodeAffinity
+    args:
+      addedAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: Exists}]}]
+"""
+
+
+@pytest.mark.parametrize("has_pool", [True, False])
+def test_a_copy_of_a_node_that_the_scheduler_configuration_excludes_is_not_suggested(
+    snapshot, make, write, has_pool
+):
+    """The pod ran on node a before the configuration had its added affinity."""
+    old = make.node("a")
+    if has_pool:
+        old["metadata"]["labels"]["pool"] = "x"
+    pod = make.pod("web-1", node_name="a", owner="web")
+    owner = make.workload("ReplicaSet", "web", replicas=1)
+    owner["metadata"]["uid"] = "web"
+    answer = drained(snapshot, old, make.node("b"), owner, pod, config=write("added.yaml", CONFIG))
+    assert [one.name for one in answer.difference.pending] == ["web-1"]
+    options = [step.options for step in answer.next_steps if "--add-nodes" in step.options]
+    assert options == (["--add-nodes 1 --like a"] if has_pool else [])
+    no_help = "With one more node like a, the pod stays pending, too."
+    assert (no_help in answer.changed.notes) is not has_pool
