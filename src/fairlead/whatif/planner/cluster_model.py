@@ -82,6 +82,7 @@ from fairlead.engine.workloads.pod_control.pod_template import missing_classes
 from fairlead.engine.workloads.volumes.claim_creation import missing_bindings, missing_storage
 from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.configuration.other_scheduler import no_scheduler
+from fairlead.whatif.planner.managed_resource import profiles_without_extenders
 from fairlead.whatif.planner.owner_template import OwnerTemplates
 from fairlead.whatif.planner.pod_claim import (
     Claim,
@@ -163,7 +164,7 @@ class ClusterModel:
     lacks are added (`missing_storage`, `missing_classes`). Bindings of claims are completed
     (`missing_bindings`). Pods in a namespace that is being deleted get a deletionTimestamp, if they
     have none. `now` is the time of the snapshot. If `preempts` is set, pods that fit nowhere try
-    preemption. Extenders are not called.
+    preemption. Extenders are not called (`profiles_without_extenders`).
     """
 
     def __init__(self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0) -> None:
@@ -256,7 +257,7 @@ class ClusterModel:
 
     def _build(self, config: SchedulerConfig) -> dict[str, BuiltProfile]:
         found = {}
-        for profile in config.profiles:
+        for profile in profiles_without_extenders(config, self.objects):
             built = build_profile(
                 profile,
                 PluginHandle(self.cluster, self._nominator),

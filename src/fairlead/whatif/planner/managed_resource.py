@@ -1,0 +1,48 @@
+"""Profiles that check the resources of extenders, for placements without extenders.
+
+An extender with `ignoredByScheduler` checks a resource instead of NodeResourcesFit. If the extender
+is not called, nothing would check this resource: a pod with a GPU would fit nodes without GPUs. So
+NodeResourcesFit checks the resource again, as kubelets do, unless no node reports it. In that case,
+only the extender knows how much of it there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import ApiObject, Node
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
+
+_FIT: Final = "NodeResourcesFit"
+_IGNORED: Final = "ignoredResources"
+
+
+def profiles_without_extenders(
+    config: SchedulerConfig, objects: Iterable[ApiObject]
+) -> tuple[Profile, ...]:
+    """Return the profiles of `config`, without ignored resources that extenders manage.
+
+    Resources that none of the nodes in `objects` reports stay ignored.
+    """
+    managed = {name for extender in config.extenders for name in extender.managed_resources}
+    if not managed:
+        return config.profiles
+    reported: set[str] = set()
+    for one in objects:
+        if isinstance(one, Node):
+            reported.update(one.status.allocatable)
+    return tuple(_checking(managed & reported, profile) for profile in config.profiles)
+
+
+def _checking(names: Collection[str], profile: Profile) -> Profile:
+    """Return `profile`, which ignores no resource in `names`."""
+    fit: dict[str, Any] = dict(profile.args.get(_FIT, {}))
+    ignored = fit.get(_IGNORED, ())
+    if not any(name in names for name in ignored):
+        return profile
+    fit[_IGNORED] = [name for name in ignored if name not in names]
+    return replace(profile, args={**profile.args, _FIT: fit})
