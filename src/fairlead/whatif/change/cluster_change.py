@@ -374,10 +374,13 @@ def _add_notes_on_owners(collected: _Steps) -> None:
 def _deschedule(collected: _Steps, path: str) -> None:
     """Add the evictions of one descheduler run with the policy file `path`. Raises InputError."""
     # Imported only if it is needed.
+    from fairlead.whatif.descheduler.node_change import node_changes  # noqa: PLC0415
     from fairlead.whatif.descheduler.policy import read_policy  # noqa: PLC0415
     from fairlead.whatif.descheduler.run import run_policy  # noqa: PLC0415
 
-    found = run_policy(read_policy(path), collected.inventory, collected.start)
+    steps = (*collected.new_nodes, *(one for one in collected.steps if not one.after))
+    changes = node_changes(command for step in steps for command in step.commands)
+    found = run_policy(read_policy(path), collected.inventory, collected.start, changes)
     for one in found.evictions:
         if not one.refused_by:
             meta = one.pod.metadata

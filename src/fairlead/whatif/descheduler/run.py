@@ -43,6 +43,7 @@ from fairlead.whatif.descheduler.evictor import (
     EvictorRules,
     RunLimits,
 )
+from fairlead.whatif.descheduler.node_change import NodeChanges
 from fairlead.whatif.descheduler.policy import (
     BALANCE,
     DESCHEDULE,
@@ -107,6 +108,7 @@ _RESTARTS_STATES: Final = ("Running", "CrashLoopBackOff")
 # {operator of label selectors: whether a requirement with this operator needs values}
 _OPERATORS: Final = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 _SPREAD_KINDS: Final = ("DoNotSchedule", "ScheduleAnyway")
+_NO_CHANGES: Final = NodeChanges()
 # upstream: descheduler.go: in a cluster with a single node, evictions cannot improve anything
 _NODES_MIN: Final = 2
 
@@ -141,14 +143,16 @@ class DescheduleResult(Struct, frozen=True):
         return notes
 
 
-def run_policy(file: PolicyFile, inventory: Inventory, now: Instant) -> DescheduleResult:
-    """Return the evictions of one run of the policy `file` at `now`.
+def run_policy(
+    file: PolicyFile, inventory: Inventory, now: Instant, changes: NodeChanges = _NO_CHANGES
+) -> DescheduleResult:
+    """Return the evictions of one run of the policy `file` at `now`, after `changes`.
 
     Raises InputError for arguments that are wrong or not supported.
     """
     policy = file.policy
     manifests = [one for kind in _KINDS for one in inventory.of_kind(kind)]
-    objects = [_view(one) for one in manifests]
+    objects = [changes.applied(_view(one), now) for one in manifests]
     pods = [one for one in objects if isinstance(one, Pod)]
     nodes = [one for one in objects if isinstance(one, Node)]
     budgets, limits = BudgetRoom(objects, now), RunLimits(policy)
