@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.codec import without_nulls
 from fairlead.api.text.field_problem import duplicate, invalid, required
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration
 from fairlead.engine.configuration.enabled_plugins import (
@@ -154,6 +155,7 @@ class _ProfileReader(Struct, frozen=True):
     def _checked(self, field: str, config: PluginConfigForm) -> Args:
         given = {k: v for k, v in config.args.items() if k not in ("apiVersion", "kind")}
         is_users = self.user_plugins.usual_weight(config.name) is not None
+        given = given if is_users else without_nulls(given)
         kind = config.args.get("kind", f"{config.name}Args")
         if not is_users and config.name not in ARGS:
             _refuse_arguments(field, config.name, given)

@@ -11,6 +11,8 @@ from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any, Final
 
+from msgspec.structs import replace as replace_struct
+
 from fairlead.engine.configuration.check import check_profiles
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.error import ConfigurationError
@@ -32,6 +34,7 @@ from fairlead.whatif.input.given_plugin import PluginSource
 from fairlead.whatif.input.strict_form import decode_strictly
 
 ALLOW_EXTENDERS: Final = "--allow-extenders"
+_ARGS: Final = "args"
 _ADDRESS_MAX: Final = 200  # characters
 GROUP: Final = "kubescheduler.config.k8s.io"
 V1: Final = f"{GROUP}/v1"
@@ -99,6 +102,7 @@ def _form(document: Document) -> ConfigurationForm:
         raise InputError(document.source, f"must be one of {known}", field="apiVersion")
     if value.get("kind") != KIND:
         raise InputError(document.source, f"must be {KIND}", field="kind")
+    document = replace_struct(document, value=_set_members(value))
     try:
         if version in _OLD:
             return beta_as_v1(decode_strictly(document, _OLD[version]))
@@ -107,6 +111,20 @@ def _form(document: Document) -> ConfigurationForm:
     except ConfigurationError as cause:
         raise InputError(document.source, cause.problem, field=cause.field) from None
     return decode_strictly(document, ConfigurationForm)
+
+
+def _set_members(value: Any) -> Any:
+    """Return `value` without null members: to kube-scheduler, a null is a field that is not set.
+
+    The arguments of plugins are kept as they are, because users' plugins define their meaning.
+    """
+    if isinstance(value, dict):
+        return {
+            name: one if name == _ARGS else _set_members(one)
+            for name, one in value.items()
+            if one is not None
+        }
+    return [_set_members(one) for one in value] if isinstance(value, list) else value
 
 
 def _user_plugin_source(path: str, plugins: UserPlugins) -> UserPluginSource:

@@ -51,6 +51,17 @@ def test_fields_without_effect_on_decisions_are_ignored(read):
     assert read(text) == SchedulerConfig()
 
 
+def test_null_fields_are_not_set(read):
+    """In many files, all entries of a list are comments."""
+    plugins = "plugins: {multiPoint: , score: {disabled: , enabled: }}"
+    spread = "{name: PodTopologySpread, args: {defaultingType: List, defaultConstraints: }}"
+    config = f"pluginConfig: [{{name: NodeAffinity, args: }}, {spread}]"
+    text = profile(f"percentageOfNodesToScore: , {plugins}, {config}")
+    args = {"NodeAffinity": {}, "PodTopologySpread": {"defaultingType": "List"}}
+    assert read(f"extenders:\nleaderElection:\n{text}").profiles == (Profile(args=args),)
+    assert read("profiles:").profiles == (Profile(),)
+
+
 def test_plugins_are_enabled_at_multi_point_and_at_single_extension_points(read):
     [found] = read(
         profile(
