@@ -91,6 +91,11 @@ class BuiltProfile(Struct, frozen=True):
     placements: RepeatedPlacements | None = None
     is_stateless: bool = False
 
+    @property
+    def may_preempt(self) -> bool:
+        """Whether a PostFilter plugin may preempt pods; DynamicResources only releases claims."""
+        return any(plugin.name != "DynamicResources" for plugin in self.framework.post_filters)
+
 
 class Shared(Struct, frozen=True):
     """The settings that all profiles of a scheduler share."""

@@ -34,7 +34,7 @@ from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.engine.core.command import CallExtender, ObjectRef, pod_ref
 from fairlead.engine.core.instant import Instant, seconds
-from fairlead.engine.core.status import Status
+from fairlead.engine.core.status import Code, Status
 from fairlead.engine.core.stimulus import CallOutcome, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
@@ -102,6 +102,11 @@ SOURCE: Final = "explain"
 _STATIC_NOTE: Final = (
     "This is a static pod. The kubelet of its node runs it there, and no scheduler can move it."
 )
+
+NO_PREEMPTION: Final = (
+    "The profile of the pod has no plugin that preempts, so no pods are preempted for it."
+)
+_UNSCHEDULABLE: Final = Code.UNSCHEDULABLE
 
 
 class Explanation(Struct, frozen=True):
@@ -381,6 +386,8 @@ def _explanation(
         trial = try_pod_group(built, info)
         notes += () if trial is None else (trial.note,)
         held_group = "" if trial is None or trial.can_start else trial.group
+    if evaluation.fit_error and not built.may_preempt and _may_preempt(evaluation):
+        notes += (NO_PREEMPTION,)
     if evaluation.fit_error and not node:
         notes += tuple(device_shortages(info, cluster, _without_devices(evaluation)))
     new_node, unmet = None, list[str]()
@@ -407,6 +414,13 @@ def _explanation(
         is_static(found),
         tuple(unmet),
         for_group,
+    )
+
+
+def _may_preempt(evaluation: Evaluation) -> bool:
+    """Return whether the removal of other pods may make a node feasible."""
+    return any(
+        one is not None and one.code is _UNSCHEDULABLE for one in evaluation.verdicts.values()
     )
 
 

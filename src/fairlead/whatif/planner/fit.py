@@ -75,7 +75,8 @@ class FitResult(Struct):
     `disks` are claims that all new pods share, if their volumes can be attached to only one node at
     a time. `group` is the group that the new pods name, if its pods start only together, else "".
     `fits_by_preemption` is set if the next pod would fit after a preemption that was not allowed.
-    `pod` is the last new pod that has a node.
+    `lacks_preemption` is set if preemption was allowed, but the profile of the next pod has no
+    plugin that preempts. `pod` is the last new pod that has a node.
     """
 
     count: int = 0
@@ -89,6 +90,7 @@ class FitResult(Struct):
     disks: list[str] = field(default_factory=list)
     group: str = ""
     fits_by_preemption: bool = False
+    lacks_preemption: bool = False
     pod: Pod | None = None
 
     def placements(self) -> Iterator[tuple[Pod, str]]:
@@ -153,6 +155,8 @@ def _place_new_pods(
             return
         if isinstance(decision, Failure):
             result.refused_by, result.stop = "scheduling", decision.message
+            may_preempt = model.profile_of(pod).may_preempt
+            result.lacks_preemption = model.preempts and not may_preempt
             result.fits_by_preemption = not model.preempts and _fits_by_preemption(model, pod)
             # Changes are searched only if no new pod fits. Otherwise, the smallest change would
             # often be to delete a new pod.
@@ -298,6 +302,8 @@ def _stop(result: FitResult) -> Iterator[str]:
         yield f"The next pod is not placed: {result.stop}"
     if result.fits_by_preemption:
         yield "With --preempt, it is placed, and pods of lower priority are evicted."
+    if result.lacks_preemption:
+        yield "--preempt has no effect, because the profile of the pod has no plugin that preempts."
 
 
 def _verdict(result: FitResult, source: NewPods) -> str:

@@ -12,7 +12,7 @@ from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.release import release_of
 from fairlead.engine.framework.profile import PointPlugins, Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.whatif.explain.pod import explain_pod, explanation_json
+from fairlead.whatif.explain.pod import NO_PREEMPTION, explain_pod, explanation_json
 from fairlead.whatif.explain.pod_group import NewNodesForGroup
 from fairlead.whatif.input.error import InputError
 
@@ -594,3 +594,21 @@ def test_the_default_configuration_is_used_if_none_is_given(snapshot, make):
     found = snapshot(make.node("a"), make.pod("p"))
     chosen = [explain_pod(found, "pod/p", *config).evaluation.choices for config in ((), (None,))]
     assert chosen == [["a"], ["a"]]
+
+
+@pytest.mark.parametrize(
+    ("disabled", "cpu", "is_noted"),
+    [
+        pytest.param((), "3", False, id="the profile has DefaultPreemption"),
+        pytest.param(("*",), "3", True, id="the profile has no PostFilter plugin"),
+        pytest.param(("DefaultPreemption",), "3", True, id="DynamicResources preempts no pods"),
+        pytest.param(("*",), "8", False, id="preemption would not help"),
+    ],
+)
+def test_a_note_says_that_the_profile_does_not_preempt(snapshot, make, disabled, cpu, is_noted):
+    """The column "preemption may help" says yes, although nothing is preempted."""
+    read = snapshot(make.node("a"), make.pod("old", node_name="a", cpu="2"), make.pod("p", cpu=cpu))
+    profile = Profile(points={"PostFilter": PointPlugins((), disabled)})
+    found = explain_pod(read, "pod/p", SchedulerConfig((profile,)))
+    assert found.evaluation.fit_error
+    assert (NO_PREEMPTION in found.notes) is is_noted

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from tests.unit.whatif.planner.conftest import budget, deployment
 
+from fairlead.engine.framework.profile import PointPlugins, Profile
 from fairlead.engine.framework.user_plugin.plugin_factory import factory_of, with_plugin
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -38,10 +39,17 @@ _OF_TEMPLATE = ("accessModes", "resources")
 def fitted(snapshot):
     """Returns the result for pods like `like` in a cluster of `objects`."""
 
-    def fit_pods(like, *objects, preempts=False, pods_max=PODS_MAX, pod_file=None):
+    def fit_pods(
+        like,
+        *objects,
+        preempts=False,
+        pods_max=PODS_MAX,
+        pod_file=None,
+        config=SchedulerConfig(),  # noqa: B008 - frozen
+    ):
         read = snapshot(*objects)
         source = pod_source(pod_file, like, "", Inventory(read.manifests))
-        model = ClusterModel(read, SchedulerConfig())
+        model = ClusterModel(read, config)
         return fit(model, source, NoProgress(), pods_max, preempts=preempts)
 
     return fit_pods
@@ -147,6 +155,20 @@ def test_pods_of_lower_priority_are_preempted_only_with_the_option(fitted, make)
     found = fitted("deploy/web", *objects, preempts=True)
     assert (found.count, found.fits_by_preemption) == (4, False)
     assert [pod.key for pod in found.victims] == ["default/low"]
+
+
+@pytest.mark.parametrize(("disabled", "count"), [((), 4), (("DefaultPreemption",), 0)])
+def test_the_option_has_no_effect_on_a_profile_that_does_not_preempt(fitted, make, disabled, count):
+    objects = (
+        make.node(),
+        make.pod("low", cpu="4", node_name="n"),
+        make.priority_class("high", 1000),
+        make.workload(replicas=0, priorityClassName="high"),
+    )
+    profile = Profile(points={"PostFilter": PointPlugins((), disabled)})
+    config = SchedulerConfig((profile,))
+    found = fitted("deploy/web", *objects, preempts=True, config=config)
+    assert (found.count, found.lacks_preemption) == (count, bool(disabled))
 
 
 def test_preemption_is_not_proposed_if_it_would_not_place_the_pod(fitted, make):
