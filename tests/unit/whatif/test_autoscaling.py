@@ -335,7 +335,13 @@ def test_the_static_pod_of_a_node_that_stays_only_with_the_change_is_ready(snaps
 
 def test_a_scale_down_that_a_budget_stops_is_not_a_drain_of_the_change(snapshot, make, write):
     """The quota keeps the first evicted pod from coming back, so the budget refuses the second."""
-    pods = [make.pod(f"web-{i}", node_name="b", owner="web") for i in range(2)]
+    web = make.workload(kind="ReplicaSet", replicas=2)
+    web["metadata"]["uid"] = "web"
+    pods = [make.pod(f"web-{i}", node_name="a", owner="web") for i in range(2)]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    pods.append(make.pod("stays", node_name="b"))
     budget = {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -350,7 +356,7 @@ def test_a_scale_down_that_a_budget_stops_is_not_a_drain_of_the_change(snapshot,
     }
     nodes = [make.node(name, pool="a") for name in ("a", "b")]
     found = what_if(
-        snapshot(*nodes, make.workload(replicas=2), *pods, budget, quota),
+        snapshot(*nodes, web, *pods, budget, quota),
         ClusterChange(),
         Conditions(
             autoscale=AutoscaleOptions(
