@@ -1539,12 +1539,16 @@ class Queue(_Object, frozen=True):
 
 
 class Unstructured(_Object, frozen=True):
-    """An object of a kind that has no typed view; `spec` and `status` are JSON values or None."""
+    """An object of a kind that has no typed view; its parts are JSON values or None.
+
+    `data` is the data of a ConfigMap or Secret.
+    """
 
     api_version: str = ""
     kind: str = ""
     spec: Any = None
     status: Any = None
+    data: Any = None
 
 
 ApiObject = (

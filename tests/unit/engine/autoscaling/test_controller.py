@@ -122,6 +122,59 @@ def test_the_priority_expander_reads_its_config_map_and_the_group_names():
     assert [(one.group, one.new) for one in growths] == [("b", 1)]
 
 
+@pytest.mark.parametrize("change", ["created", "changed", "deleted", "another"])
+def test_the_priority_expander_reads_the_present_version_of_its_config_map(change):
+    """Like upstream, which reads the ConfigMap for each choice between groups."""
+    specs = tuple(
+        NodeGroupSpec(
+            id=name,
+            minimum=0,
+            maximum=9,
+            labels={"pool": name},
+            template={**node("t"), "metadata": {"name": "t", "labels": {"pool": name}}},
+        )
+        for name in ("a", "b")
+    )
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cluster-autoscaler-priority-expander", "namespace": "kube-system"},
+        "data": {"priorities": "10: ['a']\n"},
+    }
+    prefers_b = {**config_map, "data": {"priorities": "10: ['b']\n"}}
+    if change == "another":
+        config_map["metadata"] = {**config_map["metadata"], "namespace": "default"}
+    text = None if change == "created" else "10: ['a']\n"
+    options = parse_options({"expander": "priority"})
+    config = ClusterAutoscalerConfig(specs, options, (), text)
+    engine = build_engine(EngineConfig(start=START, autoscaler=config), SilentReporter())
+    autoscaler = engine.find(ClusterAutoscaler)
+    # Without priorities, both groups are equal.
+    wants_last = change != "created"
+    autoscaler.autoscaler.context.pick = lambda count: count - 1 if wants_last else 0
+    world = SimulatedWorld(engine, start=START, events_max=0)
+    names = ("default", "kube-system")
+    namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": n}} for n in names]
+    world.load([*namespaces, *([] if change == "created" else [config_map])])
+    kind, where = find_kind("ConfigMap"), config_map["metadata"]["namespace"]
+
+    def edit(store, now):
+        match change:
+            case "created":
+                store.create(prefers_b, now)
+            case "deleted":
+                store.delete(kind, where, config_map["metadata"]["name"], now)
+            case _:
+                data = {"data": prefers_b["data"]}
+                store.patch(kind, where, config_map["metadata"]["name"], data, now)
+
+    world.at(START + seconds(5), edit)
+    world.at(START + seconds(6), lambda store, now: store.create(deployment(2), now))
+    world.run(START + seconds(300))
+    expected = "a" if change == "another" else "b"
+    assert [(one.group, one.new) for one in autoscaler.history.growths] == [(expected, 1)]
+
+
 @pytest.mark.parametrize(
     ("provider", "label"),
     [

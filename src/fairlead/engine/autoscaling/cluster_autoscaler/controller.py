@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from fairlead.api.objects import ApiObject, Node
+from fairlead.api.objects import ApiObject, Node, Unstructured
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
@@ -20,6 +20,10 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_prov
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.status_config_map import (
     StatusConfigMap,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.priority import (
+    CONFIG_MAP,
+    priorities_in,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.history import AutoscalerHistory
 from fairlead.engine.autoscaling.cluster_autoscaler.object_change import is_read, is_visible_change
@@ -79,14 +83,16 @@ class ClusterAutoscaler:
         """Create the controller. Its first loop runs one scan interval after `start`.
 
         The controller reports evictions to `reporter`. `seed` decides between equal expansion
-        options. `priorities` is the text of the ConfigMap of the priority expander.
+        options. `priorities` is the text of the ConfigMap of the priority expander at `start`.
+        Later versions of this ConfigMap replace the text.
         """
         self._options = options
         self._provider = provider
+        self._priorities = priorities
         self._evictions = EvictionReporter(reporter)
         pick = TieBreak(seed)
         self.autoscaler = StaticAutoscaler(
-            provider, options, pick=pick.pick, priorities=lambda: priorities
+            provider, options, pick=pick.pick, priorities=lambda: self._priorities
         )
         self.history = AutoscalerHistory(provider)
         context = self.autoscaler.context
@@ -148,6 +154,8 @@ class ClusterAutoscaler:
 
     def _put(self, changed: ApiObject, now: Instant, *, is_loaded: bool) -> None:
         if not is_read(type(changed)):
+            if isinstance(changed, Unstructured):
+                self._observe_priorities(changed, priorities_in(changed.data), now)
             return
         if isinstance(changed, Node):
             changed = self._provider.adopt(changed)
@@ -163,6 +171,8 @@ class ClusterAutoscaler:
 
     def _remove(self, gone: ApiObject, now: Instant) -> None:
         if not is_read(type(gone)):
+            if isinstance(gone, Unstructured):
+                self._observe_priorities(gone, None, now)
             return
         if isinstance(gone, Node):
             gone = self.autoscaler.context.listers.nodes.get(gone.metadata.name, gone)
@@ -170,6 +180,17 @@ class ClusterAutoscaler:
             self._provider.delete_machine_of(gone)
         self.autoscaler.remove(gone)
         self._wake(now)
+
+    def _observe_priorities(self, one: Unstructured, text: str | None, now: Instant) -> None:
+        """If `one` is the ConfigMap of the priority expander, make `text` the priorities.
+
+        upstream: expander/priority/priority.go: BestOptions, which reads the ConfigMap each time
+        """
+        if one.kind != "ConfigMap" or one.key != f"{self._options.namespace}/{CONFIG_MAP}":
+            return
+        if text != self._priorities:
+            self._priorities = text
+            self._wake(now)
 
     def _wake(self, now: Instant) -> None:
         """Schedule a loop at the next scan time, if no earlier change has scheduled one."""

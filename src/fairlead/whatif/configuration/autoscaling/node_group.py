@@ -26,6 +26,9 @@ from fairlead.engine.autoscaling.cluster_autoscaler.command_line import (
 from fairlead.engine.autoscaling.cluster_autoscaler.expander.priority import (
     CONFIG_MAP as PRIORITIES,
 )
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.priority import (
+    priorities_in,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.options import (
     AutoscalingOptions,
     OptionError,
@@ -120,10 +123,10 @@ def _with_priorities(
     for one in manifests:
         is_same = one.ref.name == PRIORITIES and one.ref.namespace == config.options.namespace
         if one.ref.kind == "ConfigMap" and is_same:
-            data = one.value.get("data")
-            text = data.get("priorities", "") if isinstance(data, dict) else ""
-            return replace(config, priorities=str(text)), notes
-    missing = f"The expander priority has no effect: no ConfigMap {PRIORITIES} in the dump."
+            return replace(config, priorities=priorities_in(one.value.get("data"))), notes
+    missing = (
+        f"The dump has no ConfigMap {PRIORITIES}; without it, the expander priority has no effect."
+    )
     return config, (*notes, missing)
 
 

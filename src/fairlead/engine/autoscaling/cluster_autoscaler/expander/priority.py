@@ -93,6 +93,11 @@ class HighestPriority:
             return None
 
 
+def priorities_in(data: object) -> str:
+    """Return the text of the priorities in `data`, the data of a ConfigMap; "" if there is none."""
+    return str(data.get("priorities", "")) if isinstance(data, dict) else ""
+
+
 def read_priorities(text: str) -> Priorities:
     """Return the regular expressions for group ids or names, by priority.
 
