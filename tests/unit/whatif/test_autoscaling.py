@@ -24,6 +24,7 @@ from fairlead.whatif.result.result_json import whatif_result
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "result-schema.json"
 ZONE = "topology.kubernetes.io/zone"
+CAPI_MAX = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 GROUPS = {
     "node-groups": [{"name": "general", "min": 1, "max": 4, "labels": {"pool": "a"}, "price": 0.5}]
 }
@@ -185,6 +186,77 @@ def test_a_note_says_that_the_autoscaler_itself_does_not_run(snapshot, make, fai
     )
     said = [one for one in found.changed.notes if "acts in this time too" in one]
     assert len(said) == notes
+
+
+@pytest.fixture
+def installed(snapshot, make):
+    """Returns the answer for a cluster that runs Cluster Autoscaler, with a MachineDeployment."""
+    deployment = make.workload(name="ca")
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container |= {"image": "r/cluster-autoscaler:v1.36.0", "args": ["--scan-interval=20s"]}
+    machines = {
+        "apiVersion": "cluster.x-k8s.io/v1beta1",
+        "kind": "MachineDeployment",
+        "metadata": {
+            "name": "w",
+            "namespace": "default",
+            "annotations": {
+                CAPI_MAX.replace("max", "min"): "1",
+                CAPI_MAX: "3",
+            },
+        },
+        "spec": {},
+    }
+    node = make.node("n", **{"cluster.x-k8s.io/deployment-name": "w"})
+
+    def ask(**change):
+        return what_if(
+            snapshot(node, deployment, machines),
+            ClusterChange(**change),
+            Conditions(autoscale=AutoscaleOptions("cluster-autoscaler")),
+        )
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    "change", [{"scale": ("deploy/ca=0",)}, {"delete": ("deploy/ca",)}], ids=["scale", "delete"]
+)
+def test_a_note_says_that_the_change_stops_the_autoscaler_itself(installed, change):
+    found = installed(**change)
+    [note] = [one for one in found.changed.notes if "acts in this time too" in one]
+    assert note == (
+        "deploy/default/ca has no ready pod to the end, but the simulated cluster-autoscaler acts "
+        "in this time too."
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "named"),
+    [
+        (
+            "deploy/ca:spec.template.spec.containers[0].args[0]=--scan-interval=60s",
+            "Deployment default/ca",
+        ),
+        (
+            f'machinedeployment/w:metadata.annotations[{CAPI_MAX}]="9"',
+            "MachineDeployment default/w",
+        ),
+        ("deploy/ca:spec.template.spec.containers[0].image=r/cluster-autoscaler:v1.37.0", ""),
+        ("machinedeployment/w:metadata.annotations.team=a", ""),
+    ],
+)
+def test_a_note_says_that_changed_settings_of_the_autoscaler_have_no_effect(
+    installed, field, named
+):
+    found = installed(set=(field,))
+    notes = [one for one in found.changed.notes if "keeps its settings" in one]
+    expected = (
+        f"The settings of the autoscaler in {named} change, but the simulated cluster-autoscaler "
+        "keeps its settings. To simulate other settings, state them in the dump or in the file of "
+        "--node-groups."
+    )
+    assert notes == ([expected] if named else [])
 
 
 def test_a_group_of_several_zones_uses_the_zones_that_work(snapshot, make):

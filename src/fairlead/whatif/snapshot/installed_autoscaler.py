@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -66,12 +67,15 @@ def installed_containers(
     for manifest in samples(manifests):
         if manifest.kind.kind != "Deployment":
             continue
-        try:
-            template = msgspec.convert(manifest.pod_template or {}, _PodTemplateForm)
-        except msgspec.ValidationError:  # refused later, when the object is loaded
-            continue
-        for container in template.spec.containers:
+        for container in _containers(manifest.pod_template or {}):
             yield manifest, container
+
+
+def _containers(template: Json) -> list[InstalledContainer]:
+    try:
+        return msgspec.convert(template, _PodTemplateForm).spec.containers
+    except msgspec.ValidationError:  # refused later, when the object is loaded
+        return []
 
 
 def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
@@ -80,6 +84,22 @@ def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
         if _CLUSTER_AUTOSCALER in container.image:
             return container.command_line
     return None
+
+
+def autoscaler_words(autoscaler: str, deployment: Json) -> list[tuple[str, ...]]:
+    """Return the settings in the containers of `deployment` whose image has this name.
+
+    The settings of Cluster Autoscaler are its command line. Those of Karpenter are also environment
+    variables, here as NAME=value.
+    """
+    template = (deployment.get("spec") or {}).get("template") or {}
+    found = []
+    for one in _containers(template):
+        if autoscaler in one.image:
+            environment = () if autoscaler == _CLUSTER_AUTOSCALER else one.env or ()
+            stated = (f"{variable.name}={variable.value}" for variable in environment)
+            found.append((*one.command_line, *sorted(stated)))
+    return found
 
 
 def deployments_of(autoscaler: str, manifests: Iterable[Manifest]) -> Iterator[Manifest]:

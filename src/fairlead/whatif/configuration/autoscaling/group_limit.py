@@ -55,7 +55,10 @@ _OLD_STATUS: Final = re.compile(
 _BACKOFF: Final = "Backoff"
 _DISCOVERY: Final = "node-group-auto-discovery"
 _SIZE: Final = re.compile(r"[0-9]{1,10}")  # the digits of an integer of 32 bits
-_CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
+_CAPI_LIMITS: Final = (
+    "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size",
+    "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size",
+)
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _MACHINE_SETS: Final = "machinesets.cluster.x-k8s.io"
 _CAPI_OWNER_KIND: Final = "cluster.x-k8s.io/owner-kind"
@@ -111,7 +114,7 @@ class GroupLimits(Struct, frozen=True):
                 stated = _of_status(one.value.get("data"))
             elif one.kind.kind == "MachineDeployment" or _is_standalone(one):
                 annotations = one.value["metadata"].get("annotations", {})
-                low, high = (annotations.get(_CAPI.format(end), "") for end in ("min", "max"))
+                low, high = (annotations.get(key, "") for key in _CAPI_LIMITS)
                 limits = _limits(low, high)
                 if limits is not None:
                     machines[one.ref.name] = limits
@@ -131,6 +134,11 @@ class GroupLimits(Struct, frozen=True):
         named = (full for full in self.by_name if _is_called(full, owner, labels, name))
         found = min(named, key=len, default=None)
         return None if found is None else (found, self.by_name[found])
+
+
+def limit_annotations(annotations: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of `annotations` with which Cluster API limits the size of a group."""
+    return {key: annotations[key] for key in _CAPI_LIMITS if key in annotations}
 
 
 def backed_off_groups(manifests: Iterable[Manifest]) -> dict[str, str]:

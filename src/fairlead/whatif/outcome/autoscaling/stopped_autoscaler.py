@@ -23,8 +23,12 @@ def stopped_autoscaler_notes(
     for one in deployments_of(autoscaler, manifests):
         ref = WorkloadRef(one.ref.kind, one.ref.namespace, one.ref.name)
         readiness = workloads.get(ref)
-        if readiness is not None and readiness.is_outage:
-            lasted = readiness.lowest_for
+        if readiness is None:
+            continue
+        # The Deployment may also be scaled to 0 or deleted.
+        is_stopped = readiness.has_ended and readiness.at_end == 0
+        if readiness.is_outage or is_stopped:
+            lasted = None if is_stopped else readiness.lowest_for
             how_long = "to the end" if lasted is None else f"for {for_readers(lasted)}"
             yield (
                 f"{ref} has no ready pod {how_long}, but the simulated {autoscaler} acts in this "

@@ -1,0 +1,59 @@
+"""Notes about settings of the node autoscaler that change during a run, without effect.
+
+A simulated autoscaler reads its settings once, before the run. The settings are in the Deployment
+of the autoscaler. The limits of Cluster API are in annotations of MachineDeployments and
+MachineSets. NodePools of Karpenter are not settings: changes of them take effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
+from fairlead.apiserver.registry.store import Store
+from fairlead.whatif.configuration.autoscaling.autoscaler import CLUSTER_AUTOSCALER, KARPENTER
+from fairlead.whatif.configuration.autoscaling.group_limit import limit_annotations
+from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.snapshot.installed_autoscaler import autoscaler_words, deployments_of
+from fairlead.whatif.snapshot.samples import samples
+
+
+def kept_setting_notes(experiment: Experiment, store: Store) -> Iterator[str]:
+    """Yield a note about the objects of `experiment` whose settings differ in `store`.
+
+    `store` has the objects at the end of the run. Deleted objects are left out.
+    """
+    if experiment.autoscaler is None and experiment.karpenter is None:
+        return
+    changed = list(_changed(experiment, store))
+    if not changed:
+        return
+    name, files = CLUSTER_AUTOSCALER, "the dump or in the file of --node-groups"
+    if experiment.karpenter is not None:
+        name, files = KARPENTER, "the dump"
+    yield (
+        f"The settings of the autoscaler in {listed(changed)} change, but the simulated {name} "
+        f"keeps its settings. To simulate other settings, state them in {files}."
+    )
+
+
+def _changed(experiment: Experiment, store: Store) -> Iterator[str]:
+    name = CLUSTER_AUTOSCALER if experiment.karpenter is None else KARPENTER
+    for one in deployments_of(name, experiment.initial):
+        present = store.find(one.kind, one.ref.namespace, one.ref.name)
+        if present and autoscaler_words(name, present) != autoscaler_words(name, one.value):
+            yield one.title
+    if experiment.autoscaler is None:
+        return
+    for one in samples(experiment.initial):
+        stated = limit_annotations(_annotations(one.value))
+        if stated and one.kind.kind in ("MachineDeployment", "MachineSet"):
+            present = store.find(one.kind, one.ref.namespace, one.ref.name)
+            if present and limit_annotations(_annotations(present)) != stated:
+                yield one.title
+
+
+def _annotations(value: Json) -> dict[str, Any]:
+    return value["metadata"].get("annotations") or {}
