@@ -527,10 +527,11 @@ def _apply(collected: _Steps) -> None:
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
         if existing is None:
-            _refuse_invalid_custom_resource(collected, manifest, None)
-            collected.written[manifest.ref] = manifest
-            _add_created(inventory, manifest)
-            collected.write(None, manifest, manifest.source)
+            new = manifest.without_uid()
+            _refuse_invalid_custom_resource(collected, new, None)
+            collected.written[new.ref] = new
+            _add_created(inventory, new)
+            collected.write(None, new, new.source)
             continue
         if change.server_side:
             force, unmanaged = change.force_conflicts, unmanaged + (not existing.managed_fields)

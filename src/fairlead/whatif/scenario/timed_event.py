@@ -346,7 +346,7 @@ class _NumberedEvent:
             require_known_kind(manifest)
         refuse_malformed_fields(found)
         refuse_excess(found)
-        return found
+        return [one.without_uid() for one in found]
 
     def _instants(self, count: int) -> list[DurationNs]:
         """Return the creation time of each copy: all at `at`, at intervals, or at random times."""

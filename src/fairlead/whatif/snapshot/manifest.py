@@ -15,6 +15,7 @@ from typing import Any, Final, overload
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.codec import UNNAMED, VIEWS, DecodeError, View, decode, decode_as, display_name
 from fairlead.api.json import Json
@@ -270,6 +271,18 @@ class Manifest(Struct, frozen=True):
         known = find_kind(self.kind.kind) if is_custom(self.kind.api_version) else None
         is_taken = known is not None and known.resource != self.kind.resource
         return f"{self.ref.kind if is_taken else self.kind.kind} {self.ref.key}"
+
+    def without_uid(self) -> Manifest:
+        """Return the object without its uid, because the API server gives new objects other uids.
+
+        Otherwise, later changes would require the uid in the file.
+        """
+        if not self.ref.uid:
+            return self
+        value = self.value
+        metadata = {name: part for name, part in value["metadata"].items() if name != "uid"}
+        ref = ObjectRef(self.ref.kind, self.ref.namespace, self.ref.name)
+        return replace(self, ref=ref, content={**value, "metadata": metadata})
 
     @property
     def identity(self) -> tuple[str, str, str]:

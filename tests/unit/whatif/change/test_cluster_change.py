@@ -40,6 +40,19 @@ def test_the_commands_of_a_change_have_a_fixed_order_and_the_start_time(cluster,
     assert kinds == [DeleteObject, CreateObject, PatchObject, PatchObject, PatchObject]
 
 
+def test_other_options_can_change_a_new_object_whose_file_has_a_uid(cluster, write):
+    """`kubectl get -o yaml` prints a uid. The API server gives the new object another one."""
+    new = workload(name="new")
+    new["metadata"]["uid"] = "11111111-1111-4111-8111-111111111111"
+    path = write("new.json", new)
+    change = ClusterChange(
+        apply=(path,), set=("deploy/new:spec.paused=true",), scale=("deploy/new=3",)
+    )
+    created, *edits = commands(change, cluster)
+    assert "uid" not in created.manifest["metadata"]
+    assert {edit.target.uid for edit in edits} == {""}
+
+
 def test_cordon_and_drain_cordon_each_node_once(cluster):
     found = commands(ClusterChange(drain=("pool=small", "n1")), cluster)
     assert [command.target.name for command in found] == ["n1", "n2"]

@@ -145,6 +145,16 @@ def test_an_object_is_created_again_after_its_deletion(experiment):
         experiment(CLUSTER + f"objects: [{POD}]\nevents: [{{at: 3m, delete: pod/p}}, {create}]")
 
 
+def test_later_events_change_a_created_object_whose_file_has_a_uid(experiment, write, make):
+    """`kubectl get -o yaml` prints a uid. The API server gives the new object another one."""
+    new = make.workload(name="new", replicas=1)
+    new["metadata"]["uid"] = "11111111-1111-4111-8111-111111111111"
+    write("new.json", new)
+    events = "events: [{at: 1m, create: new.json}, {at: 2m, scale: deploy/new=3}]"
+    found = run_experiment(experiment(CLUSTER + events)).outcome
+    assert [one.workload.name for one in found.pods.values()] == ["new"] * 3
+
+
 def test_an_error_in_a_created_file_names_the_event(experiment):
     with pytest.raises(InputError, match=r"events\[0\].create: .*none.yaml: cannot be read"):
         experiment(CLUSTER + "events: [{at: 1m, create: none.yaml}]")
