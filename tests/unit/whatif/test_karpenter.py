@@ -163,6 +163,58 @@ def test_a_pending_pod_of_a_daemonset_has_a_reason(tmp_path: Path) -> None:
     assert found.added == 0
 
 
+@pytest.mark.parametrize("gates", ["", "NodeOverlay=false,StaticCapacity=false"])
+def test_new_overlays_and_static_pools_take_effect_or_get_a_note(
+    tmp_path: Path, gates: str
+) -> None:
+    """With the gates of Karpenter's Helm chart, they have no effect."""
+    karpenter = web(0)
+    container = karpenter["spec"]["template"]["spec"]["containers"][0]
+    container |= {"image": "karpenter/controller:1", "env": [{"name": "FEATURE_GATES"}]}
+    container["env"][0]["value"] = gates
+    overlay = {
+        "apiVersion": "karpenter.sh/v1alpha1",
+        "kind": "NodeOverlay",
+        "metadata": {"name": "half"},
+        "spec": {"requirements": [], "priceAdjustment": "-50%"},
+    }
+    static = {**pool(replicas=2), "metadata": {"name": "static"}}
+    path = tmp_path / "new.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [overlay, static]}))
+    objects = [pool(disruption=NEVER), node("n1"), *([karpenter] if gates else [])]
+    found = ask(tmp_path, objects, ClusterChange(apply=(str(path),))).changed
+    notes = [one for one in found.notes if "has no effect" in one]
+    assert found.autoscaling is not None
+    if not gates:
+        assert found.autoscaling.nodes_after == 3
+        assert found.autoscaling.cost_per_hour == pytest.approx(0.15)
+        assert notes == []
+        return
+    assert (found.autoscaling.nodes_after, found.autoscaling.cost_per_hour) == (1, 0.1)
+    end = "because Karpenter's feature gate {0} is off in the dump."
+    assert notes == [
+        f"NodeOverlay half has no effect, {end.format('NodeOverlay')}",
+        f"NodePool static has no effect, {end.format('StaticCapacity')}",
+    ]
+
+
+def test_an_overlay_sets_the_price_of_the_nodes_of_a_static_pool(tmp_path: Path) -> None:
+    """Also that of nodes that were added since the change."""
+    overlay = {
+        "apiVersion": "karpenter.sh/v1alpha1",
+        "kind": "NodeOverlay",
+        "metadata": {"name": "half"},
+        "spec": {"requirements": [], "priceAdjustment": "-50%"},
+    }
+    static = {**pool(replicas=0), "metadata": {"name": "static"}}
+    change = ClusterChange(set=("nodepool/static:spec.replicas=2",))
+    found = ask(tmp_path, [pool(disruption=NEVER), node("n1"), static, overlay], change)
+    autoscaling = found.changed.autoscaling
+    assert autoscaling is not None
+    assert autoscaling.added == 2
+    assert autoscaling.cost_per_hour == pytest.approx(0.15)
+
+
 NEVER = {"consolidateAfter": "Never"}
 EMPTY_ONLY = {"consolidateAfter": "0s", "consolidationPolicy": "WhenEmpty"}
 NO_BUDGET = {"consolidateAfter": "0s", "budgets": [{"nodes": "0"}]}

@@ -1,16 +1,17 @@
-"""Notes about settings of the node autoscaler that change during a run, without effect.
+"""Notes about objects of the node autoscaler that change during a run, without effect.
 
 A simulated autoscaler reads its settings once, before the run. The settings are in the Deployment
 of the autoscaler. The limits of Cluster API are in annotations of MachineDeployments and
-MachineSets. NodePools of Karpenter are not settings: changes of them take effect.
+MachineSets. NodePools of Karpenter are not settings: changes of them take effect, except those that
+need a feature gate that is off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, at
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.registry.store import Store
 from fairlead.whatif.configuration.autoscaling.autoscaler import CLUSTER_AUTOSCALER, KARPENTER
@@ -18,6 +19,8 @@ from fairlead.whatif.configuration.autoscaling.group_limit import limit_annotati
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.snapshot.installed_autoscaler import autoscaler_words, deployments_of
 from fairlead.whatif.snapshot.samples import samples
+
+_KARPENTER: Final = "karpenter.sh"
 
 
 def kept_setting_notes(experiment: Experiment, store: Store) -> Iterator[str]:
@@ -37,6 +40,42 @@ def kept_setting_notes(experiment: Experiment, store: Store) -> Iterator[str]:
         f"The settings of the autoscaler in {listed(changed)} change, but the simulated {name} "
         f"keeps its settings. To simulate other settings, state them in {files}."
     )
+
+
+def gate_notes(experiment: Experiment, store: Store) -> Iterator[str]:
+    """Yield a note for each of Karpenter's feature gates that is off but that new objects need.
+
+    `store` has the objects at the end of the run. An object of `experiment` is not new, except if
+    it is a NodePool that was not static.
+    """
+    if experiment.karpenter is None:
+        return
+    options = experiment.karpenter.options
+    for gate, is_on, kind, field in (
+        ("NodeOverlay", options.node_overlay, "NodeOverlay", "apiVersion"),
+        ("StaticCapacity", options.static_capacity, "NodePool", "spec.replicas"),
+    ):
+        if not is_on and (named := list(_new(experiment, store, kind, field))):
+            yield (
+                f"{listed(named)} {'has' if len(named) == 1 else 'have'} no effect, because "
+                f"Karpenter's feature gate {gate} is off in the dump."
+            )
+
+
+def _new(experiment: Experiment, store: Store, kind: str, field: str) -> Iterator[str]:
+    """Yield the title of each object in `store` of `kind` that has `field`, but had not before."""
+    path = field.split(".")
+    known = {
+        one.ref.name
+        for one in samples(experiment.initial)
+        if one.kind.group == _KARPENTER and one.kind.kind == kind and at(one.value, *path)
+    }
+    for found in store.storage.kinds():
+        if found.group == _KARPENTER and found.kind == kind:
+            for one in store.list(found):
+                name = one["metadata"]["name"]
+                if at(one, *path) is not None and name not in known:
+                    yield f"{kind} {name}"
 
 
 def _changed(experiment: Experiment, store: Store) -> Iterator[str]:

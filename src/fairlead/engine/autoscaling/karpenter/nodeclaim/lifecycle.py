@@ -30,7 +30,6 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
-from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, node_ref
 from fairlead.engine.autoscaling.karpenter.history import KarpenterNodeChange
@@ -169,7 +168,7 @@ class NodeClaimLifecycle:
             self._context.cluster.remove(claim, now)
         else:
             self._context.cluster.put(launched[0], now)
-            self._note(*launched, _CREATED_BY_USER, now)
+            self._record(launched[0], _CREATED_BY_USER, now, added=True)
         self._context.changed(now)
 
     def create(self, request: NodeClaimRequest, reason: str, now: Instant) -> str:
@@ -187,9 +186,9 @@ class NodeClaimLifecycle:
             self._report_no_capacity(launched)
             self._context.changed(now)
             return launched
-        claim, instance_type, offering = launched
+        claim, _, _ = launched
         self._context.cluster.put(claim, now)
-        self._note(claim, instance_type, offering, reason, now)
+        self._record(claim, reason, now, added=True)
         self._context.changed(now)
         return claim.name
 
@@ -198,24 +197,20 @@ class NodeClaimLifecycle:
         ref = ObjectRef("NodeClaim", "", name)
         self._context.record_event(ref, "Warning", "InsufficientCapacityError", note)
 
-    def _note(
-        self,
-        claim: NodeClaim,
-        instance_type: InstanceType,
-        offering: Offering,
-        reason: str,
-        now: Instant,
-    ) -> None:
+    def _record(self, claim: NodeClaim, reason: str, now: Instant, *, added: bool) -> None:
+        """Record in the history that the node of `claim` was added or removed."""
+        labels = claim.metadata.labels
         self._context.history.changes.append(
             KarpenterNodeChange(
                 at=now,
-                added=True,
-                node=claim.name,
+                added=added,
+                node=claim.status.node_name or claim.name,
                 pool=claim.node_pool,
-                instance_type=instance_type.name,
-                capacity_type=offering.capacity_type,
-                zone=offering.zone,
-                price=offering.price,
+                instance_type=labels.get(INSTANCE_TYPE, ""),
+                capacity_type=labels.get(CAPACITY_TYPE, ""),
+                zone=labels.get(ZONE, ""),
+                # The provider that launches a static NodeClaim knows no overlays.
+                price=self.price_of(claim),
                 reason=reason,
             )
         )
@@ -574,20 +569,7 @@ class NodeClaimLifecycle:
             return
         self._context.cluster.remove(claim, now)
         self._draining.pop(claim.name, None)
-        labels = claim.metadata.labels
-        self._context.history.changes.append(
-            KarpenterNodeChange(
-                at=now,
-                added=False,
-                node=claim.status.node_name or claim.name,
-                pool=claim.node_pool,
-                instance_type=labels.get(INSTANCE_TYPE, ""),
-                capacity_type=labels.get(CAPACITY_TYPE, ""),
-                zone=labels.get(ZONE, ""),
-                price=self.price_of(claim),
-                reason=self.reasons.pop(claim.name, "Deleted"),
-            )
-        )
+        self._record(claim, self.reasons.pop(claim.name, "Deleted"), now, added=False)
         self._context.changed(now)
 
     def price_of(self, claim: NodeClaim) -> float:

@@ -61,13 +61,14 @@ def karpenter_options(
 ) -> tuple[KarpenterOptions, list[str]]:
     """Return (the settings of the Karpenter in the cluster `initial`, notes about them).
 
-    If there are NodeOverlays (`has_overlays`), the feature gate NodeOverlay is on, except if the
-    cluster's settings turn it off. If some NodeOverlays come from a file (`adds_overlays`), the
-    gate is always on. If there are static NodePools (`has_static`), the gate StaticCapacity is on,
-    except if the cluster's settings turn it off. Without a Deployment of Karpenter, StaticCapacity
-    is always on, because a change may create a static NodePool.
+    The feature gate NodeOverlay is on, except if the cluster's settings turn it off: a change may
+    create NodeOverlays. If some NodeOverlays come from a file (`adds_overlays`), the gate is always
+    on. Notes name the gate only if it is stated as on, or if there are NodeOverlays
+    (`has_overlays`) and it is off. If there are static NodePools (`has_static`), the gate
+    StaticCapacity is on, except if the cluster's settings turn it off. Without a Deployment of
+    Karpenter, StaticCapacity is always on, because a change may create a static NodePool.
     """
-    defaults = KarpenterOptions(node_overlay=has_overlays, static_capacity=has_static)
+    defaults = KarpenterOptions(node_overlay=True, static_capacity=has_static)
     found = next(_deployments(initial), None)
     if found is None:
         return replace(defaults, static_capacity=True), []
@@ -77,7 +78,9 @@ def karpenter_options(
         gates["NodeOverlay"] = True
     options: KarpenterOptions = replace(defaults, **dict(_fields(stated, gates)))
     notes = []
-    different = [one for one in _described(options) if one not in set(_described(defaults))]
+    noted = replace(options, node_overlay=gates.get("NodeOverlay", has_overlays))
+    usual = set(_described(replace(defaults, node_overlay=has_overlays)))
+    different = [one for one in _described(noted) if one not in usual]
     if different:
         notes.append(
             f"Karpenter's settings are those of Deployment {name}: {', '.join(different)}."

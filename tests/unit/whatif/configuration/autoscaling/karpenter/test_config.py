@@ -172,6 +172,7 @@ def test_settings_are_those_of_the_installed_karpenter(settings):
         preference_policy="Ignore",
         min_values_policy="BestEffort",
         batch_max_s=60.0,
+        node_overlay=True,
     )
     assert options.nomination == seconds(120)
     about_settings, about_gates = notes
@@ -196,7 +197,9 @@ def test_settings_are_those_of_the_installed_karpenter(settings):
 )
 def test_default_settings_need_no_note(settings, objects):
     options, notes = settings(*objects)
-    assert (replace(options, static_capacity=False), notes) == (KarpenterOptions(), [])
+    # These gates are off upstream, but a change may need them.
+    options = replace(options, static_capacity=False, node_overlay=False)
+    assert (options, notes) == (KarpenterOptions(), [])
 
 
 OVERLAY = {
@@ -209,7 +212,12 @@ OVERLAY = {
 
 def test_overlays_of_the_cluster_need_their_feature_gate(settings):
     assert settings(OVERLAY)[0].node_overlay
-    assert not settings(OVERLAY, deployment({"FEATURE_GATES": "NodeOverlay=false"}))[0].node_overlay
+    off = deployment({"FEATURE_GATES": "NodeOverlay=false"})
+    options, [note] = settings(OVERLAY, off)
+    assert not options.node_overlay
+    assert note.endswith("Deployment kube-system/karpenter: NodeOverlay=false.")
+    options, notes = settings(off)
+    assert (options.node_overlay, notes) == (False, [])
 
 
 def test_overlays_in_a_file_have_an_effect(found, make, write):
