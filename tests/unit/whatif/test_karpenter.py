@@ -215,6 +215,44 @@ def test_an_overlay_sets_the_price_of_the_nodes_of_a_static_pool(tmp_path: Path)
     assert autoscaling.cost_per_hour == pytest.approx(0.15)
 
 
+def test_a_node_claim_that_the_change_creates_gets_a_machine(tmp_path: Path) -> None:
+    """It belongs to no NodePool, so Karpenter keeps its empty node."""
+    size = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["large"]}
+    claim = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": "mine"},
+        "spec": {"requirements": [size], "expireAfter": "Never"},
+    }
+    path = tmp_path / "claim.json"
+    path.write_text(json.dumps(claim))
+    objects = [pool(disruption=NEVER), node("n1"), bound("a", "n1")]
+    found = ask(tmp_path, objects, ClusterChange(apply=(str(path),))).changed
+    assert found.autoscaling is not None
+    assert [(one.node, one.reason) for one in found.autoscaling.transitions] == [
+        ("mine", "Created by a user")
+    ]
+    assert "mine" in {one.name for one in found.nodes}
+
+
+@pytest.mark.parametrize("change", ["apply", "add_nodes"])
+def test_a_node_that_the_change_adds_to_a_pool_is_in_the_history(
+    tmp_path: Path, change: str
+) -> None:
+    """It has no NodeClaim. It is empty, so Karpenter removes it."""
+    path = tmp_path / "new.json"
+    path.write_text(json.dumps(node("n2")))
+    option = {"apply": (str(path),)} if change == "apply" else {"add_nodes": 1, "like": "n1"}
+    objects = [pool(), node("n1"), bound("a", "n1"), bound("b", "n1")]
+    found = ask(tmp_path, objects, ClusterChange(**option)).changed.autoscaling
+    assert found is not None
+    assert [(one.came, one.reason) for one in found.transitions] == [
+        (True, "Created by a user"),
+        (False, "Empty"),
+    ]
+    assert (found.added, found.removed, found.nodes_after) == (1, 1, 1)
+
+
 NEVER = {"consolidateAfter": "Never"}
 EMPTY_ONLY = {"consolidateAfter": "0s", "consolidationPolicy": "WhenEmpty"}
 NO_BUDGET = {"consolidateAfter": "0s", "budgets": [{"nodes": "0"}]}

@@ -223,6 +223,9 @@ class Karpenter:
                     self._claims.observe_claim(claim, self._context.served, now)
                 elif claim.metadata.deletion_timestamp:
                     self._delete_claim(claim.name, now)
+                # The initial NodeClaims come from the configuration, so this one is a user's.
+                elif claim.name not in self.cluster.node_claims and not claim.status.provider_id:
+                    self._claims.launch_standalone(claim, now)
             case NodeOverlay() as overlay:
                 self.cluster.put(overlay, now)
                 self._change(now)

@@ -96,6 +96,7 @@ class NodeClaimLifecycle:
         self._created_nodes: set[str] = set()  # the names of the Nodes that this object created
         self._starting: set[str] = set()  # the names of Nodes that are not initialized yet
         self._configured = config.claims
+        self._has_loaded = False
         self.reasons: dict[str, str] = {}
         self._conditions_at: Instant | None = start
         self._checks: dict[str, Instant] = {}  # when a NodeClaim's conditions may change
@@ -145,7 +146,11 @@ class NodeClaimLifecycle:
     # --- launch --------------------------------------------------------------------------------
 
     def continue_configured(self, now: Instant) -> None:
-        """Continue the launches and removals of configured NodeClaims."""
+        """Continue the launches and removals of configured NodeClaims.
+
+        The caller has stored the initial Nodes. Nodes that appear later are new.
+        """
+        self._has_loaded = True
         configured, self._configured = self._configured, ()
         for claim in configured:
             known = self._context.cluster.node_claims.get(claim.name)
@@ -157,9 +162,9 @@ class NodeClaimLifecycle:
             if known.status.provider_id:
                 self._machines.resume(known, now)
             else:
-                self._launch_standalone(known, now)
+                self.launch_standalone(known, now)
 
-    def _launch_standalone(self, claim: NodeClaim, now: Instant) -> None:
+    def launch_standalone(self, claim: NodeClaim, now: Instant) -> None:
         """Launch a NodeClaim that a user created; delete it if there is no capacity."""
         launched = self._machines.launch_standalone(claim, now)
         self._context.offerings.publish()
@@ -282,8 +287,11 @@ class NodeClaimLifecycle:
             else:
                 self._initialize(name, now)
         elif pool is not None:
-            self._context.cluster.put(adopted_claim(node, pool, now), now)
+            adopted = adopted_claim(node, pool, now)
+            self._context.cluster.put(adopted, now)
             self._starting.add(name)
+            if self._has_loaded:
+                self._record(adopted, _CREATED_BY_USER, now, added=True)
         self._conditions_at = now
         self._context.changed(now)
 
@@ -334,7 +342,7 @@ class NodeClaimLifecycle:
             elif not claim.status.node_name:
                 self._machines.resume(claim, now)
         elif not claim.metadata.deletion_timestamp:
-            self._launch_standalone(claim, now)
+            self.launch_standalone(claim, now)
 
     def note_pod_event(self, node_name: str, now: Instant) -> None:
         """Postpone the consolidation of the node `node_name` after a pod event there."""
