@@ -108,7 +108,7 @@ def what_if(
     notes += _failed_before_change(change, before)
     notes += _failed_without_change(change, before)
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
-    notes += _autoscaled_before_change(before, pair.kept_nodes)
+    notes += _autoscaled_before_change(before, pair.kept_nodes, effect.drain.nodes)
     notes += _lost_without_change(snapshot, before)
     notes += _displaced_without_change(before, after)
     notes += _undrained_without_change(effect)
@@ -285,11 +285,14 @@ def _failed_without_change(change: ClusterChange, without: RunOutcome) -> list[s
     return [note]
 
 
-def _autoscaled_before_change(without: RunOutcome, kept: Sequence[str]) -> list[str]:
+def _autoscaled_before_change(
+    without: RunOutcome, kept: Sequence[str], drained: Sequence[str]
+) -> list[str]:
     """Return a note about nodes that the autoscaler changed before the cluster came to rest.
 
     `kept` are the nodes that the user's change names. The autoscaler does not remove them before
-    this change is made.
+    this change is made. `drained` are the nodes of the dump that the change drains. A node that
+    only a label selects may have been removed before.
     """
     found = without.autoscaling
     if found is None or not found.earlier:
@@ -304,6 +307,12 @@ def _autoscaled_before_change(without: RunOutcome, kept: Sequence[str]) -> list[
     note = f"Before the change is made, {what}; all numbers count from the change."
     if kept and removed:
         note += f" Until then, it keeps {listed(kept)}, which the change names."
+    undrained = [one for one in found.earlier if not one.came and one.node in drained]
+    if undrained:
+        why = f"{found.autoscaler} would keep a node that --drain names instead of its label"
+        if all(one.has_expired for one in undrained):
+            why = f"{'it has' if len(undrained) == 1 else 'they have'} expired"
+        note += f" The change was to drain {len(undrained):,} of the removed nodes; {why}."
     return [note]
 
 

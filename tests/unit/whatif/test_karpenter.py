@@ -373,6 +373,40 @@ def test_a_node_that_the_change_names_is_kept_until_the_change(
     assert any(f"Until then, it keeps {removed.node}," in note for note in answer.changed.notes)
 
 
+@pytest.mark.parametrize(
+    ("age", "says"),
+    [
+        ("Never", "karpenter would keep a node that --drain names instead of its label"),
+        ("1h", "it has expired"),
+    ],
+)
+def test_a_drain_of_a_node_that_was_removed_before_is_not_recommended(
+    tmp_path: Path, age: str, says: str
+) -> None:
+    """The answer does not show what happens if the node is drained now."""
+    disruption = {"consolidateAfter": "30s", "budgets": [{"nodes": "1"}]}
+    nodes = [node(f"n{number}") for number in range(4)]
+    claims = [node_claim(f"n{number}") for number in range(4)]
+    for one in nodes:
+        one["metadata"]["labels"]["slot"] = one["metadata"]["name"]
+    objects = [pool(disruption=disruption), *nodes, *claims, web(4)]
+    if age == "Never":
+        unchanged = ask(tmp_path, objects, ClusterChange()).without.autoscaling
+        assert unchanged is not None
+        [gone] = unchanged.earlier
+        name = gone.node
+    else:
+        name = "n2"
+        claims[2]["spec"]["expireAfter"] = age
+        claims[2]["metadata"]["creationTimestamp"] = "2025-12-31T00:00:00Z"
+        objects = [pool(disruption=NEVER), *nodes, *claims, web(8)]
+    answer = ask(tmp_path, objects, ClusterChange(drain=(f"slot={name}",)))
+    [note] = [one for one in answer.changed.notes if "The change was to drain" in one]
+    assert note.endswith(f"The change was to drain 1 of the removed nodes; {says}.")
+    assert [one.what for one in answer.changed.skipped] == [name]
+    assert not any("kubectl drain" in (one.command or "") for one in answer.next_steps)
+
+
 def test_the_failure_of_a_node_that_is_then_removed_is_an_effect(tmp_path: Path) -> None:
     """Its DaemonSet pod is down until Karpenter removes the node, as it does in both runs."""
     tolerations = [{"operator": "Exists"}]

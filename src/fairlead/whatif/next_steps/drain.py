@@ -296,7 +296,8 @@ def perform_drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
     There is no command if the question also makes nodes fail or reschedules pods. There is also
-    none if images might not support the platform of the pods' new nodes. For a rolling drain, the
+    none if an autoscaler removed a node before the simulated drain, or if images might not support
+    the platform of the pods' new nodes. For a rolling drain, the
     command names only the nodes that are drained first. A command that would name more than
     NAMES_MAX nodes is left out.
     """
@@ -305,6 +306,8 @@ def perform_drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
     if not nodes or is_hypothetical or not _is_harmless(answer):
         return
     if answer.effect.changed.image_notes:
+        return
+    if not {one.what for one in answer.changed.skipped}.isdisjoint(nodes):
         return
     # kubectl drain cordons all of its nodes before it drains the first of them. Therefore, pods of
     # the first node of a rolling drain could not move to the other nodes.

@@ -12,6 +12,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 
 HOURS_PER_MONTH: Final = 730
 _SECONDS_PER_HOUR: Final = 3600.0
+_EXPIRED: Final = "Expired"  # upstream: pkg/controllers/nodeclaim/expiration/controller.go
 
 
 class NodeTransition(Struct, frozen=True):
@@ -22,6 +23,11 @@ class NodeTransition(Struct, frozen=True):
     group: str
     came: bool
     reason: str = ""
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether the node was removed because its NodeClaim expired."""
+        return not self.came and self.reason == _EXPIRED
 
 
 class GroupOutcome(Struct, frozen=True):
