@@ -815,10 +815,15 @@ def _removed(effect: Effect) -> str | None:
     if deleted:
         verb = "is" if len(deleted) == 1 else "are"
         sentences.append(f"{_pods_of(deleted)} {verb} removed{_by_failed_jobs(effect, deleted)}.")
-    if never:
-        verb = "is" if len(never) == 1 else "are"
-        fewer = _pods_of(never, "fewer pod")
-        sentences.append(f"At the end, there {verb} {fewer} than without the change.")
+    # A workload with new pods may have as many pods as without the change, but on other nodes.
+    renewed = {pod.workload for pod in effect.difference.placed}
+    if fewer := [pod for pod in never if pod.workload not in renewed]:
+        verb = "is" if len(fewer) == 1 else "are"
+        words = _pods_of(fewer, "fewer pod")
+        sentences.append(f"At the end, there {verb} {words} than without the change.")
+    if others := [pod for pod in never if pod.workload in renewed]:
+        verb = "exists" if len(others) == 1 else "exist"
+        sentences.append(f"{_pods_of(others)} {verb} only without the change.")
     return " ".join(sentences) or None
 
 

@@ -163,6 +163,9 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         moved = self.moved - self.elsewhere
         is_implied = is_short and self.preempted + self.evicted <= lost + moved + self.returned
         is_all = is_implied and not lost
+        fewer = "fewer" if is_short else "fewer than without the change"
+        if self.placed:  # The workload may have as many pods as without the change.
+            fewer = "only without the change"
         parts = (
             (self.undrained, "undrained" if is_short else "not drained"),
             (self.pending, f"pending{why}"),
@@ -188,7 +191,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             (self.completed, "completed"),
             (self.failed, "failed"),
             (self.removed - self.fewer, "removed"),
-            (self.fewer, "fewer" if is_short else "fewer than without the change"),
+            (self.fewer, fewer),
         )
         words = ", ".join(f"{count:,} {what}" for count, what in parts if count)
         return words or "pods not ready for a time"

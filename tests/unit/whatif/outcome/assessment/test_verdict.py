@@ -375,6 +375,22 @@ def test_pods_that_the_workload_never_had_are_not_removed():
     assert effect.workloads[0].short_words == "1 removed, 1 fewer"
 
 
+def test_other_pods_of_a_daemon_set_are_not_fewer_pods():
+    """An autoscaler can keep other nodes than without the change."""
+    agent = WorkloadRef("DaemonSet", "ns", "agent")
+    one, other = (
+        replace(pod(name, node, 9), owner=agent, belongs_to_node=True)
+        for name, node in (("p", "a"), ("q", "b"))
+    )
+    effect = effect_of(outcome(one), outcome(other), NO_DRAIN)
+    sentences = [found.sentence for found in verdict_of(effect).findings]
+    assert sentences == [
+        "1 new pod of ds/ns/agent runs after 9s, and none is displaced.",
+        "1 pod of ds/ns/agent exists only without the change.",
+    ]
+    assert effect.workloads[0].short_words == "1 new, 1 only without the change"
+
+
 @pytest.mark.parametrize(("missing", "is_none"), [(0, True), (1, False)])
 def test_an_error_is_reported_only_if_pods_lack_at_the_end(missing, is_none):
     error = ObjectError("ReplicaSet ns/web", "exceeded quota", missing, WEB)
