@@ -91,7 +91,6 @@ from fairlead.whatif.run.allocation import (
     allocations,
     requested_in,
 )
-from fairlead.whatif.run.autoscaling.kept_setting import gate_notes, kept_setting_notes
 from fairlead.whatif.run.controllers import controllers_of
 from fairlead.whatif.run.device_use import (
     extended_amounts,
@@ -794,8 +793,15 @@ class ExperimentRun:
             cron_jobs = self._world.store.list(CRON_JOB)
             yield from later_cron_job_notes(cron_jobs, self._start, until)
         yield from ignored_notes(self._experiment, self._world.store)
-        yield from kept_setting_notes(self._experiment, self._world.store)
-        yield from gate_notes(self._experiment, self._world.store)
+        if self._experiment.autoscaler is not None or self._experiment.karpenter is not None:
+            # Imported only if an autoscaler is simulated.
+            from fairlead.whatif.run.autoscaling.kept_setting import (  # noqa: PLC0415
+                gate_notes,
+                kept_setting_notes,
+            )
+
+            yield from kept_setting_notes(self._experiment, self._world.store)
+            yield from gate_notes(self._experiment, self._world.store)
         if self._recommended is not None:
             yield from self._recommended.notes(since)
         steps, outage = self._experiment.steps, self._recorder.outage

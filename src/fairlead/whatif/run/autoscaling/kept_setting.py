@@ -26,10 +26,9 @@ _KARPENTER: Final = "karpenter.sh"
 def kept_setting_notes(experiment: Experiment, store: Store) -> Iterator[str]:
     """Yield a note about the objects of `experiment` whose settings differ in `store`.
 
-    `store` has the objects at the end of the run. Deleted objects are left out.
+    `experiment` has a node autoscaler. `store` has the objects at the end of the run. Deleted
+    objects are left out.
     """
-    if experiment.autoscaler is None and experiment.karpenter is None:
-        return
     changed = list(_changed(experiment, store))
     if not changed:
         return
