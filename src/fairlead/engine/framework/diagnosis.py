@@ -5,7 +5,7 @@ upstream: pkg/scheduler/framework/types.go: Diagnosis, FitError.Error
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -77,6 +77,14 @@ class Diagnosis(Struct, frozen=True, dict=True):
             return alive if self.pre_filter.code is code else alive[:0]
         counts = self.code_counts or CodeCounts(self.statuses)
         return counts.rows_with(self.rows, self.codes, code)
+
+    def rows_rejected_by(self, plugins: Container[str]) -> npt.NDArray[np.int64]:
+        """Return the rows of nodes whose verdict comes from one of `plugins`, ascending."""
+        if self.pre_filter is not None:
+            alive = np.flatnonzero(self.table.alive)
+            return alive if self.pre_filter.plugin in plugins else alive[:0]
+        is_theirs = np.array([status.plugin in plugins for status in self.statuses], np.bool_)
+        return self.rows[is_theirs[self.codes] & (self.codes > 0)]
 
     def plugins(self) -> tuple[str, ...]:
         """Return the names of the plugins that rejected or excluded a node."""

@@ -84,6 +84,20 @@ def test_on_which_nodes_preemption_may_help(found, helped, hopeless):
     assert found.rows_with(Code.UNSCHEDULABLE_AND_UNRESOLVABLE).tolist() == hopeless
 
 
+@pytest.mark.parametrize(
+    ("found", "plugin", "rows"),
+    [
+        (diagnosis([1, 0, 3, 2, -1], restricting=("A",)), "Fit", [0, 3]),
+        (diagnosis([-1, -1], pre_filter=TAINT), "Taints", [0, 1]),
+        (diagnosis([-1, -1], pre_filter=TAINT), "Fit", []),
+    ],
+    ids=["by node", "by the PreFilter", "by another PreFilter"],
+)
+def test_the_rows_that_a_plugin_rejected(found, plugin, rows):
+    """Accepted and excluded nodes are not among them."""
+    assert found.rows_rejected_by({plugin}).tolist() == rows
+
+
 def test_rejectors_are_plugins_that_rejected_or_excluded_nodes():
     """Sorted by name; plugins without an affected node are left out."""
     assert diagnosis([1, 1]).plugins() == ("Fit",)

@@ -285,10 +285,7 @@ def place(
         found = session.choices(job).ignoring_resources.find(task.info)
         open_rows = found.plan.rows[found.positions()]
         if ignored:
-            verdicts = found.diagnosis()
-            alive = np.flatnonzero(session.table.alive)
-            more = [row for row in alive.tolist() if verdicts.status_of(row).plugin in ignored]
-            open_rows = np.union1d(open_rows, np.array(more, np.int64))
+            open_rows = np.union1d(open_rows, found.diagnosis().rows_rejected_by(ignored))
         for column, floor in task.request.floors:
             open_rows = open_rows[free[column, open_rows] >= floor]
         if not len(open_rows):
