@@ -791,7 +791,7 @@ class ExperimentRun:
             )
 
             cron_jobs = self._world.store.list(CRON_JOB)
-            yield from later_cron_job_notes(cron_jobs, self._start, until)
+            yield from later_cron_job_notes(cron_jobs, self._experiment.initial, self._start, until)
         yield from ignored_notes(self._experiment, self._world.store)
         if self._experiment.autoscaler is not None or self._experiment.karpenter is not None:
             # Imported only if an autoscaler is simulated.

@@ -7,10 +7,10 @@ drains and failures evict these pods.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from fairlead.api.codec import DecodeError, decode_as
-from fairlead.api.json import Json
+from fairlead.api.json import Json, mapping
 from fairlead.api.objects import CronJob
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
@@ -62,12 +62,19 @@ def due_cron_job_notes(
         yield f"{during}, {what}; {'its' if is_one else 'their'} Jobs are not simulated."
 
 
-def later_cron_job_notes(cron_jobs: Iterable[Json], start: Instant, end: Instant) -> Iterator[str]:
+def later_cron_job_notes(
+    cron_jobs: Iterable[Json], initial: Iterable[Manifest], start: Instant, end: Instant
+) -> Iterator[str]:
     """Yield a note about the `cron_jobs` that created no Job, because they are due after `end`.
 
     Call this for a run that simulates CronJobs, and that has ended at `end` because it settled.
-    `start` is its beginning. Suspended and invalid CronJobs are left out.
+    `start` is its beginning, and `initial` are the objects that existed then. Suspended and invalid
+    CronJobs are left out. At the start of the run, a CronJob may create the Job of a time that it
+    missed before; it is left out, too.
     """
+    before = {
+        one.ref.key: _last_time(one.value) for one in samples(initial) if one.kind is CRON_JOB
+    }
     later: list[tuple[Instant, str]] = []
     for value in cron_jobs:
         try:
@@ -77,7 +84,8 @@ def later_cron_job_notes(cron_jobs: Iterable[Json], start: Instant, end: Instant
             continue
         created = job.metadata.creation_timestamp
         due = schedule.after(max(start, parse_timestamp(created) if created else start))
-        if due is not None and due > end and not job.spec.suspend:
+        has_created = _last_time(value) != before.get(job.key)
+        if due is not None and due > end and not job.spec.suspend and not has_created:
             later.append((due, job.key))
     if later:
         keys = [key for _, key in sorted(later)]
@@ -87,6 +95,11 @@ def later_cron_job_notes(cron_jobs: Iterable[Json], start: Instant, end: Instant
             f"{they_were} due, first at {format_timestamp(min(later)[0])}. Set duration: without "
             "it, a simulation does not wait for CronJobs."
         )
+
+
+def _last_time(cron_job: Json) -> Any:
+    """Return the last scheduled time for which `cron_job` created a Job; None if it has none."""
+    return mapping(cron_job, "status").get("lastScheduleTime")
 
 
 def _times(schedule: Schedule, start: Instant, end: Instant) -> int:

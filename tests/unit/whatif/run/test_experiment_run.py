@@ -374,6 +374,15 @@ def test_a_run_without_a_duration_names_the_cron_jobs_that_it_did_not_wait_for(f
     assert not finish(rare + event).outcome.notes
 
 
+def test_a_cron_job_that_had_missed_a_time_is_not_said_to_have_created_no_job(finish):
+    """The CronJob is due again after the end, but creates the Job of the missed time at once."""
+    old = CRON_JOB.replace("name: c, n", "name: c, creationTimestamp: '2025-12-31T12:00:00Z', n")
+    old = old.replace("*/5 *", "30 12").replace("duration: 18m\n", "settings: {cron-jobs: true}\n")
+    outcome = finish(old).outcome
+    assert len(outcome.waits) == 1
+    assert not outcome.notes
+
+
 def test_pods_that_fail_when_their_node_returns_are_not_back_with_it(finish):
     """Their containers ended with the machine, and restartPolicy Never does not restart them."""
     pod = "{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: default}}, spec: {}}}"
