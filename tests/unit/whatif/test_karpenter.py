@@ -198,6 +198,17 @@ def test_new_overlays_and_static_pools_take_effect_or_get_a_note(
     ]
 
 
+def test_a_static_pool_of_the_dump_gets_no_note_that_it_has_no_effect(tmp_path: Path) -> None:
+    """Also if it has no replicas; the change does not create it."""
+    karpenter = web(0)
+    container = karpenter["spec"]["template"]["spec"]["containers"][0]
+    container |= {"image": "karpenter/controller:1"}
+    container["env"] = [{"name": "FEATURE_GATES", "value": "StaticCapacity=false"}]
+    empty = {**pool(replicas=0), "metadata": {"name": "empty"}}
+    found = ask(tmp_path, [empty, node("n1"), karpenter], ClusterChange()).changed
+    assert not [one for one in found.notes if "no effect" in one]
+
+
 def test_an_overlay_sets_the_price_of_the_nodes_of_a_static_pool(tmp_path: Path) -> None:
     """Also that of nodes that were added since the change."""
     overlay = {

@@ -67,7 +67,9 @@ def _new(experiment: Experiment, store: Store, kind: str, field: str) -> Iterato
     known = {
         one.ref.name
         for one in samples(experiment.initial)
-        if one.kind.group == _KARPENTER and one.kind.kind == kind and at(one.value, *path)
+        if one.kind.group == _KARPENTER
+        and one.kind.kind == kind
+        and at(one.value, *path) is not None
     }
     for found in store.storage.kinds():
         if found.group == _KARPENTER and found.kind == kind:
