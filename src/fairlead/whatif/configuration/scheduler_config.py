@@ -102,7 +102,7 @@ def _form(document: Document) -> ConfigurationForm:
         raise InputError(document.source, f"must be one of {known}", field="apiVersion")
     if value.get("kind") != KIND:
         raise InputError(document.source, f"must be {KIND}", field="kind")
-    document = replace_struct(document, value=_set_members(value))
+    document = replace_struct(document, value=_without_null_members(value))
     try:
         if version in _OLD:
             return beta_as_v1(decode_strictly(document, _OLD[version]))
@@ -113,18 +113,18 @@ def _form(document: Document) -> ConfigurationForm:
     return decode_strictly(document, ConfigurationForm)
 
 
-def _set_members(value: Any) -> Any:
+def _without_null_members(value: Any) -> Any:
     """Return `value` without null members: to kube-scheduler, a null is a field that is not set.
 
     The arguments of plugins are kept as they are, because users' plugins define their meaning.
     """
     if isinstance(value, dict):
         return {
-            name: one if name == _ARGS else _set_members(one)
+            name: one if name == _ARGS else _without_null_members(one)
             for name, one in value.items()
             if one is not None
         }
-    return [_set_members(one) for one in value] if isinstance(value, list) else value
+    return [_without_null_members(one) for one in value] if isinstance(value, list) else value
 
 
 def _user_plugin_source(path: str, plugins: UserPlugins) -> UserPluginSource:

@@ -386,7 +386,7 @@ def _explanation(
         trial = try_pod_group(built, info)
         notes += () if trial is None else (trial.note,)
         held_group = "" if trial is None or trial.can_start else trial.group
-    if evaluation.fit_error and not built.may_preempt and _may_preempt(evaluation):
+    if evaluation.fit_error and not built.may_preempt and _preemption_may_help(evaluation):
         notes += (NO_PREEMPTION,)
     if evaluation.fit_error and not node:
         notes += tuple(device_shortages(info, cluster, _without_devices(evaluation)))
@@ -395,10 +395,9 @@ def _explanation(
         unmet = list(unmet_requirements(built, info))
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))
-    fitting = min((name for name, why in evaluation.verdicts.items() if why is None), default="")
-    if new_node is not None and not new_node.refusal:
-        fitting = new_node.like
-    for_group = new_nodes_for_group(model, info, fitting) if held_group and fitting else None
+    for_group = None
+    if held_group and (like := _node_to_copy(evaluation, new_node)):
+        for_group = new_nodes_for_group(model, info, like)
     return Explanation(
         found.key,
         node,
@@ -417,7 +416,14 @@ def _explanation(
     )
 
 
-def _may_preempt(evaluation: Evaluation) -> bool:
+def _node_to_copy(evaluation: Evaluation, new_node: NewNode | None) -> str:
+    """Return the name of a node that would take the pod if it were new; "" if there is none."""
+    if new_node is not None and not new_node.refusal:
+        return new_node.like
+    return min((name for name, why in evaluation.verdicts.items() if why is None), default="")
+
+
+def _preemption_may_help(evaluation: Evaluation) -> bool:
     """Return whether the removal of other pods may make a node feasible."""
     return any(
         one is not None and one.code is _UNSCHEDULABLE for one in evaluation.verdicts.values()

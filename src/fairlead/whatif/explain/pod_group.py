@@ -90,7 +90,9 @@ def _copies_for_group(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> int:
     with model.hypothesis():
         if model.cluster.pods.get(pod.key) is None:
             model.put(pod.pod)
-        before = try_pod_group(model.profile_of(pod), pod)
+        # Preemption for the whole group takes long, and would not change the result.
+        profile = replace(model.profile_of(pod), preemption=None)
+        before = try_pod_group(profile, pod)
         group = model.cluster.pod_groups.group_of(pod)
         if before is None or group is None:
             return 0
@@ -101,7 +103,7 @@ def _copies_for_group(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> int:
             for number in range(added + 1, wanted + 1):
                 copy_node(model, node, f"{node.name}-copy-{number}").add_to(model)
             added = wanted
-            found = try_pod_group(model.profile_of(pod), pod)
+            found = try_pod_group(profile, pod)
             gain = 0 if found is None else found.fitting - before.fitting
             if found is None or found.can_start or gain <= 0:
                 return added if found is not None and found.can_start else 0
