@@ -85,12 +85,14 @@ def with_devices(
 def _with_devices(
     end: NodeEnd, node: Node, cluster: Cluster, held: Mapping[str, Iterable[DeviceId]]
 ) -> NodeEnd:
-    extended = cluster.devices.extended
-    if extended and any(_is_provided(name, end, cluster) for name in end.requested):
+    if extended := cluster.devices.extended:
+        offered = end.allocatable
         own = {
-            name: one for name, one in end.requested.items() if not _is_provided(name, end, cluster)
+            name: amount
+            for name, amount in end.requested.items()
+            if not extended.is_delegated(name, offered.get(name, 0))
         }
-        end = replace(end, requested=own)
+        end = end if len(own) == len(end.requested) else replace(end, requested=own)
     allocatable, requested = device_amounts(node, cluster)
     if not allocatable:
         return end
@@ -101,15 +103,6 @@ def _with_devices(
         requested={**end.requested, **requested},
         pods=tuple(_with_own_devices(pod, held.get(pod.key, ()), local) for pod in end.pods),
     )
-
-
-def _is_provided(resource: str, end: NodeEnd, cluster: Cluster) -> bool:
-    """Return whether the node provides `resource` only as devices of a DeviceClass.
-
-    upstream: plugins/noderesources/fit.go: shouldDelegateResourceToDRA
-    """
-    is_listed = end.allocatable.get(resource, 0) > 0
-    return not is_listed and cluster.devices.extended.class_of(resource) is not None
 
 
 def _with_own_devices(pod: PodEnd, held: Iterable[DeviceId], local: Container[DeviceId]) -> PodEnd:
@@ -134,17 +127,12 @@ def _devices_by_pod(cluster: Cluster) -> dict[str, list[DeviceId]]:
 def extended_amounts(cluster: Cluster) -> dict[str, int]:
     """Return the requests of pods for extended resources that their nodes provide as devices."""
     found: dict[str, int] = {}
-    if not cluster.devices.extended:
+    extended, names = cluster.devices.extended, cluster.table.resources.names
+    if not extended:
         return found
-    # Imported only if a DeviceClass provides an extended resource.
-    from fairlead.engine.scheduling.remedy.resources import (  # noqa: PLC0415
-        is_provided_by_devices,
-    )
-
-    names = cluster.table.resources.names
     for info in cluster.table.nodes():
-        for column in range(len(names)):
+        for column, name in enumerate(names):
             amount = info.requested_of(column)
-            if amount and is_provided_by_devices(cluster, info, column):
-                found[names[column]] = found.get(names[column], 0) + amount
+            if amount and extended.is_delegated(name, info.allocatable_of(column)):
+                found[name] = found.get(name, 0) + amount
     return found

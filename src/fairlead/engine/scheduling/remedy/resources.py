@@ -16,7 +16,6 @@ from fairlead.engine.scheduling.remedy.change import RemedyChange, deleting
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.state.resource_columns import FIRST_SCALAR
 
 replace = msgspec.structs.replace
 
@@ -81,14 +80,9 @@ def capacity_problem(framework: Framework, pod: PodInfo, node: NodeInfo) -> str:
 
 
 def is_provided_by_devices(cluster: Cluster, node: NodeInfo, column: int) -> bool:
-    """Return whether `node` provides the resource in `column` only as devices of a DeviceClass.
-
-    upstream: plugins/noderesources/fit.go: shouldDelegateResourceToDRA
-    """
-    if column < FIRST_SCALAR or node.allocatable_of(column):
-        return False
+    """Return whether `node` provides the resource in `column` only as devices of a DeviceClass."""
     name = cluster.table.resources.names[column]
-    return cluster.devices.extended.class_of(name) is not None
+    return cluster.devices.extended.is_delegated(name, node.allocatable_of(column))
 
 
 def amounts_text(amounts: Mapping[str, int]) -> str:

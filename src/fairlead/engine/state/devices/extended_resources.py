@@ -44,6 +44,15 @@ class ExtendedResources:
         """Return the name of the class that provides `resource`; None if no class provides it."""
         return self._class_of.get(resource)
 
+    def is_delegated(self, resource: str, allocatable: int) -> bool:
+        """Return whether a node provides `resource` only as devices.
+
+        `allocatable` is the amount of `resource` that the node lists.
+
+        upstream: plugins/noderesources/fit.go: shouldDelegateResourceToDRA
+        """
+        return not allocatable and resource in self._class_of
+
     def put(self, changed: DeviceClass) -> bool:
         """Add or replace a DeviceClass; return whether the mapping of any resource changed."""
         self._classes[changed.key] = changed
