@@ -415,19 +415,23 @@ def _stated_types(
     reservation for the system leaves no CPU or no memory are left out.
     """
     sample = node_to_copy(members)
+    by_type: dict[str, list[NodeInfo]] = {}
+    for info in members:
+        by_type.setdefault(type_of_node(info), []).append(info)
+    samples = {name: node_to_copy(infos) for name, infos in by_type.items()}
     reserved = SystemReservations((info.node for info in members), stated)
     return [
         _Type(
-            one.name, _of_type(one, members), one.capacity, reserved.allocatable(one), one.name, one
+            one.name,
+            samples.get(one.name, sample),
+            one.capacity,
+            reserved.allocatable(one),
+            one.name,
+            one,
         )
         for one in _fitting_types(sample, stated, rules)
         if not reserved.leaves_nothing(one)
     ]
-
-
-def _of_type(stated: StatedType, members: Sequence[NodeInfo]) -> NodeInfo:
-    """Return the node to copy for new nodes of the type `stated`, if possible one of this type."""
-    return node_to_copy([one for one in members if type_of_node(one) == stated.name] or members)
 
 
 def _fitting_types(
