@@ -8,7 +8,8 @@ upstream: pkg/controller/job/job_controller.go:syncJob
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import Final
 
@@ -29,6 +30,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.kubelet.pod_lifecycle import granted_grace
 from fairlead.engine.workloads.disruption.controller import DISRUPTION_TARGET
+from fairlead.engine.workloads.job.finished_condition import finished_condition
 from fairlead.engine.workloads.job.progress import JobProgress
 from fairlead.engine.workloads.pod_control.pod_set import EndedPod, PodSet, PodState
 
@@ -71,15 +73,49 @@ class JobRoom:
 
         Failures are counted as in real evictions, but the counts are restored at the end.
         """
-        uids = {uid: None for pod in pods if (uid := self._job_of(pod))}
-        before = {uid: deepcopy(self._progress[uid]) for uid in uids}
+        with self._restored(pods):
+            return self._evict_all(pods)
+
+    def failing(self, pods: Sequence[Pod]) -> dict[str, Job]:
+        """Return {pod: Job} for those of `pods` that are lost if all of them are evicted.
+
+        If a Job fails at once, it loses all its pods. If only an index fails, other indexes of the
+        Job still get new pods. The counts of failures are restored at the end.
+        """
+        with self._restored(pods):
+            lost = {pod.key for pod in self._evict_all(pods)}
+            owners = {pod.key: uid for pod in pods if (uid := self._job_of(pod))}
+            return {
+                key: self._jobs[uid]
+                for key, uid in owners.items()
+                if key in lost or self._has_failed(uid)
+            }
+
+    def _evict_all(self, pods: Iterable[Pod]) -> list[Pod]:
+        """Count the evictions of `pods`, and return those of them that are not replaced."""
         found = []
         for pod in pods:
             if not self.replaces(pod):
                 found.append(pod)
             self.evict(pod)
-        self._progress |= before
         return found
+
+    @contextmanager
+    def _restored(self, pods: Iterable[Pod]) -> Iterator[None]:
+        """Restore the counts of the Jobs of `pods` at the end."""
+        uids = {uid: None for pod in pods if (uid := self._job_of(pod))}
+        before = {uid: deepcopy(self._progress[uid]) for uid in uids}
+        try:
+            yield
+        finally:
+            self._progress |= before
+
+    def _has_failed(self, uid: str) -> bool:
+        job, progress = self._jobs[uid], self._progress[uid]
+        found = progress.finished or finished_condition(
+            job, progress, restarts=0, is_idle=False, now=self._now
+        )
+        return found is not None and not found.is_success
 
     def evict(self, pod: Pod) -> None:
         """Count the eviction of `pod` as a failure of its Job, if it has one."""

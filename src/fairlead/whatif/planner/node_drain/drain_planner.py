@@ -328,17 +328,8 @@ class DrainPlanner:
         A Job is written as in `ObjectError.subject`.
         """
         pods = [one.pod for one in self.evicted(node) if not is_leaving(one)]
-        controllers = {
-            owner.uid: f"{owner.kind} {pod.metadata.namespace}/{owner.name}"
-            for pod in self.jobs.not_replaced(pods)
-            if (owner := controller_of(pod.metadata)) is not None
-        }
-        owners = {pod.key: controller_of(pod.metadata) for pod in pods}
-        return {
-            key: controllers[owner.uid]
-            for key, owner in owners.items()
-            if owner is not None and owner.uid in controllers
-        }
+        found = self.jobs.failing(pods)
+        return {pod: f"Job {job.key}" for pod, job in found.items()}
 
     @cached_property
     def jobs(self) -> JobRoom:

@@ -86,6 +86,18 @@ def test_a_drain_that_fails_a_job_does_not_move_its_pods(planner, make, limit, a
     assert jobs == (["Job default/j"] if limit == 1 else [])
 
 
+def test_a_failed_index_does_not_keep_other_indexes_of_its_job_from_moving(planner, make):
+    job, *pods = job_of(make, "a", "a", completionMode="Indexed", backoffLimitPerIndex=1)
+    for index, pod in enumerate(pods):
+        pod["metadata"]["annotations"] = {
+            "batch.kubernetes.io/job-completion-index": str(index),
+            "batch.kubernetes.io/job-index-failure-count": str(index),
+        }
+    made = planner(*(make.node(name) for name in NODES), job, *pods)
+    assert made.failing("a") == {"default/j-1": "Job default/j"}
+    assert rows_of(made)["a"][1].startswith("1 pod moves to another node; Job default/j fails")
+
+
 def test_blocked_nodes_name_the_reason(planner, make):
     nodes = [make.node(name, cpu="4") for name in NODES]
     web = deployment(make, "web", ["a"], cpu="1")
