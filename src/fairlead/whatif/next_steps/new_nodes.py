@@ -238,15 +238,13 @@ def _devices_held(
 
     A workload without such pods is in the result, too.
     """
-    found: dict[WorkloadRef, Amounts] = {workload: {} for workload in workloads}
+    found: dict[WorkloadRef, Counter[str]] = {}
     for node in nodes if workloads else ():
         for pod in node.pods:
-            if pod.devices and pod.workload in found:
-                known = found[pod.workload]
-                found[pod.workload] = (
-                    Counter(known) & Counter(pod.devices) if known else pod.devices
-                )
-    return found
+            if pod.devices and pod.workload in workloads:
+                own = Counter(pod.devices)
+                found[pod.workload] = own & found.get(pod.workload, own)
+    return {workload: found.get(workload, {}) for workload in workloads}
 
 
 def _device_room(runs: Sequence[NodeEnd], held: Mapping[WorkloadRef, Amounts]) -> Amounts:
@@ -257,6 +255,8 @@ def _device_room(runs: Sequence[NodeEnd], held: Mapping[WorkloadRef, Amounts]) -
     of pods as devices, or list it as allocatable. Of these two, the one that the pods of the
     workloads do not use there does not limit them.
     """
+    if not held:  # the usual case
+        return {}
     offered = runs[0].allocatable
     own = [pod for node in runs for pod in node.pods if pod.workload in held]
     if not any(pod.devices or _uses_listed_devices(pod, offered) for pod in own):

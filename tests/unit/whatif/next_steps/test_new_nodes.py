@@ -153,6 +153,13 @@ def test_each_copy_has_the_devices_of_its_model(gpus, running, expected):
     assert new_nodes_for(short, [MIDDLE, with_gpus("a", gpus, *running)]) == expected
 
 
+def test_the_order_of_pods_with_different_devices_does_not_matter():
+    """The claims of a workload can allow several kinds of devices (firstAvailable)."""
+    short, other = [pod(1, reason=LACKS_DEVICES)] * 3, pod(1, devices={"e devices": 1})
+    for running in ([user(1), other, user(1)], [user(1), user(1), other]):
+        assert new_nodes_for(short, [with_gpus("a", 1, *running)]) == NewNodes(1, "a")
+
+
 @pytest.mark.parametrize("listed", [False, True], ids=["as devices", "by a device plugin"])
 def test_a_node_may_provide_an_extended_resource_in_two_ways(listed):
     """With a device plugin, pods hold no devices of claims."""
