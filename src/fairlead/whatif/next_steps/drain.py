@@ -297,9 +297,8 @@ def perform_drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
 
     There is no command if the question also makes nodes fail or reschedules pods. There is also
     none if an autoscaler removed a node before the simulated drain, or if images might not support
-    the platform of the pods' new nodes. For a rolling drain, the
-    command names only the nodes that are drained first. A command that would name more than
-    NAMES_MAX nodes is left out.
+    the platform of the pods' new nodes. For a rolling drain, the command names only the nodes that
+    are drained first. A command that would name more than NAMES_MAX nodes is left out.
     """
     change, nodes = answer.change, answer.effect.drain.nodes
     is_hypothetical = bool(change.failures.words or change.reschedule)

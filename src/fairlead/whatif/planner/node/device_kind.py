@@ -5,12 +5,13 @@ may show on which of two equal machines a driver has found GPUs.
 
 Only what claims can read distinguishes devices: attributes and capacities whose name occurs in a
 CEL expression, and capacities that a claim requests. Other attributes, such as a serial number,
-differ between the devices of equal machines, too. Taints do not count, because the devices of a new
-node have none.
+differ between the devices of equal machines, too. This includes the attributes that constraints
+compare (matchAttribute, distinctAttribute), such as the id of a common parent device. Taints do not
+count, because the devices of a new node have none.
 
     expression: device.attributes["gpu.example.com"].model == "a"
 
-    node   devices                                 kind
+    node   devices                                     kind
     n1     model "a", uuid "1"; model "a", uuid "2"    2 of model "a"
     n2     model "a", uuid "3"; model "a", uuid "4"    2 of model "a", as n1
     n3     model "b", uuid "5"; model "b", uuid "6"    2 of model "b"
@@ -46,7 +47,7 @@ class DeviceKinds:
         self._is_read: dict[str, bool] = {}
 
     def of(self, node: str) -> Hashable:
-        """Return a key: claims find equal devices on two nodes with the same key."""
+        """Return a key; nodes with the same key have equal devices for the selectors of claims."""
         return frozenset(
             Counter(
                 (one.spec.driver, self._traits(device))
