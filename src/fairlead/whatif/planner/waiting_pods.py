@@ -114,8 +114,10 @@ def _place_together(
 
 def preemption_words(preempted: int, lost: int) -> str:
     """Return a sentence about the number of `preempted` pods; `lost` of them find no other node."""
-    verb = "is" if preempted == 1 else "are"
-    text = f"{counted(preempted, 'pod')} of lower priority {verb} preempted"
+    if preempted == 1:
+        text = "1 pod of lower priority is preempted"
+        return f"{text} and finds no other node." if lost else f"{text}."
+    text = f"{preempted:,} pods of lower priority are preempted"
     if lost:
         text += f", and {lost:,} of these {'finds' if lost == 1 else 'find'} no other node"
     return f"{text}."

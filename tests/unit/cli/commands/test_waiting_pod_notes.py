@@ -12,7 +12,7 @@ from fairlead.cli.main import run
 
 @pytest.mark.parametrize("command", ["consolidate", "drain-plan", "rebalance", "upgrade-check"])
 def test_a_note_states_how_many_pods_are_preempted_before_the_plan(command, tmp_path, capsys):
-    """The pending pod needs a whole node. One of the two preempted pods fits on no other node."""
+    """The pending pod needs a whole node, so it preempts one of the two pods of low priority."""
     pending = pod("high", "4", priority=1000)
     pending["status"] = {}
     running = [pod(f"low-{at}", "3", nodeName=at, priority=0) for at in "ab"]
@@ -22,7 +22,7 @@ def test_a_note_states_how_many_pods_are_preempted_before_the_plan(command, tmp_
     dump.write_text(json.dumps({"items": [*nodes, *running, small, pending], "kind": "List"}))
     run([command, str(dump), "-o", "json"])
     note = (
-        "1 pending pod of the dump got a node first. 1 pod of lower priority is preempted, and 1 "
-        "of these finds no other node."
+        "1 pending pod of the dump got a node first. 1 pod of lower priority is preempted and "
+        "finds no other node."
     )
     assert note in json.loads(capsys.readouterr().out)["notes"]

@@ -64,7 +64,7 @@ def test_pods_that_are_preempted_meanwhile_are_counted(snapshot, make, baseline)
     high = make.workload("ReplicaSet", cpu="4", priorityClassName="high")
     objects = [make.node("a"), make.priority_class("high", 9), *deployment(make, "low", ["a"])]
     base = baseline(snapshot(*objects, high))
-    note = "1 pod of lower priority is preempted, and 1 of these finds no other node."
+    note = "1 pod of lower priority is preempted and finds no other node."
     assert note in base.notes
 
 

@@ -225,7 +225,7 @@ def test_new_pods_preempt_only_on_request(fitted, make):
     assert (found.count, found.victims, found.refused_by) == (9, (), "autoscaler")
     found, answer = fitted(*objects, preempts=True)
     assert (found.count, len(found.victims), found.lost) == (12, 1, 1)
-    words = "1 pod of lower priority is preempted, and 1 of these finds no other node."
+    words = "1 pod of lower priority is preempted and finds no other node."
     assert words in answer.findings
     assert answer.tables[-1].rows == [{"pod": "default/low", "priority": 0}]
 
