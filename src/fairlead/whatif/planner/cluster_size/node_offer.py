@@ -5,9 +5,8 @@ can be in each zone of the cluster that has a Ready node. If no present node of 
 new nodes do not have one either, unless their type is sold only in certain zones. A file of
 instance types determines the types of a pool's new nodes. A type must have the architecture,
 operating system and capacity type of the pool. Without a file, new nodes can have the types of the
-pool's present nodes. Nodes of one type with different devices then count as several types. If the
-nodes of the pool belong to a NodePool of Karpenter, new nodes meet the requirements of the
-NodePool.
+pool's present nodes. Nodes of one type with different devices count as several types. If the nodes
+of the pool belong to a NodePool of Karpenter, new nodes meet the requirements of the NodePool.
 
 A new node is modelled on an existing node of its pool, if possible one of its type. The new node
 has the same labels, taints, static pods and volume limits, and pods of the same DaemonSets. If it
@@ -183,12 +182,12 @@ def node_offers(
         allowed = [zone for zone in zones if rules.get(ZONE).has(zone)]
         own = allowed if _zones(members) else [""]
         if stated:
-            types = _stated_types(members, stated, rules)
+            types = _stated_types(members, stated, rules, devices)
         else:
             types = _present_types(members, devices)
         present: dict[tuple[Hashable, str], list[str]] = {}  # {(type, zone): names of nodes}
         for info in members:
-            kind = type_of_node(info) if stated else _kind(info, devices)
+            kind = _stated_kind(info, devices) if stated else _kind(info, devices)
             present.setdefault((kind, info.labels.get(ZONE, "")), []).append(info.name)
         for node_type in types:
             found += [
@@ -333,7 +332,7 @@ def _without_deprecated(labels: frozenset[tuple[str, str]]) -> list[tuple[str, s
 class _Type(Struct, frozen=True):
     """An instance type for one pool; `stated` is None if no file contains the type.
 
-    `kind` is a key of the type: the name of a type from a file, otherwise `_kind` of `sample`.
+    `kind` is a key of the type: `_stated_kind` for a type from a file, otherwise `_kind`.
     """
 
     name: str
@@ -405,33 +404,45 @@ def _type_or_size(info: NodeInfo) -> str:
 
 
 def _stated_types(
-    members: Sequence[NodeInfo], stated: Sequence[StatedType], rules: Requirements
+    members: Sequence[NodeInfo],
+    stated: Sequence[StatedType],
+    rules: Requirements,
+    devices: DeviceKinds,
 ) -> list[_Type]:
     """Return the types in `stated` that nodes like `members`, the nodes of a pool, can have.
 
     The types have the architecture and the operating system of the pool; a type without a stated
     operating system can run any. They also have the capacity type of the pool, unless no type in
     `stated` has it. They meet `rules`, the requirements of a NodePool. Types on which the
-    reservation for the system leaves no CPU or no memory are left out.
+    reservation for the system leaves no CPU or no memory are left out. If members of one type have
+    different devices, the result contains the type once for each kind of devices.
     """
     sample = node_to_copy(members)
-    by_type: dict[str, list[NodeInfo]] = {}
+    by_kind: dict[tuple[str, Hashable], list[NodeInfo]] = {}
     for info in members:
-        by_type.setdefault(type_of_node(info), []).append(info)
-    samples = {name: node_to_copy(infos) for name, infos in by_type.items()}
+        by_kind.setdefault(_stated_kind(info, devices), []).append(info)
+    samples: dict[str, list[NodeInfo]] = {}
+    for (name, _), infos in by_kind.items():
+        samples.setdefault(name, []).append(node_to_copy(infos))
     reserved = SystemReservations((info.node for info in members), stated)
     return [
         _Type(
             one.name,
-            samples.get(one.name, sample),
+            like,
             one.capacity,
             reserved.allocatable(one),
-            one.name,
+            (one.name, devices.of(like.name)),
             one,
         )
         for one in _fitting_types(sample, stated, rules)
         if not reserved.leaves_nothing(one)
+        for like in samples.get(one.name, [sample])
     ]
+
+
+def _stated_kind(info: NodeInfo, devices: DeviceKinds) -> tuple[str, Hashable]:
+    """Return a key that nodes share if their types and devices are equal."""
+    return type_of_node(info), devices.of(info.name)
 
 
 def _fitting_types(

@@ -200,6 +200,20 @@ def test_a_new_node_of_a_stated_type_has_the_devices_of_that_type(planner, make)
     assert sorted(one.node_type for one in found.nodes.values()) == ["gpu", "gpu"]
 
 
+def test_nodes_of_a_stated_type_with_other_devices_are_another_kind(planner, make):
+    """Node c, the newest, has no devices."""
+    objects = gpu_cluster(make, "a", "b", "c")
+    for node in objects[:3]:
+        node["metadata"]["labels"][INSTANCE_TYPE] = "gpu"
+    made, types = planner(*objects), [stated("gpu", "4", "16Gi", 2.0)]
+    offers = node_offers(made.model, made.model.table.nodes(), types, 0.0)
+    sizes = {one.today: one.size for one in offers}
+    assert sizes == {("a", "b"): "1 gpu.example.com device", ("c",): "no devices"}
+    found = sized(made, types=types)
+    assert not found.unplaceable
+    assert len(found.nodes) == 2
+
+
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
