@@ -81,8 +81,8 @@ class SpreadRule(Struct, frozen=True):
         """Return whether a constraint has fewer domains in `domains` than its minDomains.
 
         `domains` maps each topology key to its number of domains if tainted nodes do not count.
-        For such a constraint, the scheduler assumes a domain without pods, even with
-        nodeTaintsPolicy Honor.
+        For such a constraint, the scheduler assumes that a domain without pods exists. With
+        nodeTaintsPolicy Honor, it assumes this too.
         """
         return any(_lacks_domains(one, domains) for one in filter(is_hard, self.constraints))
 

@@ -281,7 +281,7 @@ class PodWriteCopies:
         self._store.storage.put(POD, new, is_arranged=True)
 
     def learn(self, described: PodWrite) -> None:
-        """Make a template from the stored pod, the result of the write `described`, and store it.
+        """Store a template of the write `described`, made from the pod as this write stored it.
 
         The write must have been performed in full, not as a copy of an earlier write. Nothing is
         stored if the write changed other parts of the pod than those in a template.

@@ -164,10 +164,10 @@ def _replaced(outcome: RunOutcome) -> int:
 
 
 def _why_waiting(pod: Pod) -> str:
-    """Return the scheduler's message; "" if no scheduler has written one or nominated the pod.
+    """Return the scheduler's message, or words that the pod is nominated; "" if it is neither.
 
-    A scheduler that waits to bind a pod, for example for its volumes, only nominates the pod. The
-    text does not name the node, because the page groups pods by this text.
+    A scheduler that waits to bind a pod, for example for its volumes, nominates the pod and writes
+    no message. The words do not name the node, because the page groups pods by them.
     """
     scheduled = condition(pod, "PodScheduled")
     if scheduled is not None and scheduled.message:

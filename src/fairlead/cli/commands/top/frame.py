@@ -272,9 +272,10 @@ def _print_pending(
 
 
 def _why_pending(pod: Pod) -> str:
-    """Return the scheduler's message; "" if no scheduler has written one or nominated the pod.
+    """Return the scheduler's message, or words that the pod is nominated; "" if it is neither.
 
-    A scheduler that waits to bind a pod, for example for its volumes, only nominates the pod.
+    A scheduler that waits to bind a pod, for example for its volumes, nominates the pod and writes
+    no message.
     """
     scheduled, nominated = condition(pod, "PodScheduled"), pod.status.nominated_node_name
     if scheduled is not None and scheduled.message:
