@@ -8,8 +8,8 @@
 
 Each placement is one scheduling cycle over the engine's state (`schedule_one`, then Reserve), with
 all plugins of the pod's profile. The pod then runs on its node and is ready, until the placement is
-undone. No time passes, and no controller acts. Only the claims of pods are created and released
-with their pods (`pod_claim`).
+undone. No time passes, and no controller acts. There is one exception: the claims of a pod are
+created and released with the pod (`pod_claim`).
 """
 
 from __future__ import annotations

@@ -203,8 +203,8 @@ def consolidate_safely(
     """Return a plan of at most `limit` nodes; if it is not safe, try other plans.
 
     `find` returns a plan of at most the given number of nodes, with the runs of its drains. If the
-    plan is not safe, and requires that pods are placed in a certain order, a second plan leaves the
-    nodes of these pods in service. If no run of this plan is safe for lack of room (`_lacks_room`),
+    plan is not safe, and the pods of some nodes must be placed in a certain order, a second plan
+    leaves these nodes in service. If there is still no safe run, for lack of room (`_lacks_room`),
     smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the smaller plans is safe,
     the result is the plan that was found before them.
     """

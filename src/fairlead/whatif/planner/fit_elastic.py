@@ -68,15 +68,16 @@ _NO_PLUGINS: Final = PointPlugins(disabled=(ALL,))
 class ElasticFit(Struct, frozen=True):
     """The result: `count` of `tried` new pods have a node at the end of `outcome`.
 
-    If present pods of the workload lose their nodes and get no others, new pods have their room.
-    `count` then excludes as many new pods. `without_node` are the other present pods of the
-    workload that have no node at the end. If `outcome` has not settled, `count` is the largest
-    number of new pods that had a node at the same time. `filled_at` is the first time at which
-    `count` new pods had a node, or the start of `outcome` if `count` is 0. `owner` is the simulated
-    workload of the new pods. `stop` is the reason why other new pods have no node, "" if all have
-    one. `refused_by` is "admission", "autoscaler", "scheduling" or "limit". `victims` are the pods
-    that the new pods preempted. `lost` is the number of those that have no node at the end.
-    `breached` are the budgets that these preemptions breached.
+    The new pods may be copies of the pods of an existing workload (--like). If pods of this
+    workload lose their nodes and are pending at the end, `count` is reduced by their number,
+    because new pods use their room. `without_node` is the number of all other pending pods of this
+    workload. If `outcome` has not settled, `count` is the largest number of new pods that had a
+    node at the same time. `filled_at` is the first time at which `count` new pods had a node, or
+    the start of `outcome` if `count` is 0. `owner` is the simulated workload of the new pods.
+    `stop` is the reason why other new pods have no node, "" if all have one. `refused_by` is
+    "admission", "autoscaler", "scheduling" or "limit". `victims` are the pods that the new pods
+    preempted. `lost` is the number of victims that have no node at the end. `breached` are the
+    budgets that these preemptions breached.
     """
 
     owner: WorkloadRef
@@ -231,8 +232,8 @@ def _breached(
 ) -> Iterator[BreachedBudget]:
     """Yield the budgets that the pods `preemptors` breached by the preemption of `victims`.
 
-    A budget can allow more evictions later, when preempted pods run again. So the number of allowed
-    evictions is the number of the budget's victims that did not breach it.
+    For `BreachedBudget.allowed`, the victims whose preemption did not breach the budget are
+    counted. What the budget allows at the end may be more, because preempted pods may run again.
     """
     breaches = Counter(one.pdb for one in outcome.pdb_breaches if one.by in preemptors)
     preempted = Counter(pod.key for pod in victims)
@@ -314,7 +315,7 @@ def _always(spec: Json, scheduler: str) -> Json:
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
     """Return (`stop`, `refused_by`), the fields of ElasticFit that say why new pods have no node.
 
-    `own` are the created pods, and the pods whose room they have. If some of them are pending,
+    `own` are the new pods, and the existing pods whose room new pods use. If some are pending,
     `stop` is the reason of one of them, preferably of a pod that never had a node. If none is
     pending, `stop` is the first of `outcome.errors` about `subject`, the name of the workload.
     Return ("", "") if there is no such error.

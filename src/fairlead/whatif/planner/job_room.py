@@ -77,10 +77,11 @@ class JobRoom:
             return self._evict_all(pods)
 
     def failing(self, pods: Sequence[Pod]) -> dict[str, Job]:
-        """Return {pod: Job} for those of `pods` that are lost if all of them are evicted.
+        """Return {pod: Job} for those of `pods` that are not replaced if all `pods` are evicted.
 
-        If a Job fails at once, it loses all its pods. If only an index fails, other indexes of the
-        Job still get new pods. The counts of failures are restored at the end.
+        If the evictions make a Job fail, none of its pods is replaced. If they make only an index
+        fail, the pods of other indexes are replaced. The counts of failures are restored at the
+        end.
         """
         with self._restored(pods):
             lost = {pod.key for pod in self._evict_all(pods)}

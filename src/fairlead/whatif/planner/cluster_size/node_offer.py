@@ -94,8 +94,8 @@ class NodeOffer(Struct, frozen=True):
     node has the type of `sample`, with its labels. `size` is what distinguishes the offer
     from other offers of the same type: the size of the machine, such as `8/32Gi` in clusters of
     k3s, the maximum number of pods, such as `110 pods`, and the devices, such as
-    `4 gpu.example.com devices`. If nothing does, it is "". Nodes of two offers with the same
-    `devices` have equal devices.
+    `4 gpu.example.com devices`. It is "" if offers of the type differ in none of these. Nodes of
+    two offers with the same `devices` have equal devices.
     """
 
     pool: str

@@ -612,8 +612,8 @@ class SizeSearch:
     def _place_refused(self) -> bool:
         """Place the pods again that their nodes would refuse now; return whether a pod has moved.
 
-        This is necessary because a new node can be a further domain of a topology spread
-        constraint, even a node of another pool whose taints keep the pods off. So a pod that was
+        This is necessary because a new node can add a domain to a topology spread constraint. A
+        node can do so even if its taints keep the pods of the constraint off. So a pod that was
         placed before can exceed maxSkew now, and its replacement would stay pending. A pod stays if
         neither the present nodes nor a new node take it, or if it ran on a kept node before the
         search.

@@ -4,10 +4,11 @@ Nodes with equal labels and sizes can have different devices (ResourceSlices). F
 may show on which of two equal machines a driver has found GPUs.
 
 Only what claims can read distinguishes devices: attributes and capacities whose name occurs in a
-CEL expression, and capacities that a claim requests. Other attributes, such as a serial number,
-differ between the devices of equal machines, too. This includes the attributes that constraints
-compare (matchAttribute, distinctAttribute), such as the id of a common parent device. Taints do not
-count, because the devices of a new node have none.
+CEL expression, and capacities that a claim requests. Other attributes do not count, because the
+devices of equal machines can differ in them, as in a serial number. Attributes that only
+constraints compare (matchAttribute, distinctAttribute) do not count for the same reason. An example
+is the id of a common parent device. Taints do not count, because the devices of a new node have
+none.
 
     expression: device.attributes["gpu.example.com"].model == "a"
 

@@ -3,9 +3,9 @@
 sums         for each resource, the fewest nodes whose total capacity covers the pods' requests
 exclusion    pods of one workload that exclude each other need a node each
 
-If the taints of a node keep off the replacements of all pods, only the requests of the pods that
-run on it now count as its capacity. For example, a virtual node can state thousands of cores, but
-only pods that tolerate its taint can use them.
+If no replacement tolerates the taints of a node, the node counts only with the amounts that its
+present pods request. For example, a virtual node can state thousands of cores, but only pods that
+tolerate its taint can use them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 kubectl drain drains its nodes one after another. Therefore, several nodes at a time need several
 processes, which xargs starts. As soon as one process ends, the next begins, as in the simulation.
-It evicts the pods of a node in no fixed order, so pods that must leave first need a command of
-their own.
+kubectl drain evicts the pods of a node in no fixed order. So pods that must leave first need a
+command of their own.
 
 upstream: kubectl/pkg/cmd/drain/drain.go: RunDrain
 """
@@ -30,8 +30,9 @@ def drain_steps(
 
     The drains have the pace of `run`. `to_cordon` are those of `nodes` that are not cordoned yet.
     If `nodes` is only one node, no step cordons it, because kubectl drain does. `needed` are the
-    flags that kubectl needs. If some pods of a node must be placed first in the plan, `drains`, an
-    earlier command evicts these pods. The nodes before it in the plan are drained before that.
+    flags that kubectl needs. `drains` are the drains of the plan. If some pods of a node must be
+    placed first, a separate command evicts them (`PlannedDrain.first_commands`). This command comes
+    after the drains of all earlier nodes, and directly before the drain of its node.
 
     Yield nothing if `run` is None or has notes about images. Also yield nothing if the nodes
     return, because kubectl cannot know when the next drain may begin.

@@ -522,7 +522,8 @@ def _cordon_finding(plan: DrainPlan) -> Iterator[str]:
 def _quota_findings(plan: DrainPlan) -> Iterator[str]:
     """Yield a sentence about the command that proposes higher limits of quotas.
 
-    There is one if no run is safe, a quota refuses new pods, and the plan drains only a few nodes.
+    Yield nothing unless no run is safe, a quota refuses new pods, and the plan drains only a few
+    nodes.
     """
     missing = (one for run in plan.runs for one in run.uncreated)
     is_refused = plan.best is None and any(QuotaExcess.read(one.why) for one in missing)

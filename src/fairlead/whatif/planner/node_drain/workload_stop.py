@@ -9,8 +9,9 @@
     one replica with a PersistentVolumeClaim    none that Fairlead knows; the node should be
     or a named ResourceClaim, or of another     drained at a time when the workload may stop
     kind
-    replicas share a volume or devices that     as above; with a budget for one pod, the drain would
-    only one node can use at a time             never end
+    replicas share a volume or devices that     none that Fairlead knows (the same as in the row
+    only one node can use at a time             above); with a budget for one pod, the drain would
+                                                never end
     all replicas are evicted together           a budget that allows one unavailable pod
 
 A budget with maxUnavailable 1 is enough for several replicas. The eviction API refuses the second
