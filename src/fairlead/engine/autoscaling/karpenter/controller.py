@@ -313,8 +313,8 @@ class Karpenter:
     def _discard_trigger(self, trigger: str, now: Instant) -> None:
         """Remove a trigger of provisioning passes.
 
-        If it was the last trigger, no pass will follow that renews the nominations of nodes. So
-        an end is set to these nominations.
+        While there are triggers, later passes renew the nominations of nodes, so these have no
+        end. After the removal of the last trigger, no pass follows, and an end is set to them.
         """
         if self._batcher.discard(trigger):
             self.cluster.release_nominations(self._batcher.renewed(now))

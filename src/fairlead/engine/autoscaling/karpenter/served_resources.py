@@ -1,7 +1,7 @@
 """ServedResources: NodePools and NodeClaims as custom resources of an API server.
 
     read    NodePools and NodeOverlays, which users own;
-            NodeClaims that a user has created or deleted, or that an earlier process has left
+            NodeClaims that a user has created or deleted, or that an earlier process created
     write   NodeClaims, with the finalizer that keeps a deleted NodeClaim until its drain ends;
             the status of NodePools (resources and conditions), and the hash of their templates
 

@@ -79,7 +79,7 @@ class NodeDeletionTracker:
     def take_results(self, now: Instant) -> dict[str, NodeDeleteResult]:
         """Return the results since the last call, by node name, and clear them.
 
-        If a deletion ends after a call but at the same instant, its result is dropped.
+        If a deletion ends at the instant of a call, but after the call, its result is dropped.
         upstream: nodedeletiontracker.go: ClearResultsNotNewerThan
         """
         found, self._results, self._taken_at = self._results, {}, now

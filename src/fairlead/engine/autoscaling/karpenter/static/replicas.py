@@ -51,10 +51,10 @@ def surplus_claims(
 ) -> list[NodeClaim]:
     """Return the NodeClaims to delete so that the pool keeps only `spec.replicas` of them.
 
-    NodeClaims that are not launched are chosen first, then NodeClaims with empty nodes. NodeClaims
-    none of whose pods has the annotation `do-not-disrupt` follow, then all others. Within each
-    group, the NodeClaims with the lowest disruption cost are chosen first. This cost is the
-    eviction cost of their pods times the remaining share of their lifetime.
+    NodeClaims that are not launched are chosen first, then NodeClaims with empty nodes. The third
+    group are NodeClaims without a pod that has the annotation `do-not-disrupt`, and the last group
+    are all others. Within each group, the NodeClaims with the lowest disruption cost are chosen
+    first. This cost is the eviction cost of their pods times the remaining share of their lifetime.
     """
     count = pool_count(cluster, pool, pending, now)
     surplus = count.active - (pool.spec.replicas or 0)
