@@ -131,9 +131,10 @@ class CronJobState(Struct):
         return (known.schedule, known.time_zone) != (view.spec.schedule, view.spec.time_zone)
 
     def next_sync(self, now: Instant) -> Instant | None:
-        """Return the first time of the schedule after `now`, for a sync after the schedule changed.
+        """Return the time of the first sync after the schedule changed; None means immediately.
 
-        Returns None if the schedule is invalid or has no such time; the sync is then due now.
+        It is the first time of the schedule after `now`. Returns None if the schedule is invalid or
+        has no such time.
         """
         # upstream: cronjob_controllerv2.go:updateCronJob
         try:

@@ -177,8 +177,9 @@ class Rollouts(Struct):
         return commands
 
     def _control_implied(self, rollout: Rollout, now: Instant, *, is_loaded: bool) -> list[Command]:
-        """Set the desired size of each implied ReplicaSet; return the commands that reach it.
+        """Set the desired size of each implied ReplicaSet; return the commands for its pods.
 
+        The commands create or delete pods, so that the number of pods becomes the desired size.
         An implied ReplicaSet is missing in the dump, although the dump contains its pods. If
         `is_loaded` is set, only the desired sizes are set, and the result is [].
         """

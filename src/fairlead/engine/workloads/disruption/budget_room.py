@@ -40,8 +40,8 @@ class BudgetLimit(Struct, frozen=True):
     error text if the budget's status cannot be computed, else "". `owner` is the object that owns
     the budget, such as `Cluster db/pg`, or "".
 
-    `has_scales` is False if the budget could not use maxUnavailable instead of its minAvailable,
-    which is a number. The reason is that the pods have no controller, or that one of their
+    `has_scales` is False if the limit is a number of pods (minAvailable) and the budget could not
+    use maxUnavailable instead. The reason is that the pods have no controller, or that one of their
     controllers has no known scale. In all other cases, `has_scales` is True.
     """
 

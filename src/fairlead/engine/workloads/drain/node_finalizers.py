@@ -9,9 +9,10 @@ other nodes. The action depends on the finalizer:
     others                     are removed immediately if the deletion is requested in the
                                simulation
 
-A finalizer of a node that is being deleted when the objects are loaded stays, except Karpenter's.
-Its program has not removed it since the deletion request, and may never do so. As in a real
-cluster, the node then keeps its pods, and the scheduler places more pods on it.
+If a node is already being deleted when the objects are loaded, its finalizers stay, except
+Karpenter's. The programs that added them have not removed them since the deletion request, and may
+never do so. As in a real cluster, the node then keeps its pods, and the scheduler places more pods
+on it.
 
 A simulated Karpenter drains its nodes and removes its finalizer itself.
 

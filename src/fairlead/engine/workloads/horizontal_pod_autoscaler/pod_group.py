@@ -71,12 +71,13 @@ class PodTotals(Struct):
 class PodGroups(Struct):
     """The pods of a scale target, grouped for one metric.
 
-    `serving` is the number of pods that share the workload's load. If this load is known, each
-    counted serving pod adds 1 to `weight`. For a container metric, it adds the container's fraction
-    of its usage instead. If the load is unknown, the counted pods' annotations give their usage.
-    `stated` is then the sum in thousandths. `missing_requests` contains the requests of each
-    missing pod in thousandths. `request_problem` is the error text if the requests are unknown,
-    else "". If no pod changes, the groups stay the same until the instant `until` (None: forever).
+    `serving` is the number of pods that share the workload's load. If this load is known, `weight`
+    is the number of counted serving pods. For a container metric, each of these pods counts only
+    with the container's fraction of the pod's usage. If the load is unknown, the counted pods'
+    annotations give their usage. `stated` is then the sum in thousandths. `missing_requests`
+    contains the requests of each missing pod in thousandths. `request_problem` is the error text if
+    the requests are unknown, else "". If no pod changes, the groups stay the same until the instant
+    `until` (None: forever).
     """
 
     counted: PodTotals

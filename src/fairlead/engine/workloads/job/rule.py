@@ -65,8 +65,9 @@ class JobRule:
     `is_over` is set if the Job's status has a final condition, `is_deleting` if the Job is being
     deleted.
 
-    If a newer version of a Job has an equal rule, its pods are not looked at again (`PodSets`). So
-    everything in the Job that may change the decision must be a field that is compared.
+    If a newer version of a Job has an equal rule, its pods are not looked at again (`PodSets`).
+    `job` and `progress` are not compared. So all parts of the Job that can change the decision must
+    be in the other fields.
     """
 
     reads_readiness: ClassVar[bool] = False

@@ -78,8 +78,8 @@ class UnknownOwnerRule(Struct, frozen=True):
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """Plan one pod for each requested replacement.
 
-        A replacement may need the same name as the original pod. It is then planned only when no
-        pod of this name exists.
+        A replacement that needs the name of the original pod is planned only when no pod of this
+        name exists.
         """
         slots = list(pods.replacements) if slot is None else [slot]
         return Plan(
