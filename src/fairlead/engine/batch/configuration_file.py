@@ -217,8 +217,8 @@ def configuration_from(raw: object) -> BatchConfig:
 def _defects(top: Json, names: Collection[str]) -> BatchDefects:
     """Return the defects that `top` selects; `names` are its actions and plugins.
 
-    By default, a configuration with actions or plugins that only Volcano has lacks the defect
-    `overshoot`. In Volcano, unlike in kube-batch, tasks must fit into the share of their queue.
+    By default, the defect `overshoot` is off if the configuration contains an action or plugin of
+    Volcano's own. In Volcano, unlike in kube-batch, tasks must fit into the share of their queue.
     upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go: AddAllocatableFn
     """
     defects = DEFECTS[_choice(top, "defects", DEFECTS, "fixed")]

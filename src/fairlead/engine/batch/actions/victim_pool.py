@@ -4,11 +4,11 @@ Before a search examines single members, plugins exclude whole jobs. If the resu
 depends on the job that needs resources, every search calls all plugins for every job. Otherwise,
 fewer calls are enough:
 
-- The result of a plugin may depend only on the job to be excluded. The first search then calls the
+- If the result of a plugin depends only on the job to be excluded, the first search calls the
   plugin for every job. A later search calls it only for jobs whose tasks have moved since the last
   search.
-- The result may depend only on the queue of the job to be excluded. Each search then calls the
-  plugin for one job of each queue.
+- If the result depends only on the queue of the job to be excluded, each search calls the plugin
+  for one job of each queue.
 
 Example: 500 gangs reclaim from queue a, which has 1,000 jobs. The result of the plugin `gang`
 depends only on the job to be excluded. The result of `proportion` depends only on the queue of that

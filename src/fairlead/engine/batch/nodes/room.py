@@ -37,7 +37,7 @@ class Room:
     much. `shared` is the view without reserved resources. `whole` is the view that includes the
     resources reserved for a starving gang. Only this gang and short tasks (backfill) use it.
     `nonzero_surplus[row]` is [millicores, memory bytes]: the amount by which the sum in `NodeInfo`
-    exceeds the sum by the configured request rule. Each is the sum of the requests of the node's
+    exceeds the sum by the configured request rule. Both sums are over the requests of the node's
     pods, with defaults for missing requests. The arrays are valid from `open` to the end of the
     session.
     """

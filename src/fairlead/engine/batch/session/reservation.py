@@ -177,9 +177,10 @@ class StartSearch:
         return place(self.session, job, lacking, free, ignored=_DEPENDING_ON_PODS) is None
 
     def lacks_only_resources(self, job: JobInfo) -> bool:
-        """Return whether the `lacking_tasks` of `job` fit if all pods only release their requests.
+        """Return whether the `lacking_tasks` of `job` would fit if no pod used requested amounts.
 
-        Then, neither devices nor ports nor a rule about other pods keeps all nodes from them.
+        All pods still occupy their devices and ports, and count for rules about other pods. So if
+        the result is False, one of these keeps the tasks from nodes, unless `job` is too large.
         """
         lacking = lacking_tasks(self.session, job)
         return self._fits(job, lacking, self._free_without_pods)

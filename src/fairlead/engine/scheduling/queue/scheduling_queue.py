@@ -459,11 +459,11 @@ class SchedulingQueue:
     # --- places ----------------------------------------------------------------------------
 
     def _retry(self, queued: QueuedPod, now: Instant) -> None:
-        """Take a pod out of the unschedulable pool, unless the plugin that gates it still does so.
+        """Take a pod out of the unschedulable pool, unless its gating plugin rejects it again.
 
         For example, a preemptor is gated until the deletion of its last victim has been requested.
-        If an earlier victim is gone before this request, `_retry` is called for the preemptor. The
-        preemptor stays in the pool.
+        If an earlier victim is gone before this request, `_retry` is called for the preemptor, but
+        the preemptor stays in the pool.
         """
         before = queued.gated_by
         if not before or not self._config.pop_from_backoff:

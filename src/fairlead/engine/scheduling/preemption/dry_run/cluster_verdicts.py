@@ -150,9 +150,9 @@ def _may_be_at(effect: RemovalEffect, capacity: int, priority: int) -> Mask:
 
 
 def cluster_verdicts(framework: Framework, found: Feasibility) -> ClusterVerdicts | None:
-    """Return the ClusterVerdicts of this cycle; None if victims must be removed node by node.
+    """Return the ClusterVerdicts of this cycle; None if every node needs a trial.
 
-    Victims must be removed node by node if:
+    Every node needs a trial if:
     - any Filter that depends on other nodes is not a RemovalEffectPlugin; or
     - any Filter except NodeResourcesFit depends on the pods of a node; or
     - any plugin with `add_pod` and `remove_pod` has no Filter that depends on other nodes.
