@@ -107,7 +107,7 @@ def admit(
     find_others: Callable[[], Sequence[PodInfo]],
     resources: Sequence[str],
 ) -> Admission:
-    """Return whether the kubelet of `node` admits `pod`, and which pods it must end before.
+    """Return whether the kubelet of `node` admits `pod`, and which pods it must end first.
 
     The usage of `node` already includes `pod`. `find_others` returns the unfinished pods that the
     kubelet has admitted; it is called only if needed. `resources[column]` is the name of the

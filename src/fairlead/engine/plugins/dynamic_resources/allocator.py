@@ -162,10 +162,8 @@ class Allocator:
     def _find(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
         """Return the allocations of devices of `node` for `demand`, or the failure.
 
-        The result is cached if it is not an error.
-
-        Claims with equal requests share cached results. Errors are not cached, because their
-        messages can name the claim.
+        The result is cached, unless it is an ERROR status. Claims with equal requests share cached
+        results, but the message of an ERROR status can name the claim.
         """
         try:
             found = self._search(demand, node)

@@ -276,8 +276,8 @@ class DeviceSearch:
         """Add the device `one` to all constraints of a claim; return whether all accept it.
 
         `at` is the index of the claim. If a constraint refuses the device, the device is removed
-        again from the other constraints. The result is then False. With allocationMode All,
-        AllocationError is raised instead.
+        from the constraints to which it was added. The result is then False. With allocationMode
+        All, AllocationError is raised instead.
         """
         added: list[Constraint] = []
         for constraint in self._constraints[at]:

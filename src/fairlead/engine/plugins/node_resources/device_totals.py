@@ -57,9 +57,9 @@ class DeviceTotals:
         )
 
     def _note(self, name: str) -> None:
-        """Append the row of the node `name` to the pod log, or all rows if `name` is EVERYWHERE.
+        """Append the row of the node `name` to `pod_log`, or all rows if `name` is EVERYWHERE.
 
-        The scores of the nodes in these rows are then computed again.
+        The log names the rows whose scores must be computed again.
         """
         found = self._table.find(name)
         nodes = self._table.nodes() if name == EVERYWHERE else () if found is None else (found,)
