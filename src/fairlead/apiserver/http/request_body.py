@@ -41,7 +41,7 @@ class BodyBudget:
 
         The function takes the size of the body's next part. It raises TooManyBodiesError if this
         part would exceed the limit for all bodies of `user` or the limit for all bodies. At the end
-        of the `with` block, the bytes of this body are subtracted again.
+        of the `with` block, the bytes of this body no longer count.
         """
         counted = 0
 

@@ -112,9 +112,10 @@ def to_storage(kind: Kind, obj: Json, storage: Storage) -> WebhookCalls[Json]:
 def _pruned(
     custom: DefinedType | None, before: Sequence[Json], after: Sequence[Json]
 ) -> list[Json]:
-    """Return `after`, the objects `before` in another version, without undeclared fields.
+    """Return the converted objects `after` without the fields that their schema does not declare.
 
-    An object that needed no conversion is the same Python object in both lists, and is not pruned.
+    `before` are the same objects before the conversion. An object that needed no conversion is the
+    same Python object in both lists, and is not pruned.
     """
     # upstream: customresource_handler.go:schemaCoercingConverter
     pairs = zip(before, after, strict=True)
