@@ -61,7 +61,8 @@ class _Within(Struct, frozen=True):
 class _Local(Struct, frozen=True):
     """A variable of a loop or of `cel.bind`, with the path and the size of its values.
 
-    The module's docstring describes paths. `size` and `within` are None if they are unknown.
+    The module's docstring describes paths. `within` contains the sizes of the keys and items of the
+    values. `size` and `within` are None if they are unknown.
     """
 
     path: Path

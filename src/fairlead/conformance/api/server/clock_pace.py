@@ -81,7 +81,8 @@ class Pace(Struct):
     def wait(self, real_ns: int) -> None:
         """If the command waits for an event, advance `now` by at most WAITING_STEP.
 
-        At `real_ns`, it waits if it has sent no request for at least WATCH_PAUSE_MIN.
+        The command counts as waiting if it sent its last request at least WATCH_PAUSE_MIN before
+        `real_ns`.
         """
         if self._requested_at is None or real_ns - self._requested_real_ns < WATCH_PAUSE_MIN:
             return
