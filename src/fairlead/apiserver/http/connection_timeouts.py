@@ -131,7 +131,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
 
         If the server stops, the abort follows soon (`shutdown`). Otherwise, the connection is
         aborted only if the request was refused before its body was complete. The abort then
-        follows after LINGER_SECONDS_MAX, so that the client receives the refusal before it.
+        follows after LINGER_SECONDS_MAX, so that the client has time to receive the refusal.
         """
         super().on_response_complete()
         if self._is_stopping:

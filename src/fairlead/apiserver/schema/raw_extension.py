@@ -46,8 +46,8 @@ def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
 def differs_as_text(before: Any, after: Any) -> bool:
     """Return whether the texts of `before` and `after` differ; False if `before` is no RawObject.
 
-    The text of `before` is its original text. If the client sent `after`, the text of `after` is
-    its original text too; `after` is then another RawObject than `before`. In all other cases, the
+    The text of `before` is its original text. If `after` is a RawObject other than `before`, the
+    client has sent it, and the text of `after` is its original text too. In all other cases, the
     text of `after` is compact JSON, the form in which clients read the field.
     """
     if not isinstance(before, RawObject):
