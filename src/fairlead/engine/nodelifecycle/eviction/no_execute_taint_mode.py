@@ -64,8 +64,8 @@ class NoExecuteTaintMode:
     def on_not_ready(self, seen: Observation) -> list[Command]:
         """Queue the node for the NoExecute taint of `seen.status`, or swap its taint now.
 
-        If the node has the wrong one of the taints not-ready and unreachable, return the writes
-        that swap the taints. Otherwise, queue the node and return [].
+        If the node has the opposite taint (not-ready instead of unreachable, or vice versa), return
+        the writes that swap the taints. Otherwise, queue the node and return [].
         """
         key = TAINT_OF_STATUS[seen.status]
         queue = self._queues[seen.zone]
