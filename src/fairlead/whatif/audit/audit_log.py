@@ -1,4 +1,4 @@
-"""Reads audit logs of kube-apiserver: the writes of the objects that scheduling depends on.
+"""Reads audit logs of kube-apiserver: the writes to objects on which scheduling depends.
 
 Each line of a log contains one `Event` of audit.k8s.io/v1, or an `EventList`, as the webhook
 backend sends it. Only events of successful writes at the stage ResponseComplete are used. Their
@@ -140,7 +140,7 @@ def read_audit_log(
 ) -> tuple[list[AuditedWrite], list[str]]:
     """Return (the writes in the log `data`, ordered by time; notes). `source` names the log.
 
-    `has_workloads` adds the writes of Deployments, DaemonSets, Jobs and CronJobs, and of the
+    `has_workloads` adds the writes to Deployments, DaemonSets, Jobs and CronJobs, and to the
     subresource scale. If the last line is incomplete, it is left out with a note. Raises InputError
     if the log is malformed, records no bodies, or has no event of the stage ResponseComplete.
     """

@@ -288,7 +288,7 @@ class _Reader:
             self._unrecorded.add(owner["kind"])
 
     def notes(self, earlier: int, *, has_steps: bool) -> Iterator[str]:
-        """Yield notes about writes that are left out, and about kinds whose writes are not logged.
+        """Yield notes about writes that are left out, and about kinds without logged writes.
 
         `earlier` is the number of writes before the dump. `has_steps` is set if any write is
         repeated.
@@ -377,7 +377,7 @@ def _controller(obj: Json | None) -> Json | None:
 
 
 def _scaling(write: AuditedWrite) -> AuditedWrite:
-    """Return `write`, a write of the subresource `scale`, as a patch of `spec.replicas`."""
+    """Return `write`, a write to the subresource `scale`, as a patch of `spec.replicas`."""
     match write.request:
         case {"spec": {"replicas": int(replicas)}}:
             request: Any = {"spec": {"replicas": replicas}}
@@ -435,9 +435,9 @@ def _with_taints(
 ) -> tuple[Command, ...]:
     """Return the commands that make `change` to the node `ref`; `nodes` are the present nodes.
 
-    Instead of the taints of `change`, the node gets its present taints with the change `taints`. So
-    the node keeps the taints that the simulation has set. If `nodes` lacks the node, the commands
-    have no effect.
+    The taints in `change` are not used. Instead, the node keeps its present taints, among them
+    those that the simulation has set, except for the difference `taints`. If `nodes` lacks the
+    node, the commands have no effect.
     """
     present = next((one for one in nodes if one["metadata"]["name"] == ref.name), {})
     spec = {**change["spec"], "taints": taints.applied_to(_taints(present)) or None}

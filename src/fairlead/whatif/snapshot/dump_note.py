@@ -147,7 +147,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
 
 
 def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
-    """Yield the notes about a cluster that scenarios show, too: what is missing or not simulated.
+    """Yield the notes that scenarios show, too: what the dump lacks, and what is not simulated.
 
     If all objects are hand-written, notes are only possible about pods on missing nodes, nodes
     without resources, and objects that Kueue has not admitted.

@@ -87,10 +87,11 @@ def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
 
 
 def autoscaler_words(autoscaler: str, deployment: Json) -> list[tuple[str, ...]]:
-    """Return the settings in the containers of `deployment` whose image has this name.
+    """Return the settings of each container of `deployment` that runs `autoscaler`.
 
-    The settings of Cluster Autoscaler are its command line. Those of Karpenter are also environment
-    variables, here as NAME=value.
+    Such a container has an image whose name contains `autoscaler`. The settings of Cluster
+    Autoscaler are its command line. The settings of Karpenter also include environment variables,
+    here as NAME=value.
     """
     template = (deployment.get("spec") or {}).get("template") or {}
     found = []

@@ -198,10 +198,10 @@ def unsimulated_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str
     """Return notes for a command that does not simulate the cluster's autoscalers.
 
     `manifests` are the objects of the cluster. For each autoscaler, a note says that it is not
-    simulated, and what it does in the cluster. `effect` is this text: ADDS_NODES or CHOOSES_NODES.
-    Cluster Autoscaler does not choose nodes, so it gets no note for CHOOSES_NODES. Other notes name
-    an autoscaler without a ready pod, and nodes that Karpenter has requested but that do not exist
-    yet. Return () if there is nothing to note.
+    simulated, and what it does in the cluster. `effect` is the text of this second part: ADDS_NODES
+    or CHOOSES_NODES. Cluster Autoscaler does not choose nodes, so it gets no note for
+    CHOOSES_NODES. Other notes name an autoscaler without a ready pod, and nodes that Karpenter has
+    requested but that do not exist yet. Return () if there is nothing to note.
     """
     installed = [
         (name, autoscaler)

@@ -327,7 +327,8 @@ def _left_out_notes(
 def _is_impossible(limits: Limits) -> bool:
     """Return whether no size of a group is within `limits`.
 
-    Cluster Autoscaler ignores such a group with Cluster API, and does not start with --nodes.
+    With Cluster API, Cluster Autoscaler ignores such a group. If a flag --nodes states such limits,
+    Cluster Autoscaler does not start.
 
     upstream: cloudprovider/clusterapi/clusterapi_nodegroup.go: newNodeGroupFromScalableResource
     upstream: config/dynamic/node_group_spec.go: Validate

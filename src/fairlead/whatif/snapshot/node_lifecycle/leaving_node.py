@@ -77,8 +77,8 @@ def nodes_to_be_deleted(
 def leaving_note(names: Sequence[str], deleted: Container[str] = ()) -> tuple[str, ...]:
     """Return notes about the nodes `names`.
 
-    The notes say that the nodes were being removed, and that the answer assumes that they stay. The
-    nodes that are in `deleted` have their own note: they stay unless the change is made.
+    The notes say that the nodes were being removed, and that the answer assumes that they stay. A
+    separate note about the nodes in `deleted` says that they stay in the run without the change.
     """
     staying = [name for name in names if name not in deleted]
     gone = [name for name in names if name in deleted]

@@ -133,7 +133,7 @@ def unchecked_requirements(pools: Iterable[NodePool], types: Sequence[StatedType
 def _of_group(group: str, key: str) -> str:
     """Return `key`, the label of a Karpenter provider, in the form that the provider `group` uses.
 
-    If the prefix of `key` is `AWS`, the prefix of the provider for AWS, `group` replaces it. Other
+    If `key` has the prefix of the provider for AWS (`AWS`), `group` replaces this prefix. Other
     labels stay as they are.
     """
     domain, slash, fact = key.partition("/")
