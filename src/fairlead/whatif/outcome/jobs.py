@@ -92,7 +92,8 @@ class JobsOutcome(Struct, frozen=True):
     def incomplete(self) -> tuple[IncompleteGang, ...]:
         """The gangs of which some members run at the end, but fewer than the minimum.
 
-        These are PodGroups of any scheduler, and waiting groups of the batch scheduler without one.
+        Some are PodGroups, of any scheduler. The others are waiting groups of the batch scheduler
+        that have no PodGroup.
         """
         known = {one.group for one in self.gangs.incomplete_now}
         waiting = (

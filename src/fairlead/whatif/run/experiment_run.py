@@ -144,8 +144,8 @@ CommandLog = Callable[[str], None]
 class FinishedRun(Struct, frozen=True):
     """The outcome of a run, the store at its end, and metrics as Prometheus text (b"" for none).
 
-    `preempted` are the pods that were preempted since the start of the run. Those of the `outcome`
-    are only the pods that were preempted since its start, the instant of the change.
+    `preempted` are the pods that were preempted since the start of the run. `outcome` contains only
+    those that were preempted since `outcome.started_at`, the instant of the change.
     """
 
     outcome: RunOutcome

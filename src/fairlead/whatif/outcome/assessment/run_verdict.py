@@ -106,9 +106,9 @@ def _down(outcome: RunOutcome) -> str | None:
 
 
 def _lost(outcome: RunOutcome) -> list[LostPod]:
-    """Return the pods of failed nodes that should run, but do not, except pending and gone pods.
+    """Return the pods that should run again after their nodes failed, but do not.
 
-    Other findings are about the pending pods and the gone pods (`_gone_pods`).
+    Pending pods and gone pods (`_gone_pods`) are left out, because other findings are about them.
     """
     if outcome.outage is None:
         return []

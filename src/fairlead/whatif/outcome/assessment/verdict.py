@@ -912,9 +912,10 @@ def _interrupted(effect: Effect) -> str | None:
     """Return sentences about pods that are down with their nodes, and pods that wait for a node.
 
     The pods that are down with their nodes run again on these nodes later. The pods that wait do
-    not include displaced, moved and new pods. Without pods of both kinds, the result is a sentence
-    about the pods that need no replacement, such as a pod of a DaemonSet on a removed node. Return
-    None without such pods, too, or if the change leaves no additional pods on failed nodes.
+    not include displaced, moved and new pods. If there are no pods of either kind, the result is a
+    sentence about the pods that need no replacement, such as a pod of a DaemonSet on a removed
+    node. Return None if there are none of these either, or if the change leaves no additional pods
+    on failed nodes.
     """
     outage = effect.changed.outage
     if outage is None or not effect.difference.pods_on_failed_nodes:

@@ -435,7 +435,8 @@ def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
     """Return the resources whose total requests differ, in the order of `changed.allocations`.
 
     Terminating pods are not counted, because they may have been replaced already. Devices (DRA) are
-    left out. Pods do not request other devices if ResourceSlices or claims change.
+    left out: their totals change with ResourceSlices and claims, even if no pod requests other
+    devices than before.
     """
     before = {one.resource: one.requested for one in without.allocations}
     more = {

@@ -8,7 +8,7 @@ A revision fails if both of these are true:
   also assumed if other pods run on the same node, and pods of another revision of the workload run.
   This happens in a rollout that replaces one pod at a time, as in a StatefulSet.
 
-Then a new pod of the revision fails, too. Terminating and completed pods do not count.
+The new pods of a failing revision fail, too. Terminating and completed pods do not count.
 
     2 pods on n1 and n2, both ImagePullBackOff         fails
     the same, and 1 Ready pod on n3                    does not fail

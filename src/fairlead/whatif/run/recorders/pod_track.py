@@ -46,8 +46,8 @@ class OwnerFacts:
     def has_owner_of(self, pod: Pod) -> bool:
         """Return whether these facts are certain to apply to `pod`.
 
-        If the result is False, the caller must make OwnerFacts for `pod`. They may have the same
-        values.
+        If the result is False, the caller must make OwnerFacts for `pod`, even though their values
+        may be the same.
         """
         mine, their = self._metadata, pod.metadata
         return (
