@@ -36,7 +36,7 @@ SEEDS_MAX: Final = 1_000
 
 
 class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """Settings that the two runs of a what-if share: without and with the change.
+    """Settings that apply to both runs of a what-if: the one without and the one with the change.
 
     `conditions_of` makes conditions from the values of options.
 

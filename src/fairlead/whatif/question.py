@@ -409,7 +409,7 @@ def _effect(
 
 
 def _compared_with_return(without: RunOutcome, changed: RunOutcome) -> RunOutcome:
-    """Return `changed` with the ready pods before the change counted as if failed nodes worked.
+    """Return `changed`, whose ready pods before the change are counted as if failed nodes worked.
 
     In the run `without` the change, the nodes that had failed before the run return to service. So
     in the result, the number of ready pods of a workload before the change is at least the number

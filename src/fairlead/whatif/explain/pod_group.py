@@ -81,7 +81,7 @@ class NewNodesForGroup(Struct, frozen=True):
 def new_nodes_for_group(model: ClusterModel, pod: PodInfo, like: str) -> NewNodesForGroup:
     """Return how many copies of the node `like` let the PodGroup of `pod` start.
 
-    Nothing is preempted for the group. At most as many copies are tried as pods of it wait.
+    Nothing is preempted for the group. At most one copy for each waiting pod of the group is tried.
     """
     return NewNodesForGroup(group_key(pod), like, _copies_for_group(model, pod, model.node(like)))
 

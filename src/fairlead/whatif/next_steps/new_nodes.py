@@ -5,16 +5,17 @@ pods of DaemonSets. Nodes that run pods of the same workloads are preferred, bec
 and taints admit these pods. Other nodes are suitable only if they have no taints. In addition, no
 waiting pod may have been rejected because of a rule, such as affinity. Of the preferred nodes, or
 else of the other nodes, the smallest suitable node is copied. Of nodes of the same size, the one
-with the most pods of workloads that wait for devices is copied: pods of other workloads use fewer
-of its devices.
+with the most pods of workloads that wait for devices is copied, because pods of other workloads use
+fewer of its devices.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
 
 For pods that wait for devices (DRA), the copied node must run pods of their workloads. Each copy
-has equal devices, and each waiting pod needs as many of them as a running pod of its workload, or
-as the one that holds the fewest. If the pods of a workload repel each other (anti-affinity), a copy
-takes the largest number of them that one node runs now. This is 1 if the rule is about nodes.
+has the same devices as the node. Each waiting pod needs as many devices as a running pod of its
+workload holds. If the running pods hold different numbers, the smallest number counts. If the pods
+of a workload repel each other (anti-affinity), a copy takes the largest number of them that one
+node runs now. This is 1 if the rule is about nodes.
 
     3 pods of 2 CPU wait, and a node of 4 CPU is full               ->   2 nodes like that node
     3 pods wait for a GPU each, and a node with 2 GPUs runs others  ->   2 nodes like that node
@@ -252,8 +253,8 @@ def _device_room(runs: Sequence[NodeEnd], held: Mapping[WorkloadRef, Amounts]) -
 
     `runs` is the node in each run. The result is {} if no pods of these workloads use devices of
     the node. Several pods can hold the same device, if it is shared. A node can provide a resource
-    of pods as devices, or list it as allocatable. Of these two, the one that the pods of the
-    workloads do not use there does not limit them.
+    of pods as devices, or list it as allocatable. If the pods of the workloads use only one of
+    these two on the node, the other one does not limit them.
     """
     if not held:  # the usual case
         return {}

@@ -29,10 +29,10 @@ def relax_spread(context: StepContext) -> Iterator[NextStep]:
     """Yield steps against topology spread that keeps pods pending.
 
     For each rule that keeps pods off nodes with room, a sentence about the rule is added to
-    `context.causes`. The first step deletes the Node objects of failed nodes, if that helps. Then
-    the failed nodes are the cause. So the second step sets nodeTaintsPolicy Honor, with which
-    failed nodes do not count; this step is not tried. If the deletion does not help, the only step
-    is a what-if with other topology spread constraints. It is yielded only if it helps.
+    `context.causes`. If it helps to delete the Node objects of failed nodes, the failed nodes are
+    the cause, and the deletion is the first step. The second step sets nodeTaintsPolicy Honor, with
+    which failed nodes do not count; this step is not tried. If the deletion does not help, the only
+    step is a what-if with other topology spread constraints. It is yielded only if it helps.
     """
     rules = _rules_against(context.answer.difference.pending, context)
     for alike in _alike(rules):
