@@ -92,8 +92,8 @@ def _steps(steps: Sequence[NextStep]) -> Section:
     """Return the section of the next steps.
 
     An answer that is limited to one screen omits long commands, because a command that names many
-    nodes would leave no room for the tables. Short commands are printed, and the tables get the
-    lines that are left: it can do harm to run only some of the commands.
+    nodes would leave no room for the tables. Short commands are all printed before the tables get
+    lines, because it can do harm to run only some of the commands.
     """
 
     def show(console: Console, count: int) -> None:

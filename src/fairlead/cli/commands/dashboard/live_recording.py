@@ -164,10 +164,10 @@ def _replaced(outcome: RunOutcome) -> int:
 
 
 def _why_waiting(pod: Pod) -> str:
-    """Return the scheduler's message, or words that the pod is nominated; "" if it is neither.
+    """Return the scheduler's message, or else that the pod is nominated; "" if it is not.
 
     A scheduler that waits to bind a pod, for example for its volumes, nominates the pod and writes
-    no message. The words do not name the node, because the page groups pods by them.
+    no message. The result does not name the node, because the page groups pods by this text.
     """
     scheduled = condition(pod, "PodScheduled")
     if scheduled is not None and scheduled.message:

@@ -272,7 +272,7 @@ def _print_pending(
 
 
 def _why_pending(pod: Pod) -> str:
-    """Return the scheduler's message, or words that the pod is nominated; "" if it is neither.
+    """Return the scheduler's message, or else that the pod is nominated; "" if it is not.
 
     A scheduler that waits to bind a pod, for example for its volumes, nominates the pod and writes
     no message.

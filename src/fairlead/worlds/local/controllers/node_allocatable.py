@@ -37,7 +37,7 @@ class NodeAllocatable(ReactiveController):
         self._copied: dict[str, Mapping[str, str]] = {}
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Return the writes of the changed nodes whose allocatable amounts lack a change."""
+        """Return the writes to changed nodes whose allocatable amounts are not up to date."""
         commands: list[Command] = []
         for one, is_deleted in changed:
             if not isinstance(one, Node):

@@ -78,7 +78,7 @@ class ReactiveController(ABC):
 
     @abstractmethod
     def is_own(self, target: ObjectRef) -> bool:
-        """Return whether this controller retries a refused write of `target`."""
+        """Return whether this controller retries a refused write to `target`."""
 
     @abstractmethod
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
