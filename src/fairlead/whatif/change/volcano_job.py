@@ -54,7 +54,7 @@ class _Task(Struct, rename="camel"):
 
     @property
     def minimum(self) -> int:
-        """The number of pods that the task adds to the default of the Job's minAvailable."""
+        """The task's part of the default of the Job's minAvailable, the sum over all tasks."""
         return self.replicas if self.min_available is None else self.min_available
 
 

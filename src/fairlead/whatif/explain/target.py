@@ -113,9 +113,10 @@ def _explain_node(
     scheduler: SchedulerConfig,
     release: ReleaseChoice,
 ) -> TabularAnswer:
-    """Return the explanation of `node` of `snapshot`, in the cluster in which a plan begins.
+    """Return the explanation of `node` of `snapshot`; `model` is the model of `snapshot`.
 
-    `model` is the model of `snapshot`.
+    The node is explained in the baseline of a plan (`read_baseline`). If a rollout is in progress
+    or pods are starting in `model`, or if the node is being deleted, `model` is used instead.
     """
     name = node.metadata.name
     in_dump = frozenset(pod.key for pod in model.node(name).pods.values())

@@ -275,7 +275,7 @@ class Manifest(Struct, frozen=True):
     def without_uid(self) -> Manifest:
         """Return the object without its uid, because the API server gives new objects other uids.
 
-        Otherwise, later changes would require the uid in the file.
+        With the uid from the file, later commands would require that the object has this uid.
         """
         if not self.ref.uid:
             return self

@@ -44,7 +44,7 @@ from fairlead.worlds.pod_views import PodViews
 
 
 class StoreListener(Protocol):
-    """Receives every change of the store, except changes of events, before the engine does.
+    """Receives every change to the store, except changes to events, before the engine does.
 
     A listener makes no decisions.
     """

@@ -186,7 +186,7 @@ def _installed(manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
 
 
 def unsimulated_in_scenario(manifests: Sequence[Manifest]) -> tuple[str, ...]:
-    """Return a note about each autoscaler of the cluster that a scenario does not simulate."""
+    """Return a note about each of the cluster's autoscalers, none of which is simulated."""
     return tuple(
         f"The cluster has {name}, which is not simulated; settings.autoscale: {autoscaler} "
         "simulates it."

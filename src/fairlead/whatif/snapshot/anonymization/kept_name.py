@@ -32,7 +32,7 @@ _DEFAULT_SCHEDULER: Final = "default-scheduler"
 def kept_names(objects: Iterable[Json]) -> dict[str, list[str]]:
     """Return the names in anonymised `objects` that Kubernetes does not define, by noun.
 
-    The nouns and the names are sorted.
+    A noun, such as "drivers", says what the names stand for. Nouns and names are sorted.
     """
     found: dict[str, set[str]] = defaultdict(set)
     for one in objects:

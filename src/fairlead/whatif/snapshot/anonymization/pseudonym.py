@@ -43,7 +43,7 @@ _SEPARATOR: Final = re.compile(r"([-./])")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # Times and decimal fractions, whose digits could be mistaken for pseudonyms. A pseudonym of digits
-# begins with 0 (_DIGIT), and more digits follow. The integer part of a fraction cannot do so.
+# is a 0 (_DIGIT) and further digits. The integer part of a fraction never has this form.
 _NUMBER: Final = (
     r"(?<![A-Za-z0-9./-])(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[0-9:.T]*|(?:0|[1-9][0-9]*)\.[0-9]+"
     r"|[0-9]+(?::[0-9]{2})+)"

@@ -78,7 +78,7 @@ def with_type_labels(
 ) -> list[StatedType]:
     """Return `types` with their labels, as the providers with the API groups `groups` set them.
 
-    Labels that `types` already have stay.
+    `types` keep the labels that they already have.
     """
     of_nodes = _labels_of_nodes(nodes)
     keys = dict.fromkeys(key for labels in of_nodes.values() for key in labels)
