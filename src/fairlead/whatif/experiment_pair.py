@@ -260,7 +260,8 @@ def _without_change(
 ) -> Experiment:
     """Return the experiment without the change; it starts with `initial`. Raises InputError.
 
-    `script` is the change. It determines which loads and which notes about the dump make sense.
+    `script` is the change. A load may be for a workload that the change creates, and the notes
+    about nodes that were being removed depend on whether the change deletes these nodes.
     """
     autoscaling = with_provider(
         read_autoscalers(snapshot.source, initial, conditions.autoscale),

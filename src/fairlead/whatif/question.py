@@ -291,8 +291,8 @@ def _autoscaled_before_change(
     """Return a note about nodes that the autoscaler changed before the cluster came to rest.
 
     `kept` are the nodes that the user's change names. The autoscaler does not remove them before
-    this change is made. `drained` are the nodes of the dump that the change drains. A node that
-    only a label selects may have been removed before.
+    this change is made. `drained` are the nodes of the dump that the change drains. If the change
+    selects such a node only by a label, the autoscaler may have removed the node before the change.
     """
     found = without.autoscaling
     if found is None or not found.earlier:

@@ -44,8 +44,8 @@ def kept_setting_notes(experiment: Experiment, store: Store) -> Iterator[str]:
 def gate_notes(experiment: Experiment, store: Store) -> Iterator[str]:
     """Yield a note for each of Karpenter's feature gates that is off but that new objects need.
 
-    `store` has the objects at the end of the run. An object of `experiment` is not new, except if
-    it is a NodePool that was not static.
+    `store` has the objects at the end of the run. An object of `experiment` is not new. Exception:
+    a NodePool counts as new if it has become static during the run.
     """
     if experiment.karpenter is None:
         return

@@ -780,9 +780,9 @@ class Recorder(Struct):
         the pod after its end. Karpenter does not evict it. Its grace period is not over. Pods of
         DaemonSets and static pods are left out.
 
-        A simulated Karpenter drains nodes without the annotation that requests a drain. On such
-        nodes, only pods that Karpenter does not evict are included: its drains do not wait for pods
-        that never stop.
+        When a simulated Karpenter drains a node, no annotation requests the drain. On such a node,
+        only pods that Karpenter does not evict are included: its drains do not wait for pods that
+        never stop.
         """
         for name, node in self.outage.nodes.items():
             is_requested, is_of_karpenter = is_drain_requested(node), _is_drained_by_karpenter(node)

@@ -107,7 +107,7 @@ def leaving_notes(
 ) -> tuple[str, ...]:
     """Return the notes of a simulation about the nodes that were being removed or deleted at `at`.
 
-    `by_cluster_autoscaler` and `by_karpenter` are those of `nodes_to_be_deleted`. `deleted` are the
+    `nodes_to_be_deleted` explains `by_cluster_autoscaler` and `by_karpenter`. `deleted` are the
     nodes that the change deletes.
     """
     names = nodes_to_be_deleted(
