@@ -7,9 +7,16 @@
         supposed.commit()                   # without this, the end of the block reverts
 
 Each placement is one scheduling cycle over the engine's state (`schedule_one`, then Reserve), with
-all plugins of the pod's profile. The pod then runs on its node and is ready, until the placement is
-undone. No time passes, and no controller acts. There is one exception: the claims of a pod are
-created and released with the pod (`pod_claim`).
+all plugins of the pod's profile, and the admission of the pod by the kubelet of its node. The pod
+then runs on its node and is ready, until the placement is undone. No time passes, and no controller
+acts. There is one exception: the claims of a pod are created and released with the pod
+(`pod_claim`).
+
+A kubelet refuses a pod that the scheduler placed if the configuration disables a filter that the
+kubelet also checks, such as NodeResourcesFit. In a cluster, the pod's controller would then create
+an equal pod, without end. The scheduler chooses the same node again, unless several nodes have the
+best score. So the cycle is repeated if there are such nodes. If all tries fail, the refused pod
+counts as a pod that has no node.
 """
 
 from __future__ import annotations
@@ -57,7 +64,7 @@ from fairlead.engine.batch.scheduler_name import KUBE_BATCH, SCHEDULER_NAMES, VO
 from fairlead.engine.core.command import CreateObject, IssuedCommand, ObjectRef, UpdateQuotaStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import API_SERVER
-from fairlead.engine.core.status import Status
+from fairlead.engine.core.status import Status, unschedulable
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
@@ -66,6 +73,7 @@ from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.kubelet.pod_admission import admit
 from fairlead.engine.kubelet.pod_lifecycle import granted_grace, stop_exit_code
 from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.engine.plugins.gang_scheduling import GangScheduling, gang_minimum
@@ -105,6 +113,11 @@ _RUNNING: Final = PodStatus(
     phase="Running", conditions=(PodCondition(type="Ready", status="True"),)
 )
 _CORDON: Final = Taint(key=UNSCHEDULABLE, effect=NO_SCHEDULE)
+KUBELET: Final = "kubelet"
+"""The name in `Failure.plugins` if the kubelet of the chosen node refuses the pod."""
+_TRIES_MAX: Final = 50  # tries to place a pod that kubelets refuse
+_ENDS_OTHERS: Final = "it would end other pods to make room"
+_REFUSED: Final = "the scheduler chooses a node whose kubelet refuses the pod: "
 
 
 class _Change(Struct, frozen=True):
@@ -535,16 +548,61 @@ class ClusterModel:
     def schedule(self, pod: PodInfo) -> Decision:
         """Run one scheduling cycle for `pod`, and bind it to the node that the cycle chose.
 
-        Return the decision. It is a Failure if no node fits, or if a plugin's Reserve refuses the
-        pod.
+        Return the decision. It is a Failure if no node fits, if a plugin's Reserve refuses the pod,
+        or if the kubelet of the node does.
         """
-        built = self.profile_of(pod)
-        cycle = schedule_one(built, pod, self._tie_break, runs_post_filter=self.preempts)
-        decision = run_consultation(cycle)
-        if isinstance(decision, Failure):
-            return decision
-        refused = self._place(built.framework, pod, decision)
-        return decision if refused is None else refusal(refused)
+        built, message = self.profile_of(pod), ""
+        for _ in range(_TRIES_MAX):
+            cycle = schedule_one(built, pod, self._tie_break, runs_post_filter=self.preempts)
+            decision = run_consultation(cycle)
+            if isinstance(decision, Failure):
+                return decision
+            refused = self._place(built.framework, pod, decision)
+            if refused is None:
+                return decision
+            if refused.plugin != KUBELET:
+                return refusal(refused)
+            message = refused.message
+            if decision.equals == 1:
+                break
+        return Failure(f"{_REFUSED}{message}", (KUBELET,))
+
+    def kubelet_refusal(self, pod: PodInfo, node: str) -> str:
+        """Return why the kubelet of `node` would refuse `pod`, such as OutOfcpu; "" for admission.
+
+        `pod` has no node, and stays without one.
+        """
+        waiting = self.cluster.pods.get(pod.key)
+        bound = _running(pod.pod, node)
+        self.cluster.apply(ObjectChanged(bound))
+        refused = self._admission_refusal(bound)
+        self._unbind(bound, waiting)
+        return "" if refused is None else refused.message
+
+    def _admission_refusal(self, bound: Pod) -> Status | None:
+        """Return the refusal of `bound` by the kubelet of its node; None if it is admitted.
+
+        A critical pod is also refused if the kubelet would have to end other pods first.
+        """
+        node = self.node(bound.spec.node_name)
+        pod = node.pods[self.cluster.pods[bound.key].id]
+        admission = admit(
+            pod,
+            node,
+            lambda: [one for one in node.pods.values() if one is not pod],
+            self.table.resources.names,
+        )
+        if admission.rejection is not None:
+            return unschedulable(admission.rejection.reason).by(KUBELET)
+        if admission.victims:
+            return unschedulable(_ENDS_OTHERS).by(KUBELET)
+        return None
+
+    def _unbind(self, bound: Pod, waiting: PodInfo | None) -> None:
+        """Delete `bound` from the state; add `waiting`, the same pod without a node, again."""
+        self.cluster.apply(ObjectDeleted(bound))
+        if waiting is not None:
+            self.cluster.apply(ObjectChanged(waiting.pod))
 
     @property
     def repeats_decisions(self) -> bool:
@@ -593,9 +651,10 @@ class ClusterModel:
         return victims
 
     def _place(self, framework: Framework, pod: PodInfo, placement: Placement) -> Status | None:
-        """Run Reserve, and bind `pod` as a running pod; if a plugin refuses, undo Reserve.
+        """Run Reserve, and bind `pod` as a running pod.
 
-        Return the refusal, or None after success.
+        Return the refusal, or None after success. If a plugin or the kubelet of the node refuses
+        the pod, everything is undone.
         """
         node = placement.node.name
         placed = _Placed(framework, placement, pod)
@@ -604,10 +663,15 @@ class ClusterModel:
             if status is not None and not status.is_success:
                 placed.unreserve()
                 return status.by(plugin.name)
-        self._placed[pod.id] = placed
         waiting = self.cluster.pods.get(pod.key)
         bound = _running(pod.pod, node)
         self.cluster.apply(ObjectChanged(bound))
+        refused = self._admission_refusal(bound)
+        if refused is not None:
+            self._unbind(bound, waiting)
+            placed.unreserve()
+            return refused
+        self._placed[pod.id] = placed
         claims = self._bind_claims(placed) if pod.pod.spec.resource_claims else ()
 
         def repeat() -> None:

@@ -30,7 +30,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.run_outcome import PodEnd
-from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.cluster_model import KUBELET, ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import LIKE, NewPods
 from fairlead.whatif.planner.refusal import Refusal, refusals_of
@@ -68,10 +68,10 @@ class FitResult(Struct):
     """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons why
-    nodes refuse the next pod. `refused_by` is "admission", "scheduling", "error" (such as an error
-    in a plugin) or "limit". `waiting` counts the pending pods of the snapshot, which were placed
-    first. `victims` are the pods that the new pods preempted. `breached` are the budgets that allow
-    fewer evictions than they have `victims`.
+    nodes refuse the next pod. `refused_by` is "admission", "scheduling", "kubelet" (the kubelet of
+    the chosen node), "error" (such as an error in a plugin) or "limit". `waiting` counts the
+    pending pods of the snapshot, which were placed first. `victims` are the pods that the new pods
+    preempted. `breached` are the budgets that allow fewer evictions than they have `victims`.
     `disks` are claims that all new pods share, if their volumes can be attached to only one node at
     a time. `group` is the group that the new pods name, if its pods start only together, else "".
     `fits_by_preemption` is set if the next pod would fit after a preemption that was not allowed.
@@ -154,7 +154,9 @@ def _place_new_pods(
             result.refused_by, result.stop = "error", decision.message
             return
         if isinstance(decision, Failure):
-            result.refused_by, result.stop = "scheduling", decision.message
+            by_kubelet = decision.plugins == (KUBELET,)
+            result.refused_by = "kubelet" if by_kubelet else "scheduling"
+            result.stop = decision.message
             may_preempt = model.profile_of(pod).may_preempt
             result.lacks_preemption = model.preempts and not may_preempt
             result.fits_by_preemption = not model.preempts and _fits_by_preemption(model, pod)
@@ -300,6 +302,8 @@ def _stop(result: FitResult) -> Iterator[str]:
         yield f"The next pod is refused: {result.stop}"
     elif result.refused_by in ("scheduling", "error"):
         yield f"The next pod is not placed: {result.stop}"
+    elif result.refused_by == "kubelet":
+        yield f"The next pod does not run: {result.stop}."
     if result.fits_by_preemption:
         yield "With --preempt, it is placed, and pods of lower priority are evicted."
     if result.lacks_preemption:
@@ -348,6 +352,8 @@ def _stops(result: FitResult, model: ClusterModel) -> ResultTable:
     if not result.count:
         columns += (ResultColumn("change", "would fit after", WORDS),)
     title = f"why the next pod fits on none of {counted(model.table.count, 'node')}"
+    if result.refused_by == "kubelet":
+        title = "what refuses the next pod"
     return ResultTable("refusals", title, columns, rows)
 
 

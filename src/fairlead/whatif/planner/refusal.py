@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static
 from fairlead.api.well_known_label import ZONE
+from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.resources import amounts_text, is_provided_by_devices
@@ -17,7 +18,7 @@ from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.workload import workload_of
-from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.cluster_model import KUBELET, ClusterModel
 from fairlead.whatif.planner.node.device_kind import DeviceKinds
 from fairlead.whatif.planner.node.node_copy import copy_node, node_to_copy
 from fairlead.whatif.planner.node.readiness import takes_pods
@@ -33,7 +34,8 @@ class Refusal(Struct, frozen=True):
     """A reason why `nodes` nodes refuse a pod, and the `plugin` that gave it.
 
     `plugin` is "" if PreFilter plugins exclude the nodes (the reason names these plugins), or if an
-    extender refuses them.
+    extender refuses them. It is "kubelet" if the scheduler lets the nodes pass, but their kubelets
+    refuse the pod.
 
     `change` describes the smallest change with which the pod would fit one of these nodes. Instead,
     it can advise to add a node like one of them, or say that no node is large enough. It is "" if
@@ -178,7 +180,7 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
-    counts: Counter[tuple[str, str]] = Counter()
+    counts = _refusals_by_kubelets(model, pod, diagnosis)
     for status, nodes in diagnosis.counts():
         for reason in status.reasons:
             counts[status.plugin, reason] += nodes
@@ -210,6 +212,15 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
         Refusal(*key, nodes, min(remedies[key], default=(0, 0, ""))[2])
         for key, nodes in _most_first(counts)
     ]
+
+
+def _refusals_by_kubelets(
+    model: ClusterModel, pod: PodInfo, diagnosis: Diagnosis
+) -> Counter[tuple[str, str]]:
+    """Count the nodes that the filters let pass, but whose kubelets refuse `pod`, by reason."""
+    passed = (one.name for one in model.table.nodes() if diagnosis.status_of(one.row).is_success)
+    reasons = (model.kubelet_refusal(pod, name) for name in passed)
+    return Counter((KUBELET, reason) for reason in reasons if reason)
 
 
 def _most_first(counts: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:

@@ -157,6 +157,58 @@ def test_pods_of_lower_priority_are_preempted_only_with_the_option(fitted, make)
     assert [pod.key for pod in found.victims] == ["default/low"]
 
 
+NO_RESOURCES_FILTER = SchedulerConfig(
+    profiles=(Profile(points={"Filter": PointPlugins((), ("NodeResourcesFit",))}),)
+)
+
+
+@pytest.mark.parametrize(
+    ("score", "count", "refusing"),
+    [
+        pytest.param(PointPlugins(), 7, 1, id="the best score is that of a full node"),
+        pytest.param(PointPlugins((), ("*",)), 8, 2, id="all nodes have the same score"),
+    ],
+)
+def test_the_count_ends_where_a_kubelet_refuses_what_the_scheduler_lets_pass(
+    fitted, make, score, count, refusing
+):
+    """Two kubelets admit eight pods. Without the filter, the scheduler can choose a full node."""
+    points = {"Filter": PointPlugins((), ("NodeResourcesFit",)), "Score": score}
+    found = fitted(
+        "deploy/web",
+        make.node("a"),
+        make.node("b"),
+        make.workload(replicas=0),
+        config=SchedulerConfig(profiles=(Profile(points=points),)),
+    )
+    assert (found.count, found.refused_by) == (count, "kubelet")
+    assert found.stop == "the scheduler chooses a node whose kubelet refuses the pod: OutOfcpu"
+    assert [(one.plugin, one.reason, one.nodes) for one in found.refusals] == [
+        ("kubelet", "OutOfcpu", refusing)
+    ]
+
+
+def test_a_pod_that_the_kubelet_refuses_leaves_no_trace_in_the_model(snapshot, make):
+    """The usage of the node and the waiting pod are as before the refused placement."""
+    read = snapshot(make.node("a", cpu="1"), make.pod("x", node_name="a"), make.pod("waits"))
+    model = ClusterModel(read, NO_RESOURCES_FILTER)
+    [pod] = model.waiting_pods()
+    before = list(model.node("a").requested)
+    decision = model.schedule(pod)
+    assert decision.plugins == ("kubelet",)
+    assert list(model.node("a").requested) == before
+    assert [one.key for one in model.waiting_pods()] == [pod.key]
+
+
+def test_a_critical_pod_does_not_fit_if_the_kubelet_would_end_other_pods(snapshot, make):
+    """A kubelet ends less important pods for a critical pod; a plan must not count on this."""
+    critical = make.pod("waits", priority=2_000_000_000)
+    read = snapshot(make.node("a", cpu="1"), make.pod("x", node_name="a"), critical)
+    model = ClusterModel(read, NO_RESOURCES_FILTER)
+    [pod] = model.waiting_pods()
+    assert "it would end other pods" in model.schedule(pod).message
+
+
 @pytest.mark.parametrize(("disabled", "count"), [((), 4), (("DefaultPreemption",), 0)])
 def test_the_option_has_no_effect_on_a_profile_that_does_not_preempt(fitted, make, disabled, count):
     objects = (
