@@ -61,6 +61,9 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     renewal. If `renews_leases` is False, nodes have no leases and post their status every
     `lease_period` instead.
 
+    If `spaces_rejections` is set, the kubelet reports rejections later if the pods of a controller
+    are rejected again and again (`repeated_rejection`).
+
     If `accepts_pods` is set, the kubelet also writes the status of accepted pods and of pods with a
     changed specification. If `applies_readiness_gates` is set, a pod is ready only if all of its
     readiness gates are true. If `waits_for_claims` is set, a pod does not start before its
@@ -78,6 +81,7 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     removal_delay: DurationNs = 0
     removal_delays: Callable[[Pod], DurationNs | None] | None = None
     manages_pods: bool = True
+    spaces_rejections: bool = True
     accepts_pods: bool = False
     applies_readiness_gates: bool = False
     waits_for_claims: bool = False

@@ -53,6 +53,17 @@ PORTS: Final = ("NodePorts", "node(s) didn't have free ports for the requested p
 TAINTS: Final = ("TaintToleration", "node(s) had taints that the pod didn't tolerate")
 
 
+_OF_PREDICATES: Final = frozenset(name for name, _ in (AFFINITY, PORTS, TAINTS))
+
+
+def is_rejection(reason: str) -> bool:
+    """Return whether the `status.reason` of a failed pod says that its kubelet rejected it.
+
+    Rejections because of pressure have the same reason as evictions. For them, return False.
+    """
+    return reason.startswith(_OUT_OF) or reason == UNEXPECTED or reason in _OF_PREDICATES
+
+
 class PodRejection(Struct, frozen=True):
     """Why a kubelet does not admit a pod. `message` is the message of the pod's event."""
 

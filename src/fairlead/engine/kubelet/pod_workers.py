@@ -6,7 +6,8 @@ node. So the amount of work depends on the number of changes, not on the number 
 
 A kubelet decides whether it admits a pod when it first sees the pod (`pod_admission`). It reports a
 rejection only after the start delay of the pod. Otherwise a controller that replaces failed pods
-immediately would create an endless number of pods at one instant. When pods of the node have
+immediately would create an endless number of pods at one instant. Rejections that are repeated for
+a long time are reported later (`repeated_rejection`). When pods of the node have
 changed, the kubelet decides again about deferred resizes (`pod_resize`). It decides about one pod
 at a time, pods of higher priority first.
 
@@ -47,7 +48,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
     RecordEvent,
 )
-from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.stimulus import FailureReason, ObjectsLoaded
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.kubelet import pod_status
@@ -80,6 +81,7 @@ from fairlead.engine.kubelet.pod_resize import (
     is_resize,
 )
 from fairlead.engine.kubelet.pod_status import readiness
+from fairlead.engine.kubelet.repeated_rejection import RepeatedRejections
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
@@ -116,7 +118,8 @@ class _PodWorker(Struct):
     `stopping` is set while the kubelet stops the pod without a deletion request. The reason is a
     critical pod that needs room, the deadline of the pod, or a machine that was down. `is_lost` is
     True if the machine of the pod has returned, but the pod's containers have not started again.
-    `deferral` is the condition of a deferred resize. `is_attach_error_reported` is set once an
+    `rejection_pause` is how much later than usual the rejection is reported. `deferral` is the
+    condition of a deferred resize. `is_attach_error_reported` is set once an
     event has been recorded about a volume for which the pod waits.
     """
 
@@ -131,6 +134,7 @@ class _PodWorker(Struct):
     sent: NextAct | None = None
     is_admitted: bool = False
     rejection: PodRejection | None = None
+    rejection_pause: DurationNs = 0
     stopping: _PodStop | None = None
     is_lost: bool = False
     deferral: Condition | None = None
@@ -175,6 +179,9 @@ class PodWorkers(Struct):
     _awaiting: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
     # Workers of pods whose resize is deferred, by node, then by pod key.
     _deferred: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
+    # Workers of rejected pods whose rejection is reported after a pause, by node, then by pod key.
+    _rejected: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
+    _rejections: RepeatedRejections = field(default_factory=RepeatedRejections)
     _volumes: SingleNodeVolumes | None = None
 
     def __post_init__(self) -> None:
@@ -295,7 +302,7 @@ class PodWorkers(Struct):
         if worker is not None and worker.ref.uid == pod.metadata.uid:
             if is_terminal(pod):
                 self._release(worker.pod, now)
-            was_running = _is_running(worker.pod)
+            was_running, held_room = _is_running(worker.pod), _is_admitted(worker)
             _update(worker, pod, now)
             # An act that was sent is not planned again before `_plan` has seen its result.
             is_quiet = worker.sent is None and was_running and _is_running(pod)
@@ -304,6 +311,8 @@ class PodWorkers(Struct):
                 return []
             self._plan(worker)
             self._plan_deferred(worker.node)
+            if is_terminal(pod) and held_room:
+                self._admit_rejected(worker.node, now)
             return []
         self._remove(key)
         worker = self._workers[key] = _new_worker(pod, now, terminating_at)
@@ -383,6 +392,8 @@ class PodWorkers(Struct):
         if worker is not None and worker.ref.uid == gone.metadata.uid:
             self._remove(gone.key)
             self._plan_deferred(worker.node)
+            if _is_admitted(worker):
+                self._admit_rejected(worker.node, now)
 
     def observe_refused(
         self, command: PatchStatus | DeleteObject, reason: FailureReason, now: Instant
@@ -479,7 +490,34 @@ class PodWorkers(Struct):
             return []
         decision = self._decide(worker)
         worker.is_admitted, worker.rejection = decision.rejection is None, decision.rejection
+        if worker.is_admitted:
+            self._rejections.end(worker.pod)
+        elif self.config.spaces_rejections:
+            delay = start_delay_of(worker.pod, self.config)
+            worker.rejection_pause = self._rejections.pause_before(worker.pod, now, delay)
+            if worker.rejection_pause:
+                self._rejected.setdefault(worker.node, {})[worker.ref.key] = worker
         return self._preempt(worker, decision.victims, now)
+
+    def _admit_rejected(self, node: str, now: Instant) -> None:
+        """Admit the pods of `node` that have room now, and whose rejection is not reported yet.
+
+        A kubelet would admit replacements of these pods.
+        """
+        if not self._rejected or not self.is_reporting(node):
+            return
+        for worker in list(self._rejected.get(node, {}).values()):
+            if _awaits_admission(worker.pod) and self._decide(worker) == ADMITTED:
+                self._forget_rejection(worker)
+                worker.is_admitted, worker.bound_at = True, now
+                self._rejections.end(worker.pod)
+                self._plan(worker)
+
+    def _forget_rejection(self, worker: _PodWorker) -> None:
+        worker.rejection = None
+        there = self._rejected.get(worker.node)
+        if there is not None and there.pop(worker.ref.key, None) is not None and not there:
+            del self._rejected[worker.node]
 
     def _decide(self, worker: _PodWorker) -> Admission:
         """Return whether the kubelet admits the pod with the requests in the pod's spec."""
@@ -505,7 +543,7 @@ class PodWorkers(Struct):
         if not _awaits_admission(pod.pod):
             return True
         worker = self._workers.get(pod.key)
-        return worker is not None and worker.is_admitted and worker.ref.uid == pod.uid
+        return worker is not None and _is_admitted(worker) and worker.ref.uid == pod.uid
 
     def _preempt(self, worker: _PodWorker, victims: Iterable[Pod], now: Instant) -> list[Command]:
         """Stop `victims`, one after the other, before the pod of `worker` starts."""
@@ -528,7 +566,8 @@ class PodWorkers(Struct):
         if never_stops is not None and not worker.is_lost and never_stops(pod):
             return None
         if worker.rejection is not None and _awaits_admission(pod):
-            return NextAct(_REJECT, worker.bound_at + start_delay_of(pod, self.config))
+            delay = start_delay_of(pod, self.config) + worker.rejection_pause
+            return NextAct(_REJECT, worker.bound_at + delay)
         due = next_act(
             pod,
             bound_at=worker.bound_at,
@@ -614,6 +653,7 @@ class PodWorkers(Struct):
         worker = self._workers.pop(key, None)
         if worker is not None:
             self._set_deferral(worker, None)
+            self._forget_rejection(worker)
             self._changing.pop(key, None)
             self._make_workers(worker.node)
             worker.pending = None
@@ -638,6 +678,7 @@ class PodWorkers(Struct):
             return self._exceed_deadline(worker, now)
         if due.act is _REJECT and worker.rejection is not None:
             why = worker.rejection
+            self._forget_rejection(worker)
             event = _event(worker.ref, "Warning", why.reason, why.message)
             return [event, pod_status.rejected(worker.ref, why, now)]
         if due.act is _OBSERVE:
@@ -764,6 +805,11 @@ def _is_pending_already(due: NextAct, pending: NextAct | None) -> bool:
 
 def _is_command_of(command: PatchStatus | DeleteObject, sent: NextAct) -> bool:
     return isinstance(command, DeleteObject) == (sent.act is _REMOVE)
+
+
+def _is_admitted(worker: _PodWorker) -> bool:
+    """Return whether the kubelet has admitted the pod, or does not decide about it."""
+    return worker.is_admitted or not _awaits_admission(worker.pod)
 
 
 def _awaits_admission(pod: Pod) -> bool:

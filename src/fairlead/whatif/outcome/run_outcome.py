@@ -33,6 +33,7 @@ else:
 
 SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
+REJECTIONS: Final = "rejections"
 COMPLETED: Final = (SUCCEEDED, FAILED)
 """The phases of a pod that has completed."""
 _RECENT: Final = seconds(5 * 60)
@@ -398,9 +399,10 @@ class DeletedClaim(Struct, frozen=True):
 class Recurrence(Struct, frozen=True):
     """A repeated displacement; `message` describes it.
 
-    `kind` is one of four words. "cycle": pods preempt each other repeatedly. "evictions": an
-    eviction loop. "starving": pods of `workload` were displaced `times` times. "wasted":
-    preemptions for a pod of `workload` that does not use the freed resources.
+    `kind` is one of five words. "cycle": pods preempt each other repeatedly. "evictions": an
+    eviction loop. "rejections" (REJECTIONS): kubelets reject pods of `workload`, and they are
+    created again without end. "starving": pods of `workload` were displaced `times` times.
+    "wasted": preemptions for a pod of `workload` that does not use the freed resources.
     """
 
     kind: str

@@ -702,7 +702,11 @@ class ExperimentRun:
         update of another workload can displace each pod once.
         """
         recorder = self._recorder
-        found = (*recorder.recurrences, *eviction_loops(recorder.evicted))
+        found = (
+            *recorder.recurrences,
+            *eviction_loops(recorder.evicted),
+            *recorder.rejections.loops(since),
+        )
         for one in sorted(found, key=lambda one: one.at):
             ready = None if one.workload is None else workloads.get(one.workload)
             is_rare = ready is not None and 0 < one.times <= ready.wanted

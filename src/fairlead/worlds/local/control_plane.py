@@ -63,6 +63,7 @@ OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(
         start_delay=START_DELAY,
         stop=StopAfter(STOP_DELAY),
+        spaces_rejections=False,
         accepts_pods=True,
         applies_readiness_gates=True,
         waits_for_claims=True,

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import Node, Pod
+from fairlead.api.objects import Node, OwnerReference, Pod
 from fairlead.engine.core.command import PatchStatus, RecordEvent
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.controller import Kubelets
 from fairlead.engine.state.cluster import Cluster
@@ -242,6 +242,31 @@ def test_the_pod_that_is_bound_first_is_admitted():
         "b": ("Failed", "OutOfcpu"),
         "c": ("Running", ""),
     }
+
+
+def owned(pod):
+    """Return `pod` as a pod of a ReplicaSet."""
+    owner = OwnerReference(kind="ReplicaSet", name="rs", uid="rs", controller=True)
+    return replace(pod, metadata=replace(pod.metadata, owner_references=(owner,)))
+
+
+@pytest.mark.parametrize(
+    ("gone", "phase"),
+    [
+        pytest.param("big", "Running", id="a pod that frees enough"),
+        pytest.param("small", "Failed", id="a pod that frees too little"),
+    ],
+)
+def test_a_pod_whose_rejection_is_paused_is_admitted_if_a_pod_leaves(gone, phase):
+    """Its controller would create the same pod again, and the kubelet would admit that pod."""
+    there = running("big", {"cpu": "3"}), running("small", {"cpu": "100m"})
+    world = World(node(), *there)
+    world.put(owned(bound("first", {"cpu": "2"})))
+    while "first" not in world.phases:
+        world.note(world.machine.handle_deadline(T0 + seconds(1)), T0 + seconds(1))
+    world.put(owned(bound("second", {"cpu": "2"})), after=1)  # its rejection is due after 2.125 s
+    world.observe(ObjectDeleted(world.pods[f"default/{gone}"]), T0 + seconds(2.05))
+    assert world.run()["second"][0] == phase
 
 
 def test_pods_bound_during_an_outage_are_admitted_or_rejected_after_it():

@@ -27,6 +27,7 @@ from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, e
 from fairlead.whatif.outcome.outage import LossCause, LostPod, expected_duration
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import (
+    REJECTIONS,
     UNSTOPPED,
     DeletedClaim,
     ObjectError,
@@ -698,6 +699,12 @@ def _fails_to_start(pod: PodEnd, run: RunOutcome) -> bool:
     return run.settled and pod.is_placed and pod.phase == _PENDING and pod.started_at is None
 
 
+def _is_rejected(pod: PodEnd, run: RunOutcome) -> bool:
+    """Return whether `pod` has not started, and kubelets reject pods of its workload."""
+    rejected = {one.workload for one in run.recurrences if one.kind == REJECTIONS}
+    return pod.started_at is None and pod.workload in rejected
+
+
 def _waits_for_failed_nodes(effect: Effect, back: Sequence[PodEnd]) -> str:
     """Return a clause about StatefulSet pods that waited for their nodes; "" if there are none.
 
@@ -756,7 +763,9 @@ def _started(effect: Effect) -> str | None:
     found = effect.difference
     failing = [pod for pod in found.placed if _fails_to_start(pod, effect.changed)]
     keys = set(_keys(failing))
-    pods = [pod for pod in found.placed if pod.key not in keys]
+    pods = [
+        pod for pod in found.placed if pod.key not in keys and not _is_rejected(pod, effect.changed)
+    ]
     do = "gets a node but does" if len(failing) == 1 else "get nodes but do"
     failed = f"{_pods_of(failing, 'more pod')} {do} not start, as in the dump." if failing else None
     if not pods:

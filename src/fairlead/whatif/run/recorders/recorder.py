@@ -106,6 +106,7 @@ from fairlead.whatif.run.recorders.pod_track import (
     is_in_same_state,
     state_of,
 )
+from fairlead.whatif.run.recorders.rejection_recorder import RejectionRecorder
 from fairlead.whatif.run.recorders.workload_recorder import WorkloadRecorder
 
 # upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go: reportMultiAttachError
@@ -142,6 +143,7 @@ class Recorder(Struct):
     choices: int = 0
     errors: dict[str, str] = field(default_factory=dict)  # {object: message}
     recurrences: list[Recurrence] = field(default_factory=list)
+    rejections: RejectionRecorder = field(default_factory=RejectionRecorder)
     outage: OutageRecorder = field(default_factory=OutageRecorder)
     drains: DrainRecorder = field(default_factory=DrainRecorder)
     pauses: PauseRecorder = field(default_factory=PauseRecorder)
@@ -561,6 +563,7 @@ class Recorder(Struct):
             track.ended_before = is_terminal(pod)
         elif track.ended_at is None and is_terminal(pod) and not track.ended_before:
             track.ended_at = self.now
+            self.rejections.observe_failed(pod, self.now)
             track.is_stopped = is_terminating(pod) and pod.status.phase == "Failed"
 
     def _load_replicas(self, replicas: Replicas, nodes_down: Collection[str]) -> None:

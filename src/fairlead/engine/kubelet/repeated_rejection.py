@@ -1,0 +1,59 @@
+"""RepeatedRejections: how much later kubelets report rejections that are repeated without end.
+
+A controller replaces a pod that a kubelet rejected immediately. If the scheduler places the
+replacement on a full node again, this repeats many times per second, until the node has room. A
+simulation cannot follow this for days. So kubelets report a rejection later, the longer the
+rejections of pods of the same controller have lasted: by a PART of this time. The number of
+rejected pods then grows only with the logarithm of the time. In the meantime, the kubelet admits
+the rejected pod if the node gets room, as it would admit the next replacement.
+
+    rejected for 1 s, 1 min, 1 h    reported 0.125 s, 7.5 s, 7.5 min later
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct, field
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import controller_of
+from fairlead.engine.core.instant import DurationNs, Instant
+
+PART: Final = 8
+
+
+class _Streak(Struct):
+    """Rejections since `since`; the last of them is reported at `until`."""
+
+    since: Instant
+    until: Instant
+
+
+class RepeatedRejections(Struct):
+    """The rejections of pods by the uid of their controller, until one of its pods is admitted."""
+
+    _streaks: dict[str, _Streak] = field(default_factory=dict)
+
+    def pause_before(self, pod: Pod, now: Instant, delay: DurationNs) -> DurationNs:
+        """Record that `pod` is rejected at `now`; return how much later the kubelet reports it.
+
+        Without a pause, the kubelet reports it at `now + delay`. There is no pause for the first
+        rejection, and none after a time without rejections that is longer than all rejections
+        before it. Such a time shows that the controller does not replace the pod immediately.
+        """
+        owner = controller_of(pod.metadata)
+        if owner is None:
+            return 0
+        streak = self._streaks.get(owner.uid)
+        if streak is None or now - streak.until > streak.until - streak.since:
+            streak = self._streaks[owner.uid] = _Streak(now, now)
+        pause = (now - streak.since) // PART
+        streak.until = max(streak.until, now + delay + pause)
+        return pause
+
+    def end(self, pod: Pod) -> None:
+        """Record that `pod` was admitted."""
+        owner = controller_of(pod.metadata) if self._streaks else None
+        if owner is not None:
+            self._streaks.pop(owner.uid, None)
