@@ -6,16 +6,20 @@ does not list does not count, because the kubelet admits pods that request it. T
 such pods if `ignoredResources` or an extender's `managedResources` tell it to ignore the resource,
 or if a DeviceClass provides the resource.
 
+The changed nodes are those in the change logs of the engine's state. An engine can apply a change
+some time after it has received it (`VersionOrder`).
+
 upstream: kubelet/lifecycle/predicate.go: removeMissingExtendedResources
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from fairlead.api.resource_name import is_extended_resource
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.resource_columns import PODS
 
 
@@ -25,23 +29,39 @@ class OvercommittedNodes:
     def __init__(self) -> None:
         """Start without overcommitted nodes."""
         self._known: dict[str, frozenset[str]] = {}
+        # The positions in the logs of changed nodes and pods up to which nodes have been checked.
+        self._read: tuple[int, int] | None = None
 
-    def check(self, cluster: Cluster, names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-        """Check the nodes `names`; yield the nodes that have become overcommitted.
+    def check(self, cluster: Cluster) -> list[tuple[str, list[str]]]:
+        """Check the nodes that have changed since the last call.
 
-        Yields (name of the node, overcommitted resources). A node is yielded again only if another
-        resource becomes overcommitted, or if the node was not overcommitted in between.
+        Return (name of the node, overcommitted resources) for each node that has become
+        overcommitted. A node is in a later result again only if another resource becomes
+        overcommitted, or if the node was not overcommitted in between. The first call checks no
+        nodes: they were overcommitted before.
         """
-        for name in names:
-            info = cluster.table.find(name)
-            found = [] if info is None else list(_overcommitted(cluster, info))
-            is_new = not self._known.get(name, frozenset()).issuperset(found)
-            if found:
-                self._known[name] = frozenset(found)
+        found, table = [], cluster.table
+        self._known = {name: one for name, one in self._known.items() if table.find(name)}
+        for info in self._changed(table):
+            resources = list(_overcommitted(cluster, info))
+            is_new = not self._known.get(info.name, frozenset()).issuperset(resources)
+            if resources:
+                self._known[info.name] = frozenset(resources)
             else:
-                self._known.pop(name, None)
+                self._known.pop(info.name, None)
             if is_new:
-                yield name, found
+                found.append((info.name, resources))
+        return found
+
+    def _changed(self, table: NodeTable) -> list[NodeInfo]:
+        """Return the nodes that have changed since the last call; all nodes if this is unknown."""
+        read, self._read = self._read, (table.node_log.position, table.pod_log.position)
+        if read is None:
+            return []
+        nodes, pods = table.node_log.since(read[0]), table.pod_log.since(read[1])
+        if nodes is None or pods is None:
+            return list(table.nodes())
+        return [table.at(row) for row in dict.fromkeys((*nodes, *pods)) if table.alive[row]]
 
 
 def _overcommitted(cluster: Cluster, info: NodeInfo) -> Iterator[str]:

@@ -427,9 +427,7 @@ class ClusterRunner:
     def _check_room(self) -> None:
         """Log and count the nodes that have become overcommitted since the last call."""
         assert self.engine is not None
-        assert self._world is not None
-        changed = self._world.take_nodes_with_changed_pods()
-        for name, resources in self._overcommitted.check(self.engine.cluster, changed):
+        for name, resources in self._overcommitted.check(self.engine.cluster):
             self.overcommitments += 1
             lacking = ", ".join(resources)
             self._options.log.problem(

@@ -53,7 +53,6 @@ class ClusterWorld:
         self._pending: deque[Stimulus] = deque()
         self._held: dict[tuple[str, str], list[tuple[Instant, Performed]]] = {}
         self._deadlines: deque[tuple[Instant, tuple[str, str]]] = deque()
-        self._nodes_with_changed_pods: dict[str, None] = {}
 
     # --- updates and outcomes --------------------------------------------------------------
 
@@ -61,8 +60,6 @@ class ClusterWorld:
         """Queue the object changes of a reflector as stimuli; called only after `start`."""
         for update in updates:
             view = update.object
-            if isinstance(view, Pod) and view.spec.node_name:
-                self._nodes_with_changed_pods[view.spec.node_name] = None
             self._pending.append(ObjectDeleted(view) if update.is_deleted else ObjectChanged(view))
 
         # The reflector shows the state after all of `updates`.
@@ -73,12 +70,6 @@ class ClusterWorld:
         """Queue a stimulus with all objects of the reflectors."""
         objects = [view for one in self._reflectors for view in one.objects.values()]
         self._pending.append(ObjectsLoaded(objects))
-
-    def take_nodes_with_changed_pods(self) -> list[str]:
-        """Return the names of nodes with a pod that changed or was deleted since the last call."""
-        nodes = list(self._nodes_with_changed_pods)
-        self._nodes_with_changed_pods.clear()
-        return nodes
 
     def finish(self, performed: Performed, now: Instant) -> Instant | None:
         """Queue the outcome of a command, or hold it back until its effect has been seen.

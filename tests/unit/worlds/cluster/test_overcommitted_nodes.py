@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.client.cache.reflector import ObjectUpdate
+from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.cluster import Cluster
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.device_builders import make_device_class
 from fairlead.worlds.cluster.overcommitted_nodes import OvercommittedNodes
-from fairlead.worlds.cluster.world import ClusterWorld
+from fairlead.worlds.cluster.shadow import Shadow
+from fairlead.worlds.cluster.version_order import VersionOrder
 
 GPU = "example.com/gpu"
 
@@ -20,10 +22,11 @@ def on_n1(name, **requests):
 
 
 def found(*objects):
-    """Return the reports about node n1 in a cluster with `objects`."""
-    cluster = Cluster()
+    """Return the reports about a cluster in which all `objects` have appeared."""
+    cluster, nodes = Cluster(), OvercommittedNodes()
+    assert nodes.check(cluster) == []
     cluster.apply(ObjectsLoaded([*objects]))
-    return list(OvercommittedNodes().check(cluster, ["n1", "unknown"]))
+    return nodes.check(cluster)
 
 
 @pytest.mark.parametrize(
@@ -58,15 +61,15 @@ def test_a_resource_that_a_device_class_provides_does_not_count():
 def test_a_node_is_reported_once_until_it_is_no_longer_overcommitted():
     """Further changes of its pods are not reported, except that another resource is lacking."""
     cluster, nodes = Cluster(), OvercommittedNodes()
-    cluster.apply(ObjectsLoaded([make_node("n1", cpu="2", memory="1Gi"), on_n1("a", cpu="3")]))
 
     def check(*stimuli):
         for stimulus in stimuli:
             cluster.apply(stimulus)
-        return list(nodes.check(cluster, ["n1"]))
+        return nodes.check(cluster)
 
     small, large = on_n1("b", cpu="1"), on_n1("c", memory="2Gi")
-    assert check() == [("n1", ["cpu"])]
+    assert check(ObjectsLoaded([make_node("n1", cpu="2", memory="1Gi")])) == []
+    assert check(ObjectChanged(on_n1("a", cpu="3"))) == [("n1", ["cpu"])]
     assert check(ObjectChanged(small)) == []
     assert check(ObjectChanged(large)) == [("n1", ["cpu", "memory"])]
     assert check(ObjectDeleted(large)) == []
@@ -74,10 +77,34 @@ def test_a_node_is_reported_once_until_it_is_no_longer_overcommitted():
     assert check(ObjectChanged(on_n1("d", cpu="3"))) == [("n1", ["cpu"])]
 
 
-def test_nodes_are_checked_when_a_pod_is_bound_changed_or_deleted():
-    world = ClusterWorld((), None)
-    world.observe([ObjectUpdate(make_pod("p"), is_deleted=False)])
-    assert world.take_nodes_with_changed_pods() == []
-    for is_deleted in (False, True):
-        world.observe([ObjectUpdate(on_n1("a"), is_deleted=is_deleted)])
-        assert world.take_nodes_with_changed_pods() == ["n1"]
+def test_a_node_is_reported_when_less_is_allocatable_and_its_pods_do_not_change():
+    cluster, nodes = Cluster(), OvercommittedNodes()
+    cluster.apply(ObjectsLoaded([make_node("n1", cpu="2"), on_n1("a", cpu="2")]))
+    assert nodes.check(cluster) == []
+    cluster.apply(ObjectChanged(make_node("n1", cpu="1")))
+    assert nodes.check(cluster) == [("n1", ["cpu"])]
+
+
+def test_a_node_is_checked_when_an_engine_applies_a_change_that_it_has_held_back():
+    """Without a further change of the node's pods, it is reported after the delay."""
+    now = seconds(100)
+    order = VersionOrder(Shadow({"present": SchedulerConfig()}, lambda _: None))
+    nodes = OvercommittedNodes()
+    order.handle(ObjectsLoaded([make_node("n1", cpu="2")]), now)
+    assert nodes.check(order.cluster) == []
+    order.handle(ObjectChanged(on_n1("a", cpu="3")), now)
+    assert nodes.check(order.cluster) == []
+    order.handle_deadline(order.next_deadline())
+    assert nodes.check(order.cluster) == [("n1", ["cpu"])]
+
+
+def test_a_new_node_that_is_named_like_a_deleted_one_is_reported_again():
+    cluster, nodes = Cluster(), OvercommittedNodes()
+    nodes.check(cluster)
+    for _ in range(2):
+        cluster.apply(ObjectChanged(make_node("n1", cpu="2")))
+        cluster.apply(ObjectChanged(on_n1("a", cpu="3")))
+        assert nodes.check(cluster) == [("n1", ["cpu"])]
+        cluster.apply(ObjectDeleted(on_n1("a", cpu="3")))
+        cluster.apply(ObjectDeleted(make_node("n1", cpu="2")))
+        assert nodes.check(cluster) == []
