@@ -635,6 +635,27 @@ def test_a_budget_that_blocks_the_drain_of_a_deletion_is_named(
     )
 
 
+def test_a_pod_that_stays_on_a_deleted_node_does_not_count_as_waiting_for_a_node(
+    tmp_path: Path,
+) -> None:
+    """Karpenter can create no node for the pod, which keeps its node because of a budget.
+
+    Another pod was evicted before, and waits for a node.
+    """
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "default"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    objects = [pool(limits={"cpu": "0"}), node("n1"), node_claim("n1"), web(2), budget]
+    answer = ask(tmp_path, objects, ClusterChange(delete=("node/n1",)))
+    assert len(answer.changed.undrained) == 1
+    assert answer.changed.autoscaling is not None
+    pending = [pod for pod in answer.changed.pods.values() if pod.is_pending]
+    assert len(answer.changed.autoscaling.waiting) == len(pending) == 1
+
+
 @pytest.mark.parametrize("deleted", ["node/n1", "nodeclaim/n1"])
 def test_a_drain_that_waits_for_a_protected_pod_is_not_complete(
     tmp_path: Path, deleted: str

@@ -130,15 +130,18 @@ class Karpenter:
     def pods_without_node(self) -> dict[str, str]:
         """Return the pods for which Karpenter creates no node, each with the reason.
 
-        The result also contains unschedulable pods of DaemonSets, about which upstream publishes no
-        event.
+        Pods that still have a node are left out, although upstream also publishes an event about a
+        pod on a node that is being deleted if no node can be created for it. The result also
+        contains unschedulable pods of DaemonSets, about which upstream publishes no event.
         """
+        placed = {pod.key for pod in self.cluster.pods.values() if pod.spec.node_name}
+        errors = {key: why for key, why in self.history.errors.items() if key not in placed}
         ignored = {
             pod.key: _IGNORED
             for pod in self.cluster.pods.values()
             if is_unschedulable(pod) and is_owned_by(pod, "DaemonSet")
         }
-        return self.history.errors | ignored
+        return errors | ignored
 
     def kept_nodes(self, now: Instant) -> dict[str, str]:
         """Return the nodes and NodeClaims that Karpenter keeps, each with upstream's reason.
