@@ -292,8 +292,12 @@ def _after_failure(arguments: Sequence[str]) -> None:
             resolve_name(command.on_failure)(own)
 
 
-class SignalError(BaseException):
-    """Raised in the main thread when the process receives the signal `number`."""
+class SignalError(KeyboardInterrupt):
+    """Raised in the main thread when the process receives the signal `number`.
+
+    It is a KeyboardInterrupt because all code that must not swallow an interrupt names that class:
+    asyncio, which logs any other exception in a callback, and the guards of users' plugins.
+    """
 
     def __init__(self, number: int) -> None:
         """`number` is the number of the signal."""
@@ -354,6 +358,8 @@ def run(arguments: Sequence[str]) -> int:
             app[tokens[0]].usage = _usage(app[tokens[0]])
         code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
+    except SignalError:
+        raise
     except KeyboardInterrupt:
         return exit_code.INTERRUPTED
     except BrokenPipeError:  # The reader of stdout has exited, which is not an error.

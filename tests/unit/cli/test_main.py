@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from fairlead import __version__
 from fairlead.cli import main
 from fairlead.cli.main import SignalError, clean_up_on_signals, run
 from fairlead.cli.output.atomic_file import AtomicFile
+from fairlead.engine.framework.user_plugin.guard import checked
 
 ROOT = Path(__file__).parents[3]
 STORE = ROOT / "examples" / "store"
@@ -460,6 +462,36 @@ def test_a_terminated_command_leaves_no_unfinished_file(tmp_path):
     finally:
         signal.signal(signal.SIGTERM, before)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def signals():
+    """Let SIGTERM raise SignalError in the test."""
+    before = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    clean_up_on_signals()
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+async def terminated_in_a_callback():
+    asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGTERM)
+    await asyncio.sleep(60)
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_signal_in_a_callback_of_asyncio_ends_the_command(caplog):
+    """asyncio would log any exception of another kind, and continue."""
+    with pytest.raises(SignalError):
+        asyncio.run(terminated_in_a_callback())
+    assert caplog.records == []
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_signal_during_a_call_of_a_plugin_is_no_failure_of_the_plugin():
+    call = checked("Mine", "filter", lambda: signal.raise_signal(signal.SIGTERM), lambda *_: None)
+    with pytest.raises(SignalError):
+        call()
 
 
 @pytest.mark.parametrize("module", ["fairlead", "fairlead.cli"])

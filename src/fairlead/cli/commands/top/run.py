@@ -42,8 +42,9 @@ def show_cluster(
         raise InputError(cause.source, cause.problem, field=cause.field) from None
     except RequestError as cause:
         raise InputError(config.name, f"{cause.server}: {cause.message}") from None
-    except KeyboardInterrupt:
-        pass
+    except KeyboardInterrupt as ended:
+        if type(ended) is not KeyboardInterrupt:  # a SignalError, which is no normal end
+            raise
     return exit_code.SUCCESS
 
 
