@@ -68,12 +68,18 @@ class TooManyValuesError(YamlError):
 
 
 def documents(
-    text: str | bytes, on_repeat: OnRepeat | None = None, *, values_max: int | None = None
+    text: str | bytes,
+    on_repeat: OnRepeat | None = None,
+    *,
+    values_max: int | None = None,
+    plain: Callable[[str], Any] = plain_scalar,
 ) -> Iterator[Any]:
     """Yield the value of each document in `text`; an empty document is None.
 
     If `values_max` is given, TooManyValuesError is raised as soon as a document has more values.
     Keys do not count. A string counts as one value, plus one for every 64 characters.
+
+    `plain` returns the value of an unquoted scalar that is no key; it may raise ScalarError.
 
     A duplicate key is reported to `on_repeat`, and its last value is used. Without `on_repeat`, a
     duplicate key is an error. Raises YamlError if `text` cannot be parsed.
@@ -83,7 +89,7 @@ def documents(
         while (event := parser.get_event()) is not None:
             match event:
                 case DocumentStartEvent():
-                    yield _Builder(parser, on_repeat, values_max).document()
+                    yield _Builder(parser, on_repeat, values_max, plain).document()
                 case StreamStartEvent() | StreamEndEvent():
                     pass
     except yaml.YAMLError as cause:
@@ -143,8 +149,15 @@ class _Builder:
     early.
     """
 
-    def __init__(self, parser: Any, on_repeat: OnRepeat | None, values_max: int | None) -> None:
+    def __init__(
+        self,
+        parser: Any,
+        on_repeat: OnRepeat | None,
+        values_max: int | None,
+        plain: Callable[[str], Any],
+    ) -> None:
         self._parser = parser
+        self._value_of = plain
         self._on_repeat = on_repeat
         self._values_max = sys.maxsize if values_max is None else values_max
         self._stack: list[_OpenCollection] = []
@@ -216,7 +229,7 @@ class _Builder:
         text = event.value
         if text not in self._scalars:
             try:
-                self._scalars[text] = plain_scalar(text)
+                self._scalars[text] = self._value_of(text)
             except ScalarError as cause:
                 raise _refusal(event, str(cause), cause.upstream) from None
         return self._scalars[text]

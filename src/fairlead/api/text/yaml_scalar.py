@@ -65,6 +65,17 @@ def plain_scalar(text: str) -> Any:
     return _number(text.replace("_", ""), text)
 
 
+def argument_scalar(text: str) -> Any:
+    """Return the value of an unquoted scalar on a command line. Raises ScalarError as above.
+
+    Words such as `y`, `no` and `Off` are usually names there. Only `true` and `false` are booleans,
+    as in YAML 1.2.
+    """
+    value = plain_scalar(text)
+    is_word = isinstance(value, bool) and text.lower() not in ("true", "false")
+    return text if is_word else value
+
+
 def tagged_scalar(tag: str, text: str) -> Any:
     """Return the value of a scalar tagged `int`, `float`, `bool` or `null`.
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.text.yaml_documents import YamlError, documents
+from fairlead.api.text.yaml_scalar import argument_scalar
 from fairlead.whatif.input.error import InputError
 
 VALUES_MAX: Final = 100_000
@@ -115,29 +116,12 @@ def parse_variation(text: str) -> FieldVariation:
             raise InputError("--vary", problem, field=path)
         return FieldVariation(path, tuple(range(first, last + 1)))
     try:
-        (values,) = documents(f"[{listed}]")
+        (values,) = documents(f"[{listed}]", plain=argument_scalar)
     except (YamlError, ValueError):
         problem = f"{listed!r} is not a list of values separated by commas"
         raise InputError("--vary", problem, field=path) from None
-    values = _with_words(values, listed)
     if not values:
         raise InputError("--vary", f"{listed!r} contains no value", field=path)
     if any(values.index(one) != at for at, one in enumerate(values)):
         raise InputError("--vary", f"{listed!r} contains a value twice", field=path)
     return FieldVariation(path, tuple(values))
-
-
-def _with_words(values: Sequence[Any], listed: str) -> list[Any]:
-    """Return `values` with words such as `y` and `no` as strings instead of booleans.
-
-    `values` were parsed from the text `listed` as YAML 1.1, which reads these words as booleans.
-    On a command line, they are usually names. Only `true` and `false` stay booleans, as in YAML
-    1.2.
-    """
-    written = [one.strip() for one in listed.split(",")]
-    if len(written) != len(values):  # a value contains commas
-        return list(values)
-    return [
-        text if isinstance(value, bool) and text.lower() not in ("true", "false") else value
-        for value, text in zip(values, written, strict=True)
-    ]

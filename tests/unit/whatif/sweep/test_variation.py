@@ -120,4 +120,4 @@ def test_only_true_and_false_are_booleans() -> None:
     """In YAML 1.1, the words y, n, yes, no, on and off are booleans too."""
     assert parse_variation("x=y,n,yes,No,on,off").values == ("y", "n", "yes", "No", "on", "off")
     assert parse_variation("x=true,False").values == (True, False)
-    assert parse_variation("x='y',y1,3,[no, y]").values == ("y", "y1", 3, [False, True])
+    assert parse_variation("x='y',y1,3,[no, y]").values == ("y", "y1", 3, ["no", "y"])

@@ -6,8 +6,8 @@ item's merge key. Missing objects in the path are created; missing list items ar
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
 label and a number for replicas. Values of kinds without a schema are read as YAML, and so are
-values that are objects or lists. In this YAML, `Off` is a string, except within an object or a
-list. `null` removes the field; it does not create missing objects in the path.
+values that are objects or lists. In this YAML, words such as `Off` are strings; only `true` and
+`false` are booleans. `null` removes the field; it does not create missing objects in the path.
 """
 
 from __future__ import annotations
@@ -181,8 +181,6 @@ def _value(text: str, schema: Schema | None, path: str) -> Any:
     if kind is Type.INT_OR_STRING:
         return text
     value = _yaml(text, path)
-    if isinstance(value, bool) and text not in _BOOLEANS:
-        return text  # `Off` of a VerticalPodAutoscaler is a boolean in YAML 1.1
     wanted = {Type.LIST: list, Type.MAP: dict, Type.OBJECT: dict}.get(kind) if kind else None
     if wanted is not None and not isinstance(value, wanted):
         what = "a list such as [a, b]" if wanted is list else "an object such as {a: b}"
@@ -191,10 +189,12 @@ def _value(text: str, schema: Schema | None, path: str) -> Any:
 
 
 def _yaml(text: str, path: str) -> Any:
-    from fairlead.api.text import yaml_documents  # noqa: PLC0415 - few changes have values in YAML
+    # Imported only if it is needed: few changes have values in YAML.
+    from fairlead.api.text import yaml_documents  # noqa: PLC0415
+    from fairlead.api.text.yaml_scalar import argument_scalar  # noqa: PLC0415
 
     try:
-        found = list(yaml_documents.documents(text))
+        found = list(yaml_documents.documents(text, plain=argument_scalar))
     except yaml_documents.YamlError as cause:
         raise SetFieldError(path, f"{text!r} is not YAML: {cause}") from None
     return found[0] if found else ""

@@ -67,6 +67,8 @@ def test_a_custom_resource_takes_any_field_and_yaml():
     assert obj == {"spec": {"weights": {"a": 1}}}
     modes = {text: changed("mode", text, None, {})["mode"] for text in ("Off", "no", "true")}
     assert modes == {"Off": "Off", "no": "no", "true": True}
+    policies = changed("policies", "[{mode: Off, is: true}, on]", None, {})["policies"]
+    assert policies == [{"mode": "Off", "is": True}, "on"]
 
 
 @pytest.mark.parametrize(
