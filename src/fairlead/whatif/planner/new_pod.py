@@ -27,6 +27,7 @@ from fairlead.apiserver.kind import (
     JOB,
     PERSISTENT_VOLUME_CLAIM,
     POD,
+    POD_GROUP,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     SCALABLE,
@@ -34,6 +35,7 @@ from fairlead.apiserver.kind import (
     STORAGE_CLASS,
     find_kind,
 )
+from fairlead.engine.batch.info.group import group_name
 from fairlead.engine.kubelet.volume_attachment import MULTI_NODE_ACCESS_MODES
 from fairlead.engine.workloads.deployment.revision import REVISION, number_in
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set, templates_by_name
@@ -242,7 +244,8 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
             raise InputError(source, f"pods of a {manifest.kind.kind} cannot be counted{hint}")
         sample = _pod_of(manifest, inventory)
         if sample is None:
-            raise InputError(source, f"{manifest.title} has no pods")
+            problem = f"{manifest.title} controls no pods{_member_hint(manifest, inventory)}"
+            raise InputError(source, problem)
         return _copies_of(sample, source, title, ref.name, inventory)
     template = _template(manifest)
     if manifest.kind is DEPLOYMENT:
@@ -337,6 +340,19 @@ def _pod_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
     if found is None:
         return None
     return inventory.get(POD, found.metadata.namespace, found.metadata.name)
+
+
+def _member_hint(group: Manifest, inventory: Inventory) -> str:
+    """Return a hint that names a pod of `group`; "" if it is no PodGroup, or has no pods.
+
+    The pods of a PodGroup need not be alike, so `--like` cannot choose one of them.
+    """
+    if group.kind.kind != POD_GROUP.kind:
+        return ""
+    pods = (one.pod for one in inventory.of_kind(POD) if one.ref.namespace == group.ref.namespace)
+    members = [pod for pod in pods if group_name(pod) == group.ref.name]
+    newest = max(members, key=_creation, default=None)
+    return "" if newest is None else f"; name a pod of the group, such as pod/{newest.key}"
 
 
 def _claim_templates(sample: Manifest, inventory: Inventory) -> Iterator[Json]:

@@ -655,7 +655,7 @@ def local_storage(claim, node, mode="ReadWriteOnce"):
         (None, "name either --pod FILE or --like KIND/NAMESPACE/NAME"),
         ("ds/agent", "runs one pod on each node"),
         ("daemonset.apps.kruise.io/guard", "runs one pod on each node"),
-        ("node/n", "has no pods"),
+        ("node/n", "Node n controls no pods$"),
         ("deploy/nothing", "there is no Deployment nothing"),
     ],
 )
@@ -794,3 +794,24 @@ def test_pods_of_a_new_deployment_are_spread_as_in_a_simulation(fitted, snapshot
     answer = what_if(snapshot(*nodes), ClusterChange(apply=(file,)))
     simulated = Counter(pod.node for pod in answer.difference.placed)
     assert found.by_node == dict(simulated) == {"large": 2, "small": 2}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "fields"),
+    [
+        ("scheduling.k8s.io/v1alpha2", {"spec": {"schedulingGroup": {"podGroupName": "g"}}}),
+        (
+            "scheduling.x-k8s.io/v1alpha1",
+            {"metadata": {"labels": {"pod-group.scheduling.sigs.k8s.io": "g"}}},
+        ),
+    ],
+)
+def test_the_error_about_a_pod_group_names_one_of_its_pods(fitted, make, api_version, fields):
+    """A PodGroup controls no pods, and its pods need not be alike."""
+    group = {"apiVersion": api_version, "kind": "PodGroup"}
+    group |= {"metadata": {"name": "g", "namespace": "default"}, "spec": {}}
+    member = make.pod("member", node_name="a")
+    for key, value in fields.items():
+        member[key] |= value
+    with pytest.raises(InputError, match="name a pod of the group, such as pod/default/member"):
+        fitted("podgroup/g", make.node("a"), make.pod("other", node_name="a"), member, group)
