@@ -306,6 +306,9 @@ CASES = [
     plan("a dump in place of a log", "replay dump.yaml",
          "dump.yaml: line 1: is not an audit event"),
     plan("no log", "replay a.log", "a.log: cannot be read"),
+    plan("a tolerance for a log", "replay a.log --tolerance 5s",
+         "--tolerance: has no effect, because a.log records nodes of pods, not start times",
+         files=(("a.log", AUDITED),)),
     plan("a folder in place of a log", "replay .", ".: is a directory; expected a file"),
     # --- plans ---------------------------------------------------------------------------------
     plan("a pace of no drain", "drain-plan dump.yaml --max-unavailable 2",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import named
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from fairlead.whatif.input.document import Document
     from fairlead.whatif.result.tabular_answer import TabularAnswer
     from fairlead.whatif.snapshot.snapshot import Snapshot
+
+_TOLERANCE: Final = "10s"
 
 
 def replay(
@@ -33,13 +35,13 @@ def replay(
         ),
     ] = None,
     tolerance: Annotated[
-        str,
+        str | None,
         named(
             "DURATION",
             "For a SimKube trace or the pod table of openb: simulated and recorded start times "
             "count as equal up to this difference (default: 10s).",
         ),
-    ] = "10s",
+    ] = None,
     present: RecordedOptions = RECORDED_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
@@ -77,15 +79,19 @@ def replay(
     """
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.content import BYTES_MAX
+    from fairlead.whatif.input.error import InputError
     from fairlead.whatif.input.strict_form import field_duration
     from fairlead.whatif.replay.recorded_start import is_openb_table
     from fairlead.whatif.replay.replay import read_history
     from fairlead.whatif.scenario.simkube_trace import is_simkube_trace
 
-    within = field_duration("--tolerance", "", tolerance) or 0
+    within = field_duration("--tolerance", "", tolerance or _TOLERANCE) or 0
     source, data = read_history(file, present.max_input or BYTES_MAX)
     if is_openb_table(data) or is_simkube_trace(data):
         answer = _replayed_starts(file, data, (snapshot, within), present, release)
+    elif tolerance is not None:
+        problem = f"has no effect, because {source} records nodes of pods, not start times"
+        raise InputError("--tolerance", problem)
     else:
         answer = _replayed_placements(source, data, snapshot, present, release)
     print_tabular(answer, output)

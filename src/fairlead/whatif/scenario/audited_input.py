@@ -311,8 +311,8 @@ class _Reader:
             )
         if self._moved:
             yield (
-                f"{self.source}: {self._moved:,} deletions and evictions of pods that controllers "
-                "replace are left out. To repeat them, add an event such as drain."
+                f"{self.source}: deletions and evictions of pods that controllers replace are left "
+                f"out ({self._moved:,}). To repeat them, add an event such as drain."
             )
         for kind in sorted(self._unrecorded - self._kinds):
             yield (

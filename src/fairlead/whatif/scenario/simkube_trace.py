@@ -117,7 +117,18 @@ def is_simkube_trace(data: bytes) -> bool:
     """Return whether `data` is a MessagePack map, or JSON with the fields of a SimKube trace."""
     if data[:1] and data[0] in _MESSAGE_PACK_MAP:
         return True
-    return data.lstrip()[:1] == b"{" and b'"events"' in data and b'"applied_objs"' in data
+    if data.lstrip()[:1] != b"{" or b'"events"' not in data:
+        return False
+    return b'"applied_objs"' in data or _is_json_trace(data)
+
+
+def _is_json_trace(data: bytes) -> bool:
+    """Return whether `data` is a trace as JSON, perhaps without events."""
+    try:
+        msgspec.json.decode(data, type=_Trace)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return False
+    return True
 
 
 def parse_simkube_trace(source: str, data: bytes, inventory: Inventory) -> SimKubeTrace:

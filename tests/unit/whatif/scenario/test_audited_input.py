@@ -191,7 +191,7 @@ def test_a_workload_of_the_dump_is_scaled_and_its_recorded_pods_are_not_created(
     [found] = run.store.list(DEPLOYMENT)
     assert found["spec"]["replicas"] == 4
     assert len(pods_of(run)) == 4
-    assert any("1 deletions and evictions of pods that controllers" in one
+    assert any("deletions and evictions of pods that controllers replace are left out (1)." in one
                for one in run.outcome.notes)  # fmt: skip
 
 

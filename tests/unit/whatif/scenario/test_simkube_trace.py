@@ -83,6 +83,14 @@ def test_a_trace_in_message_pack_has_the_same_steps(trace):
     assert parse_simkube_trace("t", data, Inventory()).lifecycles == parsed(trace).lifecycles
 
 
+def test_a_trace_without_events_is_recognized_and_refused():
+    data = b'{"version": 3, "config": {}, "events": [], "index": {}}'
+    assert is_simkube_trace(data)
+    assert not is_simkube_trace(b'{"kind": "Event", "note": "\\"events\\""}\n{"events": 1}')
+    with pytest.raises(InputError, match="events: contains no event"):
+        parse_simkube_trace("t", data, Inventory())
+
+
 def test_fields_that_the_cluster_wrote_are_removed(trace):
     meta = trace["events"][0]["applied_objs"][0]["metadata"]
     meta.update(uid="u", resourceVersion="7", ownerReferences=[{"kind": "X", "name": "x"}])
