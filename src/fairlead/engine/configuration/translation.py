@@ -54,6 +54,7 @@ _ALL_NODES: Final = 100
 Args = Mapping[str, Any]
 CheckArgs = Callable[[str, str, Args], None]
 # upstream: config/v1alpha1/defaults.go: RecommendedDefaultLeaderElectionConfiguration
+_RESOURCE_LOCK: Final = "leases"
 _LEASE_DURATION: Final = 15 * NANOSECONDS_PER_SECOND
 _RENEW_DEADLINE: Final = 10 * NANOSECONDS_PER_SECOND
 _RETRY_PERIOD: Final = 2 * NANOSECONDS_PER_SECOND
@@ -90,7 +91,7 @@ def scheduler_config(
     if form.parallelism is not None and form.parallelism <= 0:
         problem = invalid(form.parallelism, "should be an integer value greater than zero")
         raise ConfigurationError("parallelism", problem)
-    _check_leader_election(form.leader_election)
+    _check_leader_election(form.leader_election, release)
     connection = form.client_connection
     if connection is not None and (connection.burst or 0) < 0:
         problem = invalid(connection.burst, "must be non-negative")
@@ -220,12 +221,13 @@ def _bounded(given_s: int) -> int:
     return min(given_s, SECONDS_MAX)
 
 
-def _check_leader_election(form: LeaderElectionForm | None) -> None:
-    """Raise ConfigurationError if a duration in `form` is invalid and leader election is on.
+def _check_leader_election(form: LeaderElectionForm | None, release: Release) -> None:
+    """Raise ConfigurationError if a setting in `form` is invalid and leader election is on.
 
     These settings do not affect decisions, but kube-scheduler does not start if they are invalid.
     """
-    # upstream: component-base/config/validation/validation.go: ValidateLeaderElectionConfiguration
+    # upstream: component-base/config/validation/validation.go: ValidateLeaderElectionConfiguration,
+    # pkg/scheduler/apis/config/validation/validation.go: ValidateKubeSchedulerConfiguration
     if form is None or form.leader_elect is False:
         return
     lease = _duration("leaseDuration", form.lease_duration, _LEASE_DURATION)
@@ -234,6 +236,10 @@ def _check_leader_election(form: LeaderElectionForm | None) -> None:
     if lease <= renewal:
         problem = invalid(form.lease_duration or "15s", "must be greater than renewDeadline")
         raise ConfigurationError("leaderElection.leaseDuration", problem)
+    # Old releases also know the locks endpoints and configmaps.
+    if release.version == CURRENT.version and form.resource_lock not in ("", _RESOURCE_LOCK):
+        problem = invalid(form.resource_lock, f'resourceLock value must be "{_RESOURCE_LOCK}"')
+        raise ConfigurationError("leaderElection.resourceLock", problem)
 
 
 def _duration(name: str, text: str | None, default: int) -> int:

@@ -203,6 +203,8 @@ def test_the_documented_way_to_disable_preemption(read):
          'leaderElection.leaseDuration: Invalid value: "15s": must be greater than renewDeadline'),
         ("leaderElection: {retryPeriod: -1s}",
          'leaderElection.retryPeriod: Invalid value: "-1s": must be greater than zero'),
+        ("leaderElection: {resourceLock: endpoints}",
+         'resourceLock: Invalid value: "endpoints": resourceLock value must be "leases"'),
         ("leaderElection: {retryPeriod: soon}", "leaderElection.retryPeriod: "),
         ("clientConnection: {burst: -1}",
          "clientConnection.burst: Invalid value: -1: must be non-negative"),
@@ -264,7 +266,7 @@ def test_invalid_input_is_refused_with_file_and_field(read, text, line):
 
 
 def test_durations_of_a_leader_election_that_is_off_are_not_checked(read):
-    text = "leaderElection: {leaderElect: false, leaseDuration: 1s}"
+    text = "leaderElection: {leaderElect: false, leaseDuration: 1s, resourceLock: endpoints}"
     assert isinstance(read(text), SchedulerConfig)
 
 
