@@ -876,6 +876,10 @@ CASES = [
     change("fail a share of nowhere", "--fail-fraction 0.5@b", "there is no zone b"),
     change("fail a share of no zone", "--fail-fraction 60%@", "the name of the zone is missing; "),
     change("flap without times", "--flap n1@", "--flap: '' is not DOWN/UP, such as 60s/120s"),
+    *(plan(f"a second dump that is too large, {what}",
+           f"whatif dump.yaml --against-snapshot large.yaml --max-input 4Ki {option}",
+           "large.yaml: has more than 4,096 bytes", files=(("large.yaml", "#" * 5000),))
+      for what, option in (("with a change", "--cordon n1"), ("without a change", ""))),
     change("a thousandth of a byte", "--max-input 1m", "'1m' is not a whole number of bytes; 1Mi"),
     change("fail no number", "--fail-fraction nan", "--fail-fraction: 'nan' is not a fract"),
     change("flap without an up", "--flap n1@60s", "--flap: '60s' is not DOWN/UP"),

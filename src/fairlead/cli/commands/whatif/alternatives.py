@@ -33,7 +33,7 @@ from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError, one_line
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.snapshot.snapshot import Snapshot, read_snapshot
+from fairlead.whatif.snapshot.snapshot import Snapshot
 
 OPTION: Final = "--change"
 DEFAULT: Final = "default scheduler"
@@ -109,13 +109,15 @@ def _change(name: str, words: str) -> ParsedChange:
 
 
 def answer_alternatives(
-    snapshot: Snapshot,
+    snapshots: Sequence[Snapshot],
     asked: ParsedChange,
     conditions: Conditions,
     options: ComparisonOptions,
     progress: Progress,
 ) -> list[Alternative]:
     """Answer every alternative, in the order of the options. Raises InputError.
+
+    `snapshots` are the dump and the dump of --against-snapshot, if it is given.
 
     `asked` contains the change and the flags that are given outside of --change. `conditions`
     already contain the settings of these flags.
@@ -132,7 +134,7 @@ def answer_alternatives(
             _answer(name, where, one.change, cluster, present, progress),
             flags=tuple(f"--{flag} {value}" for flag, value in one.controllers.flags.items()),
         )
-        for where, cluster, shared in _cases(snapshot, conditions, options)
+        for where, cluster, shared in _cases(snapshots, conditions, options)
         for name, one in (changes or {"": ParsedChange(asked.change)}).items()
         for present in [_conditions(name, one, shared, asked.controllers)]
     ]
@@ -225,15 +227,12 @@ def write_comparison(
 
 
 def _cases(
-    snapshot: Snapshot, conditions: Conditions, options: ComparisonOptions
+    snapshots: Sequence[Snapshot], conditions: Conditions, options: ComparisonOptions
 ) -> Iterator[tuple[str, Snapshot, Conditions]]:
     """Yield (name, snapshot, conditions) for each combination of a snapshot and a configuration.
 
     The name contains only what differs between the combinations; it is "" if there is only one.
     """
-    snapshots = [snapshot]
-    if options.against_snapshot is not None:
-        snapshots.append(read_snapshot(options.against_snapshot))
     configs = [conditions]
     if options.against_config is not None:
         configs.append(replace(conditions, config=options.against_config))

@@ -16,7 +16,12 @@ from fairlead.cli.commands.whatif.options import (
     ComparisonOptions,
     RunOptions,
 )
-from fairlead.cli.options.connection import ConnectionOptions, kubeconfigs, snapshot_of
+from fairlead.cli.options.connection import (
+    NO_CONNECTION,
+    ConnectionOptions,
+    kubeconfigs,
+    snapshot_of,
+)
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.failure import FailureOptions
 from fairlead.cli.options.log import DecisionLogOptions
@@ -135,6 +140,13 @@ def _read(request: WhatIfRequest) -> Snapshot:
         return snapshot_of(request.source, request.connection, request.max_input, progress)
 
 
+def _read_other(request: WhatIfRequest, source: str) -> Snapshot:
+    """Return the dump of --against-snapshot."""
+    with ProgressBar() as progress:
+        progress.begin("reading", 0)
+        return snapshot_of(source, NO_CONNECTION, request.max_input, progress)
+
+
 def _alternatives(comparison: ComparisonOptions) -> Iterable[ClusterChange]:
     """Return the changes of --change. Raises InputError."""
     if not comparison.change:
@@ -209,10 +221,12 @@ def _compare(
     if comparison.against_snapshot is not None and not has_change:
         return _compare_dumps(request, options, outputs, comparison, comparison.against_snapshot)
     report = _report_file(request, options, outputs, comparison)
-    snapshot = _read(request)
+    snapshots = [_read(request)]
+    if comparison.against_snapshot is not None:
+        snapshots.append(_read_other(request, comparison.against_snapshot))
     with ProgressBar() as progress:
         asked = ParsedChange(request.change, request.controllers)
-        found = answer_alternatives(snapshot, asked, conditions, comparison, progress)
+        found = answer_alternatives(snapshots, asked, conditions, comparison, progress)
     _require_label(options.group_by, [one.answer for one in found])
     found = [
         replace(one, conditions=tuple(check(condition, one.answer.effect) for condition in fail_on))
@@ -255,10 +269,8 @@ def _compare_dumps(
             raise InputError(option, problem)
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.dump_comparison.answer import compare_dumps
-    from fairlead.whatif.snapshot.snapshot import read_snapshot
 
-    dumps = (_read(request), read_snapshot(other))
-    answer = compare_dumps(*dumps, options.group_by)
+    answer = compare_dumps(_read(request), _read_other(request, other), options.group_by)
     print_tabular(answer, outputs.output)
     return exit_code.DIFFERENCE if answer.facts["difference"] else exit_code.SUCCESS
 
