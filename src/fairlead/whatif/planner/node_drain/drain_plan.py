@@ -651,7 +651,10 @@ def wait_table(plan: DrainPlan) -> ResultTable:
 
 
 def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
-    """Yield a sentence about pods that must be evicted before the other pods of their node."""
+    """Yield sentences about pods that must be evicted before the other pods of their node.
+
+    Also yield a sentence about pods that come back to their node.
+    """
     picky = [drain for drain in drains if drain.first]
     if picky:
         owners = listed(sorted({owner for drain in picky for owner in drain.first}), 2)
@@ -662,6 +665,15 @@ def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
         yield (
             f"kubectl drain cannot evict them first on {listed(unselected, 2)}: no label selector "
             "selects only these pods."
+        )
+    returning = [move for drain in drains for move in drain.returning]
+    if returning:
+        verb, they = ("comes", "it") if len(returning) == 1 else ("come", "they")
+        nodes = listed(list(dict.fromkeys(move.origin for move in returning)), 2)
+        owners = listed(sorted({move.workload for move in returning}), 2)
+        yield (
+            f"{counted(len(returning), 'pod')} of {owners} {verb} back to {nodes}, because {they} "
+            "may run on cordoned nodes. kubectl drain does not wait for such pods."
         )
 
 

@@ -125,6 +125,11 @@ class PodMove(Struct, frozen=True):
     origin: str
     target: str
 
+    @property
+    def returns(self) -> bool:
+        """Whether the replacement goes to the node from which the pod is evicted."""
+        return self.target == self.origin
+
 
 class PlannedDrain(Struct, frozen=True):
     """A node that can be emptied, with the moves of its pods.
@@ -155,6 +160,15 @@ class PlannedDrain(Struct, frozen=True):
     def replaced(self) -> list[PodMove]:
         """The `moves` without the pods in `failing`."""
         return [one for one in self.moves if one.pod not in self.failing]
+
+    @property
+    def returning(self) -> list[PodMove]:
+        """The moves that end on the drained node although it is still cordoned.
+
+        The pods tolerate the taint of cordoned nodes, or the scheduler's configuration disables the
+        filters that keep pods off these nodes.
+        """
+        return [one for one in self.replaced if one.returns and one.pod not in self.waits]
 
 
 class Unplaced(Struct, frozen=True):

@@ -183,10 +183,20 @@ def _nodes(plan: DrainPlan) -> ResultTable:
 
 
 def moves_in_words(moves: Collection[PodMove]) -> str:
-    """Return how many pods move to how many nodes, such as `2 pods move to 2 other nodes`."""
-    targets = len({one.target for one in moves})
-    pods = f"{counted(len(moves), 'pod')} {'moves' if len(moves) == 1 else 'move'}"
-    return f"{pods} to {'another node' if targets == 1 else f'{targets:,} other nodes'}"
+    """Return how many pods move to how many nodes, such as `2 pods move to 2 other nodes`.
+
+    Also return how many come back to their node.
+    """
+    gone = [one for one in moves if not one.returns]
+    parts = []
+    if gone:
+        targets = len({one.target for one in gone})
+        pods = f"{counted(len(gone), 'pod')} {'moves' if len(gone) == 1 else 'move'}"
+        parts.append(f"{pods} to {'another node' if targets == 1 else f'{targets:,} other nodes'}")
+    if returning := len(moves) - len(gone):
+        verb = "comes" if returning == 1 else "come"
+        parts.append(f"{counted(returning, 'pod')} {verb} back to the cordoned node")
+    return " and ".join(parts)
 
 
 def _conditions(drain: PlannedDrain) -> str:

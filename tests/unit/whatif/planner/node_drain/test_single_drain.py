@@ -6,6 +6,7 @@ import pytest
 from tests.unit.whatif.planner.conftest import budget, deployment, job_of
 
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.planner.node_drain.drain_plan import order_findings
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
 from fairlead.whatif.planner.node_drain.single_drain import check_alone, single_drain_answer
 from fairlead.whatif.run.progress import NoProgress
@@ -34,6 +35,23 @@ def test_a_node_is_checked_while_all_others_are_in_service(full):
         "b": ("yes", "1 pod moves to another node"),
         "c": ("yes", "no pod has to move"),
     }
+
+
+def test_pods_that_tolerate_the_cordon_can_come_back_to_the_node(planner, make):
+    """The drained node has the most room, so the scheduler prefers it for the new pods."""
+    pods = deployment(make, "web", ["a", "a"], tolerations=[{"operator": "Exists"}])
+    others = deployment(make, "full", ["b"], cpu="3")
+    made = planner(make.node("a", cpu="4"), make.node("b", cpu="4"), *pods, *others)
+    plan = check_alone(made, ("a",), "dump.yaml", NoProgress())
+    [drain] = plan.drains
+    assert [one.target for one in drain.returning] == ["a", "a"]
+    [table] = [one for one in single_drain_answer(plan, "", ()).tables if one.name == "nodes"]
+    assert table.rows[0]["why"] == "2 pods come back to the cordoned node"
+    [sentence] = order_findings(plan.drains)
+    assert sentence == (
+        "2 pods of deploy/default/web come back to a, because they may run on cordoned nodes. "
+        "kubectl drain does not wait for such pods."
+    )
 
 
 def test_the_check_does_not_change_the_model(full):
