@@ -93,6 +93,7 @@ _REMOVED_BY: Final = {
     },
 }
 _GONE: Final = "yes, but it is gone for good: no controller creates it again"
+_RETURNS: Final = "no: comes back, may run on cordoned nodes"
 _FAILS: Final = "yes, but its Job fails, because the evicted pod counts as a failure"
 _BACK: Final = "yes; OpenShift creates it again when the node returns to service"
 _LIMITS: Final = (
@@ -346,7 +347,8 @@ def _destination(planner: DrainPlanner, node: str, pod: PodInfo) -> str:
         new = planner.model.replacement(pod)
         decision = planner.model.schedule(new)
         if isinstance(decision, Placement):
-            return f"yes, to {decision.node.name}"
+            target = decision.node.name
+            return _RETURNS if target == node else f"yes, to {target}"
         room = planner.room_by_preemption(new)
     if room is not None and room.victims:
         victims = listed([victim.key for victim in room.victims])

@@ -177,6 +177,17 @@ def test_a_node_lists_its_evictable_pods_and_says_that_its_drain_succeeds(explai
     assert {row["leaves"] for row in rows(answer, "pods")} == {"yes, to b"}  # each pod alone
 
 
+def test_a_pod_that_comes_back_to_the_cordoned_node_does_not_move(explained, make):
+    """The drained node is the emptiest, and the pod tolerates its taint."""
+    pod = replica(make, 0, "a", tolerations=[{"operator": "Exists"}])
+    full = make.pod("full", node_name="b", owner="rs", cpu="3")
+    answer = explained("node/a", make.node("a"), make.node("b"), pod, full)
+    assert answer.verdict == "a can be drained: its 1 pod comes back to the cordoned node."
+    assert [row["leaves"] for row in rows(answer, "pods")] == [
+        "no: comes back, may run on cordoned nodes"
+    ]
+
+
 def test_a_node_names_its_pods_that_are_pending_in_the_dump(explained, make):
     """Plans place pending pods first, so the pods of the node differ from those in the dump."""
     pods = [replica(make, 0, "a"), replica(make, 1, "")]
