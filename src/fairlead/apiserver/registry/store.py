@@ -491,8 +491,13 @@ class Store:
 
     # --- loading ---------------------------------------------------------------------------
 
-    def load(self, manifests: Iterable[snapshot_load.Content], now: int) -> LoadedObjects:
-        """Load all objects of a cluster as another server has stored them; see `snapshot_load`.
+    def load(
+        self,
+        manifests: Iterable[snapshot_load.Content],
+        now: int,
+        kind_of: snapshot_load.KindOf = kind_of,
+    ) -> LoadedObjects:
+        """Load objects of a cluster as another server has stored them; see `snapshot_load`.
 
         Return views of the objects in listing order. Listeners are not called, and watches can
         only start after the load. Raises ApiError if an object is refused; the error names it.
@@ -504,6 +509,7 @@ class Store:
             ids=self.ids,
             registry=self.registry,
             admission=self.admission,
+            kind_of=kind_of,
         )
 
     def put_as_is(self, manifest: Mapping[str, Any], now: int) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.plugins.pod_count_limit import PodCountLimit
 from fairlead.apiserver.admission.quota.resource_quota import LimitedResource
+from fairlead.apiserver.apiextensions.definition.status import with_stored_versions
 from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.authentication.token import TokenAuthenticator
 from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
@@ -21,6 +22,7 @@ from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorizer import Identity
 from fairlead.apiserver.auth.bootstrap_policy.objects import bootstrap_objects
 from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
+from fairlead.apiserver.conversion.kind_conversion import reread
 from fairlead.apiserver.endpoints.bootstrap import (
     control_plane_objects,
     create_as_apiserver,
@@ -29,7 +31,13 @@ from fairlead.apiserver.endpoints.bootstrap import (
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
-from fairlead.apiserver.kind import LEASE, SERVICE_ACCOUNT, kind_of
+from fairlead.apiserver.kind import (
+    CUSTOM_RESOURCE_DEFINITION,
+    KINDS,
+    LEASE,
+    SERVICE_ACCOUNT,
+    kind_of,
+)
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.apiserver.registry.store import PodCopying, Store
@@ -74,6 +82,7 @@ _KUBELET: Final = "kubelet"
 _SCHEDULER: Final = "scheduler"
 # Parts of the control plane that can be left out.
 PARTS: Final = (*ENGINE_PARTS, METRICS)
+_BUILT_IN: Final = frozenset(kind.resource for kind in KINDS)
 # A third more than the 150,000 pods that upstream is tested with; they take about 2 GiB.
 PODS_MAX: Final = 200_000
 
@@ -135,6 +144,9 @@ class LocalCluster:
         if journal is not None and not is_new:
             journal.restore(self.store.storage)
             journal.begin(self.store.storage)
+        # A load calls no listeners. So what the server observes, such as definitions of custom
+        # resources, is loaded before the server subscribes to the store.
+        custom = self._load(now) if is_new else ()
         # 2. The API server in front of the store.
         accounts = ServiceAccountTokens(
             account_key,
@@ -147,7 +159,8 @@ class LocalCluster:
         self.server = self._api_server(accounts)
         # 3. The objects that every cluster begins with.
         if is_new:
-            self._load(now)
+            self._load_custom(custom, now)
+            self._create_standing_objects(now)
             if journal is not None:
                 journal.begin(self.store.storage)
         else:
@@ -220,10 +233,34 @@ class LocalCluster:
             return ()
         return (PolicyStatus(self.store.storage, self.server.registry),)
 
-    def _load(self, now: Instant) -> None:
-        options = self._options
+    def _load(self, now: Instant) -> list[Mapping[str, Any]]:
+        """Load the objects of built-in kinds; return the custom resources.
+
+        Only a server knows the kinds of custom resources, such as their plural names.
+        """
+        options, storage = self._options, self.store.storage
         nodes = registered(node_manifests(options.nodes, options.zones, now), now)
-        self.store.load(options.objects or nodes, now)
+        objects = list(options.objects or nodes)
+        custom = [one for one in objects if _is_custom(one)]
+        self.store.load((one for one in objects if not _is_custom(one)), now)
+        for definition in list(storage.items(CUSTOM_RESOURCE_DEFINITION)):
+            complete = with_stored_versions(
+                self.store.registry.default(CUSTOM_RESOURCE_DEFINITION, definition)
+            )
+            if complete != definition:
+                storage.put(CUSTOM_RESOURCE_DEFINITION, complete)
+        return custom
+
+    def _load_custom(self, objects: Sequence[Mapping[str, Any]], now: Instant) -> None:
+        """Load custom resources with the kinds and the defaults of their definitions."""
+        kind_of_object = self.server.registry.kind_of
+        self.store.load(objects, now, kind_of_object)
+        kinds = {kind.resource: kind for kind in map(kind_of_object, objects) if kind.is_custom}
+        for kind in kinds.values():
+            self.store.storage.rewrite(kind, partial(reread, kind))
+
+    def _create_standing_objects(self, now: Instant) -> None:
+        options = self._options
         more = () if METRICS in options.without else MEASUREMENTS
         gates = options.release.gates_of_kinds
         api_server = (*bootstrap_objects(gates), *control_plane_objects(gates))
@@ -248,6 +285,11 @@ class LocalCluster:
     def _is_stored(self, manifest: Json) -> bool:
         kind, meta = kind_of(manifest), manifest["metadata"]
         return self.store.find(kind, meta.get("namespace", ""), meta["name"]) is not None
+
+
+def _is_custom(manifest: Mapping[str, Any] | DumpedObject) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether `manifest` has a kind that only a CustomResourceDefinition defines."""
+    return isinstance(manifest, Mapping) and kind_of(manifest).resource not in _BUILT_IN
 
 
 def _store(options: LocalOptions, ids: RandomIds) -> Store:

@@ -782,6 +782,46 @@ def test_an_object_of_a_snapshot_has_the_fields_that_every_stored_object_has(
     assert refused.value.causes[0].field == field
 
 
+GATEWAYS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gateways.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "gateways", "kind": "Gateway"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {"port": {"type": "integer", "default": 80}},
+                    }
+                },
+            },
+        ],
+    },
+}
+
+
+def test_the_custom_resources_of_a_snapshot_are_served(make_cluster):
+    """The plural of Gateway is not the one that its name suggests (`gatewaies`).
+
+    The definition and the resource are as a user writes them, so a server would complete them.
+    """
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    gateway = {"apiVersion": "example.com/v1", "kind": "Gateway", "metadata": {"name": "g"}}
+    cluster = make_cluster(objects=(namespace, gateway, GATEWAYS))
+    path = "/apis/example.com/v1/namespaces/default/gateways"
+    assert [one["port"] for one in cluster.ask("GET", path)["items"]] == [80]
+    assert cluster.ask("DELETE", f"{path}/g")["status"] == "Success"
+    definition = cluster.ask("GET", f"{CRDS}/gateways.example.com")
+    assert definition["status"]["storedVersions"] == ["v1"]
+
+
 def test_only_a_quota_lets_users_use_a_limited_priority_class(make_cluster):
     """`--admission-control-config-file` prevents users from giving themselves a high priority."""
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["urgent"]}

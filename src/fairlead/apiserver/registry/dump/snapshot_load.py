@@ -18,7 +18,7 @@ upstream: client-go lists every kind in the order of its keys
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any, Final, TypeGuard
 
@@ -73,9 +73,10 @@ class _LoadedJson(Struct):
 
 Loaded = DumpedObject | _LoadedJson
 Content = Mapping[str, Any] | DumpedObject | DumpedReplicas
+KindOf = Callable[[Mapping[str, Any]], Kind]
 
 
-def load(
+def load(  # noqa: PLR0913 - the parts of a store
     storage: Storage,
     manifests: Iterable[Content],
     now: int,
@@ -83,12 +84,14 @@ def load(
     ids: IdSource,
     registry: Registry,
     admission: AdmissionControl,
+    kind_of: KindOf = kind_of,
 ) -> LoadedObjects:
     """Fill `storage` with `manifests` and the system priority classes.
 
     Return the views of the objects in listing order. `ids` generates missing uids. `registry` sets
-    defaults and validates. `admission` sets fields of pods, such as the priority. `now` (ns since
-    1970) is the creation time of each object that has no creationTimestamp.
+    defaults and validates. `admission` sets fields of pods, such as the priority. `kind_of` returns
+    the kinds of manifests in JSON. `now` (ns since 1970) is the creation time of each object that
+    has no creationTimestamp.
 
     Raises ApiError if an object is malformed, a duplicate, or refused by `admission`; the error
     names the object. After an error, the store must not be used.
@@ -96,7 +99,7 @@ def load(
     loaded: list[Loaded | DumpedReplicas] = [
         manifest
         if isinstance(manifest, DumpedObject | DumpedReplicas)
-        else _LoadedJson(*as_stored(manifest, now, ids, registry))
+        else _LoadedJson(*as_stored(manifest, now, ids, registry, kind_of))
         for manifest in manifests
     ]
     present = {_first_key(entry)[1] for entry in loaded if entry.kind is PRIORITY_CLASS}
@@ -146,12 +149,16 @@ def _is_one(entry: Loaded | DumpedReplicas) -> TypeGuard[Loaded]:
 
 
 def as_stored(
-    manifest: Mapping[str, Any], now: int, ids: IdSource, registry: Registry
+    manifest: Mapping[str, Any],
+    now: int,
+    ids: IdSource,
+    registry: Registry,
+    kind_of: KindOf = kind_of,
 ) -> tuple[Kind, Json]:
     """Return (kind of `manifest`, `manifest` as a server would store it).
 
-    If the resourceVersion is missing, it is not set here. Raises ApiError if `manifest` is
-    malformed or invalid.
+    `kind_of` returns the kind of a JSON object. If the resourceVersion is missing, it is not set
+    here. Raises ApiError if `manifest` is malformed or invalid.
     """
     obj = without_nulls(dict(manifest))
     kind = kind_of(obj)
