@@ -233,6 +233,8 @@ class DefinitionController:
             return
         if kinds and self._delete_objects(kinds[0], now):  # some objects remain
             self._ending[kinds[0].resource] = name
+            if not is_deleting_objects(definition):
+                self._put(definition, with_deletion_in_progress(definition, now), now)
             return
         if kinds:
             self._ending.pop(kinds[0].resource, None)

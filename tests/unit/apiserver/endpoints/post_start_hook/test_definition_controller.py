@@ -248,7 +248,8 @@ def test_deletion_of_a_definition_waits_for_finalizers_of_its_objects(store, reg
     store.create(obj, NOW, kind=kind)
     store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
     definitions.reconcile(NOW)
-    assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is not None
+    waiting = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)
+    assert waiting["status"]["conditions"][-1]["reason"] == "InstanceDeletionInProgress"
     held = store.get(kind, "", "a")
     freed = {**held, "metadata": {**held["metadata"], "finalizers": []}}
     store.update(kind, held, freed, NOW)
