@@ -36,7 +36,7 @@ from fairlead.apiserver.kind import (
     MUTATING_ADMISSION_POLICY_BINDING,
     Kind,
 )
-from fairlead.apiserver.patch.jsonpatch.apply import TestFailedError, apply_json_patch
+from fairlead.apiserver.patch.jsonpatch.apply import PatchFailedError, apply_json_patch
 from fairlead.apiserver.patch.managedfields.path_element import inner_schema
 from fairlead.apiserver.patch.managedfields.typed import merged
 from fairlead.apiserver.patch.managedfields.typed_validation import validation_errors
@@ -161,8 +161,10 @@ def _apply_json_patch(obj: Json, operations: Any) -> Json:
         )
     try:
         patched: Json = apply_json_patch(obj, operations)
-    except TestFailedError:
-        return obj  # a failed `test` operation makes the patch a no-op
+    except PatchFailedError as failure:
+        if failure.is_failed_test:
+            return obj  # a failed `test` operation makes the patch a no-op
+        raise ValueError(f"JSON Patch: {failure.problem}") from None
     except ApiError as cause:
         raise ValueError(f"JSON Patch: {cause.message}") from None
     return patched

@@ -39,8 +39,8 @@ from fairlead.apiserver.kind import (
     VALIDATING_WEBHOOK_CONFIGURATION,
     Kind,
 )
-from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
-from fairlead.apiserver.schema.gojson.json_text import parse_json
+from fairlead.apiserver.patch.jsonpatch.apply import PatchFailedError, apply_json_patch
+from fairlead.apiserver.schema.gojson.json_text import json_kind, parse_json
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.suspension import WebhookCalls, run_to_end
 from fairlead.apiserver.webhook_client_config import WebhookClientConfig
@@ -305,13 +305,19 @@ def _apply_patch(
         if hook.ignores_failure:
             return attributes.obj
         raise _call_failed(hook, f'unsupported patch type "{kind}"')
-    try:
-        patched: Json = apply_json_patch(before, operations)
-    except ApiError as cause:
-        raise _internal_error(cause.message) from None
+    patched = _patched(before, operations)
     if attributes.write.view is not None:
         return attributes.obj
     return (yield from in_request_version(attributes, hook.kind, patched))
+
+
+def _patched(obj: Json, operations: list[Any]) -> Json:
+    try:
+        return apply_json_patch(obj, operations)
+    except PatchFailedError as failure:
+        raise _internal_error(failure.problem) from None
+    except ApiError as cause:
+        raise _internal_error(cause.message) from None
 
 
 def _operations(patch: str) -> list[Any]:
@@ -321,5 +327,6 @@ def _operations(patch: str) -> list[Any]:
     """
     operations = parse_json(base64.b64decode(patch, validate=True))
     if not isinstance(operations, list | None):
-        raise ValueError("json: cannot unmarshal it into Go value of type jsonpatch.Patch")  # noqa: TRY004
+        found = json_kind(operations)
+        raise ValueError(f"json: cannot unmarshal {found} into Go value of type jsonpatch.Patch")  # noqa: TRY004
     return operations or []

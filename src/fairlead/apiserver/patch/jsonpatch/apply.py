@@ -40,16 +40,24 @@ from fairlead.apiserver.patch.strategicpatch.directive import unprocessable
 _PLAIN_TEXT: Final = re.compile(rb'"([ !#-\[\]-~]*)"')  # a JSON string in ASCII without escapes
 OPERATIONS_MAX: Final = 10_000  # upstream: patch.go:maxJSONPatchOperations
 COPIED_BYTES_MAX: Final = 3 << 20  # upstream: server/config.go:JSONPatchMaxCopyBytes
+_TOO_DEEP: Final = "the document is nested too deeply"
 _MISSING: Final = object()
 
 
-class TestFailedError(ApiError):
-    """ApiError 422: a `test` operation failed."""
+class PatchFailedError(ApiError):
+    """ApiError 422: an operation failed.
 
-    def __init__(self) -> None:
-        """The message is the one that upstream has for every failed operation."""
+    The message has no details, as in upstream's answer to a PATCH request. `problem` has the
+    details, which upstream states if a webhook or a policy has made the patch. `is_failed_test`
+    means that the operation is a `test`, and that it found another value.
+    """
+
+    def __init__(self, problem: str, *, is_failed_test: bool = False) -> None:
+        """See the class."""
         failure = unprocessable()
         super().__init__(failure.reason, failure.code, failure.message, has_details=True)
+        self.problem = problem
+        self.is_failed_test = is_failed_test
 
 
 def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
@@ -80,8 +88,10 @@ def patched_document(obj: Any, operations: Sequence[Any]) -> PartialObject | Par
         patch = _Patch(obj)
         for operation in operations:
             patch.apply_operation(operation)
-    except (OperationError, RecursionError):
-        raise unprocessable() from None
+    except OperationError as failure:
+        raise PatchFailedError(str(failure)) from None
+    except RecursionError:
+        raise PatchFailedError(_TOO_DEEP) from None
     return patch.root
 
 
@@ -104,63 +114,99 @@ class _Patch:
         self._copied = 0
 
     def apply_operation(self, operation: Any) -> None:
-        """Apply one operation. Raises OperationError, TestFailedError."""
+        """Apply one operation. Raises OperationError, PatchFailedError."""
         if not isinstance(operation, Mapping):
-            raise OperationError
-        match _string_member(operation, "op"):
+            raise OperationError("Unexpected kind: unknown")
+        match kind := _string_member(operation, "op", "Unexpected kind: unknown"):
             case "add":
-                self._add(_string_member(operation, "path"), operation.get("value"))
+                self._add(_path_of(operation, kind), operation.get("value"))
             case "remove":
-                container, key = self._find(_string_member(operation, "path"))
-                container.remove(key)
+                self._remove(_path_of(operation, kind))
             case "replace":
-                self._replace(_string_member(operation, "path"), operation)
+                self._replace(_path_of(operation, kind), operation)
             case "move":
-                container, key = self._find(_string_member(operation, "from"))
-                value = container.get(key)
-                container.remove(key)
-                self._add(_string_member(operation, "path"), value)
+                self._move(_path_of(operation, kind, "from"), operation)
             case "copy":
-                container, key = self._find(_string_member(operation, "from"))
-                self._copy(container.get(key), _string_member(operation, "path"))
+                self._copy(_path_of(operation, kind, "from"), operation)
             case "test":
-                self._test(_string_member(operation, "path"), operation)
+                self._test(_path_of(operation, kind), operation)
             case _:
-                raise OperationError
+                raise OperationError(f"Unexpected kind: {kind}")
 
-    def _find(self, path: str) -> tuple[PartialObject | PartialArray, str]:
-        """Return (container of the value at `path`, last token of `path`)."""
+    def _find(self, path: str, problem: str) -> tuple[PartialObject | PartialArray, str]:
+        """Return (container of the value at `path`, last token of `path`).
+
+        Raises OperationError with the text `problem` if the container does not exist.
+        """
         tokens = path.split("/")
         if not 2 <= len(tokens) <= DEPTH_MAX:
-            raise OperationError
+            raise OperationError(f"{problem}: missing value")
         container = self.root
-        for token in tokens[1:-1]:
-            container = container.opened(_unescaped(token))
+        try:
+            for token in tokens[1:-1]:
+                container = container.opened(_unescaped(token))
+        except OperationError:
+            raise OperationError(f"{problem}: missing value") from None
         return container, _unescaped(tokens[-1])
 
     def _add(self, path: str, value: Any) -> None:
-        container, key = self._find(path)
-        container.add(key, _null_to_none(value))
+        problem = f'add operation does not apply: doc is missing path: "{path}"'
+        container, key = self._find(path, problem)
+        _add_to(container, key, _null_to_none(value), f"error in add for path: '{path}'")
+
+    def _remove(self, path: str) -> None:
+        problem = f'remove operation does not apply: doc is missing path: "{path}"'
+        container, key = self._find(path, problem)
+        try:
+            container.remove(key)
+        except OperationError as cause:
+            raise OperationError(f"error in remove for path: '{path}': {cause}") from None
 
     def _replace(self, path: str, operation: Mapping[str, Any]) -> None:
         value = operation.get("value", _MISSING)
         if path:
-            container, key = self._find(path)
-            container.get(key)
+            problem = "replace operation does not apply: doc is missing"
+            container, key = self._find(path, f"{problem} path: {path}")
+            try:
+                container.get(key)
+            except OperationError:
+                raise OperationError(f"{problem} key: {path}: missing value") from None
             container.set(key, None if value is _MISSING else _null_to_none(value))
         elif value is _MISSING:
-            raise unprocessable()
+            raise OperationError("replace operation value must be object or array")
         else:
             self.root = opened(_null_to_none(value))
 
-    def _copy(self, value: Any, path: str) -> None:
-        container, key = self._find(path)
+    def _move(self, source: str, operation: Mapping[str, Any]) -> None:
+        problem = "move operation does not apply: doc is missing"
+        container, key = self._find(source, f"{problem} from path: {source}")
+        try:
+            value = container.get(key)
+            container.remove(key)
+        except OperationError as cause:
+            raise OperationError(f"error in move for path: '{key}': {cause}") from None
+        path = _path_of(operation, "move")
+        container, key = self._find(path, f"{problem} destination path: {path}")
+        _add_to(container, key, value, f"error in move for path: '{path}'")
+
+    def _copy(self, source: str, operation: Mapping[str, Any]) -> None:
+        problem = "copy operation does not apply: doc is missing"
+        container, key = self._find(source, f"{problem} from path: {source}")
+        try:
+            value = container.get(key)
+        except OperationError as cause:
+            raise OperationError(f"error in copy for from: '{source}': {cause}") from None
+        path = _path_of(operation, "copy")
+        container, key = self._find(path, f"{problem} destination path: {path}")
         copied = to_json(value)
         if copied is not None:
             self._copied += len(msgspec.json.encode(copied))
         if self._copied > COPIED_BYTES_MAX:
-            raise OperationError
-        container.add(key, copied)
+            raise OperationError(
+                "Unable to complete the copy, the accumulated size increase of copy is "
+                f"{self._copied}, exceeding the limit {COPIED_BYTES_MAX}"
+            )
+        _add_to(container, key, copied, "error while adding value during copy")
 
     def _test(self, path: str, operation: Mapping[str, Any]) -> None:
         expected = _null_to_none(operation.get("value"))
@@ -169,20 +215,41 @@ class _Patch:
                 raise unprocessable()
             found: Any = self.root
         else:
-            container, key = self._find(path)
-            found = container.get(key)
+            problem = f"test operation does not apply: is missing path: {path}"
+            container, key = self._find(path, problem)
+            try:
+                found = container.get(key)
+            except OperationError as cause:
+                raise OperationError(f"error in test for path: '{path}': {cause}") from None
         has_both = found is not None and expected is not None
         if not (parts_equal(found, expected) if has_both else found is expected):
-            raise TestFailedError
+            problem = f"testing value {path} failed: test failed"
+            raise PatchFailedError(problem, is_failed_test=True)
 
 
-def _string_member(operation: Mapping[str, Any], name: str) -> str:
+def _add_to(container: PartialObject | PartialArray, key: str, value: Any, problem: str) -> None:
+    try:
+        container.add(key, value)
+    except OperationError as cause:
+        raise OperationError(f"{problem}: {cause}") from None
+
+
+def _path_of(operation: Mapping[str, Any], kind: str, member: str = "path") -> str:
+    problem = f"{kind} operation failed to decode {member}: missing value"
+    return _string_member(operation, member, problem)
+
+
+def _string_member(operation: Mapping[str, Any], name: str, problem: str) -> str:
+    """Return a member of an operation.
+
+    Raises OperationError with the text `problem` if it is no string.
+    """
     value = operation.get(name)
     if isinstance(value, msgspec.Raw):
         plain = _PLAIN_TEXT.fullmatch(raw := bytes(value))
         value = plain[1].decode() if plain else None if raw == b"null" else to_json(value)
     if not isinstance(value, str):
-        raise OperationError
+        raise OperationError(problem)
     return value
 
 

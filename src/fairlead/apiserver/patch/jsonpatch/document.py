@@ -30,7 +30,7 @@ _decode_array: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class OperationError(Exception):
-    """The operation cannot be applied."""
+    """The operation cannot be applied. The text of the error is upstream's."""
 
 
 class PartialObject:
@@ -57,7 +57,7 @@ class PartialObject:
     def remove(self, key: str) -> None:
         """Remove the member `key`. Raises OperationError if it does not exist."""
         if key not in self.members:
-            raise OperationError
+            raise OperationError(f"Unable to remove nonexistent key: {key}: missing value")
         del self.members[key]
 
     def opened(self, key: str) -> PartialObject | PartialArray:
@@ -107,8 +107,12 @@ class PartialArray:
     @staticmethod
     def _index(key: str, size: int) -> int:
         number = parse_int64(key) if _INDEX.fullmatch(key) else None
-        if number is None or not -size <= number < size:
-            raise OperationError
+        if number is None:
+            raise OperationError(f"strconv.Atoi: parsing {json_text(key)}: invalid syntax")
+        if not -size <= number < size:
+            raise OperationError(
+                f"Unable to access invalid index: {number}: invalid index referenced"
+            )
         return number + size if number < 0 else number
 
 
@@ -122,7 +126,7 @@ def opened(part: Any) -> PartialObject | PartialArray:
         case list() as items:
             return PartialArray(list(items))
         case _:
-            raise OperationError
+            raise OperationError("invalid state detected")
 
 
 def to_json(part: Any) -> Any:

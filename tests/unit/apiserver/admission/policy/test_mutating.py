@@ -117,7 +117,10 @@ def test_a_mutation_gets_the_result_of_the_previous_mutations(policed, deploymen
         ),
         (
             patched("[JSONPatch{op: 'remove', path: '/nope'}]"),
-            "JSON Patch: the server rejected our request due to an error in our request",
+            (
+                "JSON Patch: error in remove for path: '/nope': Unable to remove nonexistent key:"
+                " nope: missing value"
+            ),
         ),
         (
             patched("'text'"),

@@ -281,6 +281,35 @@ def test_the_patch_of_a_mutating_webhook_is_applied(gate, obj):
     assert admitted == {**requested, "data": {"a": "b"}}
 
 
+@pytest.mark.parametrize(
+    ("patch", "problem"),
+    [
+        (
+            [{"op": "remove", "path": "/data"}],
+            (
+                "error in remove for path: '/data': Unable to remove nonexistent key: data:"
+                " missing value"
+            ),
+        ),
+        (
+            {"op": "remove"},
+            (
+                'failed calling webhook "a.example.com": received undecodable patch in webhook'
+                " response: json: cannot unmarshal object into Go value of type jsonpatch.Patch"
+            ),
+        ),
+    ],
+    ids=["absent path", "not a list"],
+)
+def test_the_problem_of_a_patch_is_stated(gate, obj, patch, problem):
+    """Otherwise, the author of the webhook cannot find the wrong operation."""
+    found = gate(MutatingAdmissionWebhook()).has(configured(obj, "Mutating"))
+    packed = base64.b64encode(json.dumps(patch).encode()).decode()
+    response = {"allowed": True, "patch": packed, "patchType": "JSONPatch"}
+    refusal = found.refusal(obj("ConfigMap"), **answered(response))
+    assert refusal == f"Internal error occurred: {problem}"
+
+
 def test_a_dry_run_that_matches_a_webhook_with_side_effects_is_refused(validating, obj):
     found = validating(sideEffects="Some")
     refusal = found.refusal(obj("ConfigMap"), Operation.CREATE, user=ALICE, dry_run=True)

@@ -8,7 +8,11 @@ import msgspec
 import pytest
 
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.patch.jsonpatch.apply import OPERATIONS_MAX, apply_json_patch
+from fairlead.apiserver.patch.jsonpatch.apply import (
+    OPERATIONS_MAX,
+    PatchFailedError,
+    apply_json_patch,
+)
 from fairlead.apiserver.patch.jsonpatch.document import parts_equal
 
 OBJ = {"a": {"b": 1}, "l": [1, 2, 3]}
@@ -74,6 +78,49 @@ def test_an_invalid_operation_is_refused(operation):
         apply_json_patch(OBJ, [operation])
     assert refused.value.code == 422
     assert refused.value.message == "the server rejected our request due to an error in our request"
+
+
+@pytest.mark.parametrize(
+    ("operation", "problem"),
+    [
+        (
+            op("remove", "/a/z"),
+            "error in remove for path: '/a/z': Unable to remove nonexistent key: z: missing value",
+        ),
+        (
+            op("add", "/z/y", value=1),
+            'add operation does not apply: doc is missing path: "/z/y": missing value',
+        ),
+        (
+            op("add", "/l/9", value=1),
+            (
+                "error in add for path: '/l/9': Unable to access invalid index: 9:"
+                " invalid index referenced"
+            ),
+        ),
+        (
+            op("replace", "/l/x", value=1),
+            "replace operation does not apply: doc is missing key: /l/x: missing value",
+        ),
+        (
+            op("move", "/c", **{"from": "/z/y"}),
+            "move operation does not apply: doc is missing from path: /z/y: missing value",
+        ),
+        (
+            op("copy", "/z/y", **{"from": "/a"}),
+            "copy operation does not apply: doc is missing destination path: /z/y: missing value",
+        ),
+        (op("test", "/a/b", value=2), "testing value /a/b failed: test failed"),
+        ({"op": "add"}, "add operation failed to decode path: missing value"),
+        (op("frob", "/a"), "Unexpected kind: frob"),
+    ],
+    ids=str,
+)
+def test_the_error_of_a_failed_operation_has_the_problem(operation, problem):
+    """Upstream states it if a webhook or a policy has made the patch."""
+    with pytest.raises(PatchFailedError) as refused:
+        apply_json_patch(OBJ, [operation])
+    assert refused.value.problem == problem
 
 
 def test_a_tested_text_is_compared_with_the_objects_text_as_encoding_json_writes_it():
