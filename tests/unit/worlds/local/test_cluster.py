@@ -92,6 +92,18 @@ def test_every_namespace_gets_its_default_objects(cluster):
     assert cluster.find("serviceaccount", "default", "n") is not None
 
 
+def test_the_published_ca_is_that_of_the_server(make_cluster):
+    """A snapshot contains the CA of another cluster; a user may change the ConfigMap, too."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
+    meta = {"name": "kube-root-ca.crt", "namespace": "n"}
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"ca.crt": "OTHER"}}
+    cluster = make_cluster(objects=(namespace, other), authority="PEM")
+    assert cluster.find("configmap", "kube-root-ca.crt", "n")["data"] == {"ca.crt": "PEM"}
+    path, patch = "/api/v1/namespaces/n/configmaps/kube-root-ca.crt", {"data": {"x": "y"}}
+    cluster.ask("PATCH", path, patch, "application/merge-patch+json")
+    assert cluster.find("configmap", "kube-root-ca.crt", "n")["data"] == {"ca.crt": "PEM"}
+
+
 def test_a_namespace_is_deleted_when_it_is_empty(cluster):
     cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
     cluster.ask("POST", "/api/v1/namespaces/n/pods", POD)
