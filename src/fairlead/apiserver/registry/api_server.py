@@ -54,6 +54,15 @@ def default(kind: Kind, obj: Json) -> Json:
     return obj
 
 
+def read(kind: Kind, obj: Json) -> Json:
+    """Return `obj` decoded and with its defaults.
+
+    Upstream, too, sets defaults when it reads an object from etcd. Without them, an update of an
+    object that a user wrote by hand would add defaults to immutable fields, and be refused.
+    """
+    return default(kind, decode(kind, obj))
+
+
 def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
     """Return `new` with the fields that its kind always encodes, even if they are empty.
 
@@ -88,6 +97,7 @@ API_SERVER: Final = Registry(
     strategies=STRATEGIES,
     decode=decode,
     default=default,
+    read=read,
     normalize=normalize,
     zero_status=zero_status,
     validator=ApiValidator(),

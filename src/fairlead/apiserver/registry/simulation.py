@@ -104,6 +104,7 @@ SIMULATION: Final = Registry(
     strategies=StrategyTable(_strategy),
     decode=_as_it_is,
     default=defaulted,
+    read=_as_it_is,
     normalize=_new_as_it_is,
     zero_status=_no_status,
     validator=SimulationValidator(),

@@ -33,9 +33,14 @@ from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.kind import (
     CUSTOM_RESOURCE_DEFINITION,
+    DAEMON_SET,
+    DEPLOYMENT,
     KINDS,
     LEASE,
+    POD,
+    REPLICA_SET,
     SERVICE_ACCOUNT,
+    STATEFUL_SET,
     kind_of,
 )
 from fairlead.apiserver.registry.api_server import API_SERVER
@@ -83,6 +88,9 @@ _SCHEDULER: Final = "scheduler"
 # Parts of the control plane that can be left out.
 PARTS: Final = (*ENGINE_PARTS, METRICS)
 _BUILT_IN: Final = frozenset(kind.resource for kind in KINDS)
+_WITH_POD_SPEC: Final = frozenset(
+    kind.resource for kind in (POD, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET)
+)
 # A third more than the 150,000 pods that upstream is tested with; they take about 2 GiB.
 PODS_MAX: Final = 200_000
 
@@ -240,7 +248,7 @@ class LocalCluster:
         """
         options, storage = self._options, self.store.storage
         nodes = registered(node_manifests(options.nodes, options.zones, now), now)
-        objects = list(options.objects or nodes)
+        objects = list(map(_readable, options.objects or nodes))
         custom = [one for one in objects if _is_custom(one)]
         self.store.load((one for one in objects if not _is_custom(one)), now)
         for definition in list(storage.items(CUSTOM_RESOURCE_DEFINITION)):
@@ -290,6 +298,17 @@ class LocalCluster:
 def _is_custom(manifest: Mapping[str, Any] | DumpedObject) -> TypeGuard[Mapping[str, Any]]:
     """Return whether `manifest` has a kind that only a CustomResourceDefinition defines."""
     return isinstance(manifest, Mapping) and kind_of(manifest).resource not in _BUILT_IN
+
+
+def _readable(manifest: Mapping[str, Any] | DumpedObject) -> Mapping[str, Any] | DumpedObject:
+    """Return `manifest`, as JSON if it is a text with a pod spec that a user wrote by hand.
+
+    A text is stored without changes, so it would lack the defaults of a server. A server sets a
+    dnsPolicy in each pod spec.
+    """
+    if isinstance(manifest, DumpedObject) and manifest.kind.resource in _WITH_POD_SPEC:
+        return manifest if b'"dnsPolicy"' in bytes(manifest.text) else manifest.value
+    return manifest
 
 
 def _store(options: LocalOptions, ids: RandomIds) -> Store:

@@ -7,9 +7,11 @@ from functools import partial
 
 import pytest
 
+from fairlead.api.codec import decode
 from fairlead.apiserver.admission.quota.resource_quota import LimitedResource
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.kind import NODE, find_kind
+from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.apiserver.request import ADMIN, Request
 from fairlead.engine.configuration.release import release_of
 from fairlead.engine.core.instant import seconds
@@ -792,6 +794,56 @@ def test_an_object_of_a_snapshot_has_the_fields_that_every_stored_object_has(
     with pytest.raises(ApiError) as refused:
         make_cluster(objects=(manifest,))
     assert refused.value.causes[0].field == field
+
+
+HAND_WRITTEN = {
+    "pods": ("v1", "Pod", {"containers": [{"name": "c", "image": "i"}]}),
+    "persistentvolumeclaims": (
+        "v1",
+        "PersistentVolumeClaim",
+        {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    ),
+    "secrets": ("v1", "Secret", {}),
+    "jobs": (
+        "batch/v1",
+        "Job",
+        {
+            "template": {
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+            },
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("plural", HAND_WRITTEN)
+def test_a_hand_written_object_of_a_snapshot_can_be_changed(make_cluster, plural):
+    """It lacks the defaults of immutable fields, which every update sets."""
+    version, kind, spec = HAND_WRITTEN[plural]
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": spec}
+    cluster = make_cluster(objects=(namespace, manifest))
+    patch = {"metadata": {"labels": {"x": "y"}}}
+    base = f"/api/{version}" if version == "v1" else f"/apis/{version}"
+    path = f"{base}/namespaces/default/{plural}/a"
+    found = cluster.ask("PATCH", path, patch, "application/merge-patch+json")
+    assert found["metadata"].get("labels") == {"x": "y"}, found
+
+
+def test_a_hand_written_text_of_a_snapshot_can_be_changed(make_cluster):
+    """Fairlead decodes most texts of a dump late, and does not set defaults in them."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    meta = {"name": "a", "namespace": "default", "uid": "u", "resourceVersion": "5"}
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    dumped = DumpedObject(find_kind("pod"), decode(pod), json.dumps(pod).encode())
+    cluster = make_cluster(objects=(namespace, dumped))
+    patch = {"metadata": {"labels": {"x": "y"}}}
+    found = cluster.ask("PATCH", f"{PODS}/a", patch, "application/merge-patch+json")
+    assert found["spec"]["dnsPolicy"] == "ClusterFirst", found
 
 
 GATEWAYS = {

@@ -165,12 +165,12 @@ def as_stored(
     rules = registry.rules(kind)
     obj = validated_stored(kind, rules, located(kind, obj))
     registry.validator.validate_loaded(kind, obj)
-    decoded = registry.decode(kind, obj)
-    if decoded is not obj:
-        # `decode` drops empty values such as `nodeSelector: {}`. If the template of a Deployment
+    as_read = registry.read(kind, obj)
+    if as_read is not obj:
+        # `read` drops empty values such as `nodeSelector: {}`. If the template of a Deployment
         # kept such a value, it would never equal the template of the ReplicaSet that is created
         # from it.
-        obj = without_nulls(decoded)
+        obj = without_nulls(as_read)
     if kind is POD:
         obj = with_label_keys(obj)
     meta = obj["metadata"]
