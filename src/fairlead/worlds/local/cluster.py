@@ -31,6 +31,7 @@ from fairlead.apiserver.endpoints.bootstrap import (
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
+from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import (
     CUSTOM_RESOURCE_DEFINITION,
     DAEMON_SET,
@@ -50,6 +51,7 @@ from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.compact_storage import CompactStorage
 from fairlead.apiserver.storage.storage import Storage, StoredChange
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
+from fairlead.apiserver.validation.meta.field import not_supported
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.default_config import default_config
@@ -252,9 +254,8 @@ class LocalCluster:
         custom = [one for one in objects if _is_custom(one)]
         self.store.load((one for one in objects if not _is_custom(one)), now)
         for definition in list(storage.items(CUSTOM_RESOURCE_DEFINITION)):
-            complete = with_stored_versions(
-                self.store.registry.default(CUSTOM_RESOURCE_DEFINITION, definition)
-            )
+            _require_known_version(definition)
+            complete = with_stored_versions(definition)
             if complete != definition:
                 storage.put(CUSTOM_RESOURCE_DEFINITION, complete)
         return custom
@@ -298,6 +299,14 @@ class LocalCluster:
 def _is_custom(manifest: Mapping[str, Any] | DumpedObject) -> TypeGuard[Mapping[str, Any]]:
     """Return whether `manifest` has a kind that only a CustomResourceDefinition defines."""
     return isinstance(manifest, Mapping) and kind_of(manifest).resource not in _BUILT_IN
+
+
+def _require_known_version(definition: Json) -> None:
+    """Raise ApiError 422 if `definition` has an old version, which has other fields."""
+    served = CUSTOM_RESOURCE_DEFINITION.api_version
+    if definition["apiVersion"] != served:
+        problem = not_supported("apiVersion", definition["apiVersion"], (served,))
+        raise invalid(CUSTOM_RESOURCE_DEFINITION, "", definition["metadata"]["name"], (problem,))
 
 
 def _readable(manifest: Mapping[str, Any] | DumpedObject) -> Mapping[str, Any] | DumpedObject:

@@ -886,6 +886,12 @@ def test_the_custom_resources_of_a_snapshot_are_served(make_cluster):
     assert definition["status"]["storedVersions"] == ["v1"]
 
 
+def test_a_definition_of_an_old_version_in_a_snapshot_is_refused(make_cluster):
+    with pytest.raises(ApiError) as refused:
+        make_cluster(objects=({**GATEWAYS, "apiVersion": "apiextensions.k8s.io/v1beta1"},))
+    assert refused.value.causes[0].field == "apiVersion"
+
+
 def test_only_a_quota_lets_users_use_a_limited_priority_class(make_cluster):
     """`--admission-control-config-file` prevents users from giving themselves a high priority."""
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["urgent"]}
