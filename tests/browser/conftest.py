@@ -243,6 +243,17 @@ def one_taint(report: Any) -> Any:
     return {**report, "outage": {**report["outage"], "rates": [rate]}}
 
 
+def late_pods(report: Any) -> Any:
+    """Return `report` without the samples before minute 5, as if there had been no pods."""
+    timeline = report["timeline"]
+    first = next(at for at, t_s in enumerate(timeline["t_s"]) if t_s >= 300)
+    series = [
+        {name: value if name == "priority" else value[first:] for name, value in one.items()}
+        for one in timeline["series"]
+    ]
+    return {**report, "timeline": {"t_s": timeline["t_s"][first:], "series": series}}
+
+
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of written reports: small, large, wide (5,000 nodes), outage, queues, autoscaler…"""
@@ -255,6 +266,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_report(folder / "autoscaling.html", autoscaling["autoscaling_report"]())
     write_report(folder / "queues.html", queues["queues_report"]())
     write_report(folder / "small.html", sample["small_report"]())
+    write_report(folder / "late.html", late_pods(sample["small_report"]()))
     write_report(folder / "large.html", sample["large_report"]())
     write_report(folder / "wide.html", sample["wide_report"](5000))
     write_report(folder / "outage.html", outage["outage_report"]())

@@ -273,6 +273,18 @@ def test_the_time_line_displays_the_values_at_the_mouse(page, reports):
     assert page.text(".readout caption") == "At the end, 0:10:00"
 
 
+def test_the_time_line_begins_at_the_start_of_the_run(page, reports):
+    """Until the first pod is created, all counts are 0, in the charts and in the legend."""
+    page.open(reports / "late.html")
+    assert page.texts(".chart-head span")[0].startswith("at least 0, at 0:00:00; ")
+    page.mouse_over(".u-over", 0, dx=0.25)
+    assert page.text(".readout caption").startswith("At 0:02:")
+    assert set(page.texts(".readout td")) == {"0"}
+    page.mouse_over(".u-over", 0, dx=0.75)
+    assert page.text(".readout caption").startswith("At 0:07:")
+    assert page.texts(".readout tfoot td")[0] != "0"
+
+
 @pytest.mark.parametrize("section", ["timeline", "outage"])
 def test_the_last_label_of_a_time_axis_is_whole(page, reports, section):
     """A label is centred at its time, so the canvas continues for half a label after the end."""

@@ -11,7 +11,7 @@ export const MEASURES = [
 
 /** Rows of counts by priority; priorities without a colour of their own are added up in one row. */
 export function timelineModel(report, priorities) {
-  const timeline = untilTheEnd(report);
+  const timeline = overTheRun(report);
   const length = timeline.t_s.length;
   const sorted = [...timeline.series].sort((a, b) => b.priority - a.priority);
   const own = sorted.filter((one) => priorities.own.includes(one.priority));
@@ -26,15 +26,17 @@ export function timelineModel(report, priorities) {
   return { t: timeline.t_s, recorded: timeline.recorded, rows, measures, absent };
 }
 
-/** The last counts hold until the run ends. */
-function untilTheEnd({ timeline, virtual_seconds: end }) {
-  if (!(end > timeline.t_s[timeline.t_s.length - 1])) return timeline;
-  const extended = (values) => values && [...values, values[values.length - 1]];
+/** Before the first sample, there are no pods; the last counts hold until the run ends. */
+function overTheRun({ timeline, virtual_seconds: end }) {
+  const { t_s: instants } = timeline;
+  const before = instants[0] > 0 ? [0] : [];
+  const after = end > instants[instants.length - 1] ? [end] : [];
+  const extended = (values) => values && [...before.map(() => 0), ...values, ...after.map(() => values[values.length - 1])];
   const series = timeline.series.map((one) => {
     const counts = MEASURES.map(({ name }) => [name, extended(one[name])]);
     return { ...one, ...Object.fromEntries(counts) };
   });
-  return { ...timeline, t_s: [...timeline.t_s, end], series };
+  return { ...timeline, t_s: [...before, ...instants, ...after], series };
 }
 
 function row(label, priority, priorities, members, length) {
