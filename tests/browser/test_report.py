@@ -353,6 +353,32 @@ def test_dragging_zooms_and_a_button_resets_the_zoom(page, reports):
     assert page.js(reset) is True
 
 
+def test_a_click_after_a_zoom_does_not_zoom_again(page, reports):
+    """The chart on which the mouse was dragged is gone, and does not react to other clicks."""
+    page.open(reports / "small.html")
+    page.drag(".u-over", 0.25, 0.5)
+    page.click(".timeline .toolbar > .quiet")
+    page.click("h1")
+    assert page.js("document.querySelector('.timeline .toolbar > .quiet').hidden") is True
+
+
+def test_the_slider_below_zoomed_charts_covers_their_time(page, reports):
+    """The slider has the range of the charts, also after it was moved, and the legend its time."""
+    page.open(reports / "small.html")
+    slider = """(({min, max, value}) => [min, max, value].map(Number))(
+        document.querySelector(".chart-scrubber input")
+    )"""
+    assert page.js(slider) == [0, 600, 600]
+    page.drag(".u-over", 0.25, 0.5)
+    assert page.text(".readout caption") == "At the end, 0:10:00"
+    page.click(".chart-scrubber input")
+    start, end, shown = page.js(slider)
+    assert [start, end, shown] == pytest.approx([150, 300, 225], abs=2)
+    assert page.text(".readout caption").startswith("At 0:03:4")
+    page.click(".timeline .toolbar > .quiet")
+    assert page.js(slider) == [0, 600, shown]
+
+
 def test_a_node_shows_its_pods_on_hover(page, reports):
     """The tooltip has node, resources, and pods with priority and requests."""
     page.open(reports / "small.html")

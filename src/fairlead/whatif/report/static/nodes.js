@@ -105,7 +105,7 @@ function nodeTime({ isKnown }, time) {
   if (!isKnown) return h("p", { class: "note" }, "The run has too many placements for the map to show other times, so it shows only the end of the run.");
   const words = h("output", { class: "time-words" });
   onTime(time, (t) => (words.textContent = timeText(time, t)));
-  return h("div", { class: "node-time" }, scrubber(time, "Time shown by the node map"), words);
+  return h("div", { class: "node-time" }, scrubber(time, "Time shown by the node map").element, words);
 }
 
 function nodesCard(report, view, map, parts, refresh, timeRow) {

@@ -55,9 +55,12 @@ export function timeText({ end, isLive }, t) {
   return t === null ? `At the end, ${clock(end)}` : `At ${clock(t)}`;
 }
 
-/** A slider over the run; its arrow keys move to the previous and the next change. */
-export function scrubber(time, label) {
-  const slider = h("input", { type: "range", class: "scrubber", min: 0, max: time.end, step: "any", "aria-label": label });
+/**
+ * A slider over the run; its arrow keys move to the previous and the next change. `rangeOf()` returns
+ * its first and its last second; `show()` shows another range.
+ */
+export function scrubber(time, label, rangeOf = () => [0, time.end]) {
+  const slider = h("input", { type: "range", class: "scrubber", step: "any", "aria-label": label });
   slider.addEventListener("input", () => showTime(time, Number(slider.value)));
   slider.addEventListener("keydown", (event) => {
     const t = stopByKey(time, event.key);
@@ -65,12 +68,13 @@ export function scrubber(time, label) {
     event.preventDefault();
     showTime(time, t);
   });
-  onTime(time, (t) => {
-    slider.max = String(Math.max(time.end, Number(slider.min)));
-    slider.value = String(t ?? time.end);
-    slider.setAttribute("aria-valuetext", timeText(time, t));
-  }, slider);
-  return slider;
+  const show = () => {
+    [slider.min, slider.max] = rangeOf();
+    slider.value = String(time.shown ?? time.end);
+    slider.setAttribute("aria-valuetext", timeText(time, time.shown));
+  };
+  onTime(time, show, slider);
+  return { element: slider, show };
 }
 
 /** The second to which a key moves from the shown one: null for the end, undefined for other keys. */

@@ -53,7 +53,7 @@ function timelineCard(report, priorities, model, time) {
     time,
     charts: [],
   };
-  view.slider = h("div", { class: "chart-scrubber" }, scrubber(time, "Time shown by charts and node map"));
+  view.slider = scrubber(time, "Time shown by charts and node map", () => view.zoom ?? [0, time.end]);
   view.legend = readout(model, time, view.hidden, () => drawTimeline(view));
   plots.addEventListener("keydown", (event) => moveByKey(event, view));
   onTime(time, (t) => {
@@ -72,8 +72,9 @@ function timelineCard(report, priorities, model, time) {
   };
   document.addEventListener("reportchange", follow);
   const toolbar = h("div", { class: "toolbar" }, measureChoice(view), reset);
+  const slider = h("div", { class: "chart-scrubber" }, view.slider.element);
   const side = h("div", { class: "side" }, view.legend.element, sampleNote(model));
-  return h("div", { class: "card timeline" }, toolbar, h("div", { class: "split" }, h("div", {}, plots, view.slider), side));
+  return h("div", { class: "card timeline" }, toolbar, h("div", { class: "split" }, h("div", {}, plots, slider), side));
 }
 
 /** Copies the counts of `fresh` to `model`; returns false if `fresh` has other rows than `model`. */
@@ -130,8 +131,7 @@ function timelineCharts(view, rows) {
 
 function zoomTo(view, range) {
   view.zoom = range;
-  const [from, to] = range ?? [0, view.time.end];
-  Object.assign(view.slider.firstChild, { min: from, max: to });
+  view.slider.show();
   drawTimeline(view);
 }
 

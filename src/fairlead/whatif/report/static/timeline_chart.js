@@ -135,8 +135,14 @@ function layerStyle(row) {
   };
 }
 
+/**
+ * Zooms to the selected time after uPlot has handled the mouse: the zoom replaces the charts, and a
+ * chart that is destroyed before it has removed its listener would zoom again at every later click.
+ * The selection is in all charts, but only the first one zooms.
+ */
 function selected(chart, on) {
   const { left, width } = chart.select;
   if (width < DRAG_PX) return;
-  on.zoom([chart.posToVal(left, "x"), chart.posToVal(left + width, "x")]);
+  const range = [chart.posToVal(left, "x"), chart.posToVal(left + width, "x")];
+  queueMicrotask(() => chart.root.isConnected && on.zoom(range));
 }
