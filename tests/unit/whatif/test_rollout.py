@@ -53,6 +53,16 @@ def test_a_rollout_under_way_is_over_before_an_unrelated_node_is_drained(cluster
     assert min(one.at for one in found.evicted) == answer.changed.started_at
 
 
+def test_an_outage_begins_with_the_change_after_a_rollout(cluster):
+    """Its time lines do not contain the time before the change, in which the rollout ends."""
+    change = ClusterChange(failures=Failures(fail_node=("n5",)))
+    answer = what_if(cluster(rollout.in_progress()), change)
+    found, start = answer.changed.outage, answer.changed.started_at
+    assert answer.without.rest.after > 0
+    assert found.zones[0].at == found.node_samples[0].at == start
+    assert (found.zones[0].unready, found.zones[0].size) == (0, 6)
+
+
 def test_a_rollout_is_over_before_the_change_although_a_pod_terminates_for_hours(cluster, make):
     """The end of the pod is a change after the horizon, so the run itself does not settle."""
     slow = make.pod("slow", node_name="n3", terminationGracePeriodSeconds=7200)

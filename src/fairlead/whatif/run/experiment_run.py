@@ -643,7 +643,7 @@ class ExperimentRun:
             priority_names=dict(recorder.priority_names),
             samples=tuple(recorder.counts.samples_since(since)),
             choices_among_equals=recorder.choices,
-            jobs=self._jobs.outcome(self._controllers.batch, self._cluster, world.now),
+            jobs=self._jobs.outcome(self._controllers.batch, self._cluster, since, world.now),
             outage=outage_outcome(recorder, since, pods, workloads),
             drains=tuple(recorder.drains.progress(undrained)),
             notes=(

@@ -20,6 +20,7 @@ from fairlead.whatif.outcome.run_outcome import PodEnd, Preempted
 from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 from fairlead.whatif.run.recorders.outage_recorder import FailedNode, OutageRecorder
 from fairlead.whatif.run.recorders.recorder import Recorder
+from fairlead.whatif.run.recorders.sample import samples_since
 
 
 def outage_outcome(
@@ -31,7 +32,8 @@ def outage_outcome(
     """Return the outcome of the failed nodes; None if no node failed.
 
     `ends` maps keys to the pods at the end. A replacement has the key of the pod that it replaces.
-    `workloads` are the workloads whose pods changed. Times in texts count from `start`.
+    `workloads` are the workloads whose pods changed. `start` is the start of the outcome: times in
+    texts count from it, and the first states of the zones are those at this instant.
     """
     outage = recorder.outage
     if not outage.failed_nodes:
@@ -57,8 +59,8 @@ def outage_outcome(
         lost=lost,
         preempted=tuple(_preemptions(outage, recorder.preempted)),
         taints=tuple(outage.taints),
-        zones=tuple(outage.zones),
-        node_samples=tuple(outage.node_samples),
+        zones=tuple(samples_since(outage.zones, start, lambda one: one.zone)),
+        node_samples=tuple(samples_since(outage.node_samples, start, lambda one: one.zone)),
         pod_samples=tuple(_pod_samples(outage, lost)),
     )
     breaches = recorder.budgets.breaches

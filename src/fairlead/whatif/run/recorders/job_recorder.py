@@ -21,6 +21,7 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.outcome.jobs import CapacityChange, JobsOutcome
 from fairlead.whatif.run.allocation import allocatable_of
 from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
+from fairlead.whatif.run.recorders.sample import samples_since
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.controller import Batch
@@ -108,8 +109,10 @@ class JobRecorder(Struct):
         self.gangs.observe(stimulus, now)
         self.capacity.observe(stimulus, now)
 
-    def outcome(self, batch: Batch | None, cluster: Cluster, now: Instant) -> JobsOutcome:
-        """Return the outcome at `now`."""
+    def outcome(
+        self, batch: Batch | None, cluster: Cluster, since: Instant, now: Instant
+    ) -> JobsOutcome:
+        """Return the outcome at `now`, with the queues from `since` on."""
         gangs = self.gangs.tally(now)
         if batch is None:
             return JobsOutcome(gangs=gangs)
@@ -121,7 +124,7 @@ class JobRecorder(Struct):
             queues=tuple(by_name[name] for name in sorted(by_name)),
             waiting=found.waiting,
             waiting_count=found.waiting_count,
-            samples=tuple(self.samples),
+            samples=tuple(samples_since(self.samples, since, lambda one: one.queue)),
             capacity=tuple(self.capacity.changes),
             gangs=gangs,
         )

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import pod_priority
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.outcome.run_outcome import PodCountSample
+from fairlead.whatif.run.recorders.sample import samples_since
 
 PENDING: Final = "pending"
 RUNNING: Final = "running"
@@ -108,16 +108,8 @@ class PodCountRecorder(Struct):
         self._sample(priority, now)
 
     def samples_since(self, since: Instant) -> Iterator[PodCountSample]:
-        """Yield one sample of each priority as of `since`, and then all later samples."""
-        earlier: dict[int, PodCountSample] = {}
-        later: list[PodCountSample] = []
-        for one in self.samples:
-            if one.at <= since:
-                earlier[one.priority] = replace(one, at=since)
-            else:
-                later.append(one)
-        yield from earlier.values()
-        yield from later
+        """Yield the counts that held at `since`, and then all samples from `since` on."""
+        return samples_since(self.samples, since, lambda one: one.priority)
 
     def _counts_of(self, priority: int) -> _Counts:
         found = self._counts.get(priority)
