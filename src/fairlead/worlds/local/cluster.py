@@ -184,6 +184,13 @@ class LocalCluster:
         self.metrics = _metrics(config)
         self.control_plane = self._control_plane(config, now)
 
+    def now(self) -> Instant:
+        """Return the time of a change that is made now.
+
+        While the clock is advanced, the engine works at later times than the clock shows.
+        """
+        return max(self.clock.now(), self.control_plane.now)
+
     def _api_server(self, accounts: ServiceAccountTokens) -> ApiServer:
         storage = self.store.storage
         rights = Rbac(storage, (NodeAuthorizer(storage),))

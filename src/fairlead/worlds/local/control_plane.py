@@ -137,6 +137,11 @@ class ControlPlane:
         self._world.enqueue(ObjectsLoaded(_views(store)))
 
     @property
+    def now(self) -> Instant:
+        """The time of the work that the engine does, or did last."""
+        return self._driver.now
+
+    @property
     def pending(self) -> deque[PendingCommand]:
         """The commands that wait for webhooks.
 

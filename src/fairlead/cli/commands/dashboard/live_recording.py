@@ -12,6 +12,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod
 from fairlead.api.pods.facts import condition
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import Record, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.whatif.next_steps.pending_pod import more_nodes
@@ -61,11 +62,10 @@ class LiveRecording:
         self._clock = clock
         self._objects = objects
         self._reports = reports
-        self.restart()
+        self.restart(clock.now())
 
-    def restart(self) -> None:
-        """Discard all records, and start again with the current objects."""
-        now = self._clock.now()
+    def restart(self, now: Instant) -> None:
+        """Discard all records, and start again at `now` with the current objects."""
         self.revision += 1
         self._since = now
         self._recorder = Recorder(now)
@@ -78,13 +78,13 @@ class LiveRecording:
         if self._reports is not None:
             self._reports.recorder = None
 
-    def observe(self, change: ObjectChanged | ObjectDeleted) -> None:
-        """Record the change of an object."""
+    def observe(self, change: ObjectChanged | ObjectDeleted, now: Instant) -> None:
+        """Record the change of an object at `now`."""
         self.revision += 1
-        self._recorder.observe(change, self._clock.now())
+        self._recorder.observe(change, now)
         # Checked at each change, because a cluster may run for days without an open page.
         if len(self._recorder.counts.samples) > SAMPLES_MAX:
-            self.restart()
+            self.restart(now)
 
     def page(self) -> Json:
         """Return the current state and the recorded history, packed for the page."""

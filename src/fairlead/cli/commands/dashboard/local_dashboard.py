@@ -21,6 +21,7 @@ from fairlead.cli.commands.dashboard.command import PATH
 from fairlead.cli.commands.dashboard.dashboard import Dashboard, ShownCluster, Wrapper
 from fairlead.cli.commands.dashboard.live_recording import LiveRecording
 from fairlead.cli.commands.dashboard.question import SNAPSHOT
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
 from fairlead.whatif.snapshot.snapshot import encode_snapshot
@@ -62,7 +63,9 @@ class LocalDashboard:
             actions={"/clock": actions.control_clock, "/node": actions.change_node},
         )
         async with self._dashboard.showing(shown) as recording:
-            unsubscribe = cluster.store.subscribe(lambda change: observe(recording, change))
+            unsubscribe = cluster.store.subscribe(
+                lambda change: observe(recording, change, cluster.now())
+            )
             try:
                 yield
             finally:
@@ -82,13 +85,13 @@ def objects_of(cluster: LocalCluster) -> list[ApiObject]:
     return [view for view in views if view is not None]
 
 
-def observe(recording: LiveRecording, change: StoredChange) -> None:
-    """Pass a change of a local cluster's store to `recording`."""
+def observe(recording: LiveRecording, change: StoredChange, now: Instant) -> None:
+    """Pass a change of a local cluster's store at `now` to `recording`."""
     if not is_watched(change.kind):
         return
     stimulus = stimulus_if_decodable(change)
     if isinstance(stimulus, ObjectChanged | ObjectDeleted):
-        recording.observe(stimulus)
+        recording.observe(stimulus, now)
 
 
 def _view(obj: Json) -> ApiObject | None:

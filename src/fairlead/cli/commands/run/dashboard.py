@@ -53,13 +53,14 @@ class ClusterDashboard:
         """Record the updates of a reflector; called after the reflector has applied them."""
         if self._recording is None or self._runner is None or not self._runner.has_synced:
             return
+        now = self._runner.clock.now()
         if not self._is_complete:
             self._is_complete = True
-            self._recording.restart()
+            self._recording.restart(now)
             return
         for update in updates:
             change = ObjectDeleted if update.is_deleted else ObjectChanged
-            self._recording.observe(change(update.object))
+            self._recording.observe(change(update.object), now)
 
     @asynccontextmanager
     async def serving(self, runner: ClusterRunner) -> AsyncIterator[None]:

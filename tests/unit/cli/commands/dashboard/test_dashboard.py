@@ -352,12 +352,30 @@ def test_a_change_cannot_name_files_or_clusters(words):
         change_words(words)
 
 
+def test_changes_while_the_clock_is_advanced_are_recorded_at_their_times():
+    """The clock shows the new time only at the end of an advance, or of a part of it."""
+
+    async def test():
+        async with (
+            serving() as running,
+            aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
+        ):
+            browser = Browser(session, *running)
+            await browser.log_in()
+            await browser.post("/node", {"node": "node-1", "action": "stop"})
+            await browser.post("/clock", {"advance": "10m"})
+            return (await browser.state())["page"]["outage"]["nodes"]["columns"]
+
+    failed = asyncio.run(test())
+    assert (failed["node"], failed["quiet_s"], failed["unready_s"]) == (["node-1"], [0.0], [50.0])
+
+
 def test_a_recording_restarts_if_no_page_is_open(monkeypatch):
     """The cluster may run for days, and the dashboard stores its recording."""
     monkeypatch.setattr(live_recording, "SAMPLES_MAX", 3)
     cluster = LocalCluster(LocalOptions(nodes=1), LocalClock(START, paused=True), {}, KEY)
     recording = LiveRecording("Local cluster", cluster.clock, lambda: objects_of(cluster), None)
-    cluster.store.subscribe(lambda change: observe(recording, change))
+    cluster.store.subscribe(lambda change: observe(recording, change, cluster.now()))
     for number in range(20):
         cluster.clock.jump_to(START + seconds(number))
         metadata = {"name": f"p{number}", "namespace": "default"}
