@@ -120,6 +120,26 @@ def test_preempted_pods_are_deleted_and_their_replacements_are_pending(dashboard
     )
 
 
+def test_pods_of_a_stopped_node_are_replaced_under_other_names(dashboard):
+    """The old pods terminate on the stopped node; no sentence says that they have a node again."""
+    page = dashboard
+    page.js("document.dispatchEvent(new CustomEvent('shownode', {detail: 'worker-03'}))")
+    press_button(page, ".node-actions", "Stop")
+    until(page, "document.querySelector('#status .verdict').innerText.includes('out of service')")
+    press_button(page, ".clock-buttons", "5m")
+    press_button(page, ".clock-buttons", "1m")
+    until(page, "document.querySelector('#status').innerText.includes('displaced')")
+    page.mouse_over("h1")
+    until(page, "document.querySelector('#outage .tiles')?.innerText.includes('Evicted\\n2')")
+    found = page.texts("#status .findings li")[-1]
+    assert (
+        found
+        == "2 pods of deploy/store/frontend, deploy/store/search were displaced: all replaced."
+    )
+    tiles = dict(text.split("\n")[:2] for text in page.texts("#outage .tile"))
+    assert (tiles["Back as new pods"], tiles["Not back"]) == ("2", "1")
+
+
 @pytest.mark.needs("kubectl")
 def test_the_first_sentence_has_the_most_frequent_reasons_of_pending_pods(dashboard, tmp_path):
     """Two pods are too large, one has a scheduling gate, and no scheduler handles one."""

@@ -196,7 +196,7 @@ class ReportData(TypedDict, total=False):
     addition, `next_steps` has links to parts of the report. Only the page of a running cluster
     (`kind` "live") has `without_pods` and `replaced`. `without_pods` are the permanent workloads
     that have pods, but none on a node in service. `replaced` is the number of displaced pods that
-    are gone, but replaced by pods with nodes.
+    are gone or terminate, and that are replaced by pods with nodes.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]

@@ -6,7 +6,7 @@ After SAMPLES_MAX samples, the recording starts again from the current state.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.json import Json
@@ -16,14 +16,16 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import Record, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.whatif.next_steps.pending_pod import more_nodes
-from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.report.next_step_row import step_row
 from fairlead.whatif.report.page_data import packed
 from fairlead.whatif.report.report_builder import Heading, simulation_report
 from fairlead.whatif.run.allocation import allocations, nodes_at_end
 from fairlead.whatif.run.outage_outcome import outage_outcome
+from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 from fairlead.whatif.run.recorders.recorder import Recorder
+from fairlead.whatif.run.recorders.replacement import MatchedReplacements
 from fairlead.worlds.local.clock import LocalClock
 
 SAMPLES_MAX: Final = 20_000
@@ -68,7 +70,8 @@ class LiveRecording:
         """Discard all records, and start again at `now` with the current objects."""
         self.revision += 1
         self._since = now
-        self._recorder = Recorder(now)
+        outage = OutageRecorder(replacements=MatchedReplacements())
+        self._recorder = Recorder(now, outage=outage)
         self._recorder.observe(ObjectsLoaded(self._objects()), now)
         if self._reports is not None:
             self._reports.recorder = self._recorder
@@ -125,9 +128,24 @@ class LiveRecording:
             priority_names=dict(recorder.priority_names),
             samples=tuple(recorder.counts.samples),
             choices_among_equals=recorder.choices,
-            outage=outage_outcome(recorder, since, pods, {}),
+            outage=outage_outcome(recorder, since, _by_original(recorder.outage, pods), {}),
             cluster_history=recorder.cluster_history(since),
         )
+
+
+def _by_original(outage: OutageRecorder, pods: Mapping[str, PodEnd]) -> dict[str, PodEnd]:
+    """Return `pods` with the key of the pod that each of them replaces; see `Replacements`.
+
+    Of several pods with one key, the first that does not terminate is returned.
+    """
+    if not outage.failed_nodes:
+        return {}  # nothing reads them
+    found: dict[str, PodEnd] = {}
+    for pod in outage.pods.values():
+        key, end = outage.replacements.key_of(pod), pods.get(pod.key)
+        if end is not None and (key not in found or found[key].is_terminating):
+            found[key] = end
+    return found
 
 
 def _without_pods(outcome: RunOutcome) -> list[str]:
@@ -146,17 +164,18 @@ def _without_pods(outcome: RunOutcome) -> list[str]:
 
 
 def _replaced(outcome: RunOutcome) -> int:
-    """Return how many displaced pods that no longer exist have been replaced by pods with nodes.
+    """Return how many displaced pods that are gone or terminate are replaced by pods with nodes.
 
     A controller does not state which pod a new pod replaces. So two numbers of each workload are
-    compared: its displaced pods that no longer exist, and its new pods. The smaller number counts
-    as replaced. A new pod counts if it has a node. A new pod that was displaced and no longer
-    exists counts too, because it had replaced an earlier pod.
+    compared: its displaced pods that are gone or terminate, and its new pods. The smaller number
+    counts as replaced. A new pod counts if it has a node. A new pod that was displaced, and is gone
+    or terminates, counts too, because it had replaced an earlier pod.
     """
     displaced = {one.pod.key: one.pod for one in (*outcome.preempted, *outcome.evicted)}
-    gone = [pod for key, pod in displaced.items() if key not in outcome.pods]
-    missing = Counter(pod.workload for pod in gone)
-    new = Counter(pod.workload for pod in gone if not pod.is_initial)
+    existing = {key for key, pod in outcome.pods.items() if not pod.is_terminating}
+    left = [pod for key, pod in displaced.items() if key not in existing]
+    missing = Counter(pod.workload for pod in left)
+    new = Counter(pod.workload for pod in left if not pod.is_initial)
     for key, pod in outcome.pods.items():
         if not pod.is_initial and pod.is_placed and key not in displaced:
             new[pod.workload] += 1

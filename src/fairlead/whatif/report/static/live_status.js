@@ -72,28 +72,44 @@ function reasonsOf(pending) {
 }
 
 /**
- * Says how many of the displaced pods have a node again, wait for one, are replaced, or are gone. The
- * replacement of a pod has another name, so other waiting pods of its workload are counted, too.
+ * Says how many of the displaced pods have a node again, wait for one, are replaced, still terminate,
+ * or are gone. The replacement of a pod has another name, so other waiting pods of its workload are
+ * counted, too.
  */
-function whereTheyAre(displaced, { nodes, owners, pending, replaced }) {
+function whereTheyAre(displaced, report) {
+  const { nodes, owners, pending, replaced } = report;
   const all = new Set(displaced);
   const placed = new Set(nodes.pods.name.slice(0, nodes.pods.first[nodes.length]));
   const waiting = new Set(pending.columns.pod);
-  const gone = displaced.filter((pod) => !placed.has(pod) && !waiting.has(pod));
-  const back = displaced.filter((pod) => placed.has(pod)).length;
+  const terminating = terminatingPods(report);
+  const isBack = (pod) => placed.has(pod) && !terminating.has(pod);
+  const left = displaced.filter((pod) => !isBack(pod) && !waiting.has(pod));
+  const back = displaced.filter(isBack).length;
+  const unreplaced = Math.max(0, left.length - replaced);
+  const staying = Math.min(unreplaced, left.filter((pod) => terminating.has(pod)).length);
   const amounts = [
     [back, back === 1 ? "has a node again" : "have a node again"],
-    [displaced.length - back - gone.length, "without a node now"],
-    [Math.min(replaced, gone.length), "replaced"],
-    [Math.max(0, gone.length - replaced), "gone"],
+    [displaced.length - back - left.length, "without a node now"],
+    [left.length - unreplaced, "replaced"],
+    [staying, "still terminating"],
+    [unreplaced - staying, "gone"],
   ].filter(([amount]) => amount);
   const words = amounts.map(([amount, what]) => `${amount === displaced.length ? "all" : count(amount)} ${what}`);
-  const theirs = new Set(gone.map((pod) => owners[pod]).filter(Boolean));
+  const theirs = new Set(left.map((pod) => owners[pod]).filter(Boolean));
   const successors = pending.columns.pod.filter((pod) => theirs.has(owners[pod]) && !all.has(pod)).length;
   if (!successors) return words.join(", ");
   const verb = successors === 1 ? "waits" : "wait";
   const workload = theirs.size === 1 ? "the same workload" : "the same workloads";
   return `${words.join(", ")}, and ${plural(successors, "other pod")} of ${workload} ${verb} for a node`;
+}
+
+/** The names of the displaced pods that still exist, but terminate, for example on a failed node. */
+function terminatingPods({ preemptions, evictions }) {
+  const rows = [
+    [preemptions.columns.victim, preemptions.columns.to],
+    [evictions.columns.pod, evictions.columns.to],
+  ];
+  return new Set(rows.flatMap(([pods, to]) => pods.filter((_, row) => to[row] === "terminating")));
 }
 
 /** The names of the pods on the nodes in `places`. */

@@ -19,7 +19,7 @@ from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.node_readiness import is_ready_node, is_starting
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import container_restarts, controller_of, is_terminal, is_terminating
-from fairlead.api.pods.original import original_key, original_keys
+from fairlead.api.pods.original import original_keys
 from fairlead.api.pods.replicas import Replicas, pod_at
 from fairlead.api.taint import NO_EXECUTE
 from fairlead.api.timestamp import parse_timestamp
@@ -53,6 +53,7 @@ from fairlead.whatif.outcome.outage import (
     RateLimitedTaint,
     ZoneChange,
 )
+from fairlead.whatif.run.recorders.replacement import Replacements, StatedReplacements
 
 _FAILURE_TAINTS = (NOT_READY, UNREACHABLE)
 # Members that are read often (STYLE.md, rule 19).
@@ -110,9 +111,13 @@ class AffectedPod(Struct):
 
 
 class OutageRecorder(Struct):
-    """Records the failed nodes of one run; `config` determines the zones of nodes."""
+    """Records the failed nodes of one run.
+
+    `config` determines the zones of nodes, and `replacements` the keys of pods.
+    """
 
     config: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
+    replacements: Replacements = field(default_factory=StatedReplacements)
     now: Instant = 0
     nodes: dict[str, Node] = field(default_factory=dict)
     starting: set[str] = field(default_factory=set)  # names, see `api.node_readiness`
@@ -230,7 +235,7 @@ class OutageRecorder(Struct):
         pod = self.pods.get(uid)
         if pod is not None and is_terminal(pod):
             return  # the deletion of a completed pod is no eviction
-        key = self._gone.get(uid, "") if pod is None else original_key(pod)
+        key = self._gone.get(uid, "") if pod is None else self.replacements.key_of(pod)
         affected = self.affected.get(key)
         if affected is None or record.node not in self.failed_nodes:
             self._evicted_before[uid] = record
@@ -297,7 +302,7 @@ class OutageRecorder(Struct):
                 self._move(gone.metadata.name, "", None)
             case Pod():
                 self._drop(gone)
-                self._update(original_key(gone))
+                self._update(self.replacements.key_of(gone))
                 self._sample_pods()
 
     # --- nodes -----------------------------------------------------------------------------
@@ -388,7 +393,7 @@ class OutageRecorder(Struct):
         """
         loaded = self._loaded.pop(node, None)
         if loaded is not None:
-            keys = {pod.metadata.uid: original_key(pod) for pod in loaded.values()}
+            keys = {pod.metadata.uid: self.replacements.key_of(pod) for pod in loaded.values()}
             self._on_node[node] = keys | self._on_node.get(node, {})
         return self._on_node.get(node, {})
 
@@ -414,7 +419,7 @@ class OutageRecorder(Struct):
         keys: Sequence[str] = ()
         for uid, value in zip(self.pods, self.pods.raw(), strict=True):
             if isinstance(value, Pod):
-                yield uid, original_key(value)
+                yield uid, self.replacements.key_of(value)
                 continue
             replicas, index = value
             if replicas is not group:
@@ -488,7 +493,9 @@ class OutageRecorder(Struct):
     def _record_pod(self, pod: Pod) -> None:
         uid, node = pod.metadata.uid, pod.spec.node_name
         before = self.pods.get(uid)
-        key = original_key(pod)
+        if before is None and self.affected:
+            self.replacements.match(pod, self._unreplaced())
+        key = self.replacements.key_of(pod)
         if before is None or before.spec.node_name != node:
             if self._by_key is not None:
                 self._by_key.setdefault(key, {})[uid] = None
@@ -505,6 +512,12 @@ class OutageRecorder(Struct):
         if self._is_sample_due:
             self._sample_pods()
 
+    def _unreplaced(self) -> Iterator[tuple[str, Pod]]:
+        """Yield (key, pod) of each affected pod that is deleted or terminates, not replaced yet."""
+        for key, affected in self.affected.items():
+            if affected.state is _DOWN and all(map(is_terminating, self.pods_of(key))):
+                yield key, affected.pod
+
     def _record_restart(self, key: str, before: Pod, after: Pod) -> None:
         """Record the restart of the containers of an affected pod, whose key is `key`."""
         affected = self.affected.get(key)
@@ -515,21 +528,21 @@ class OutageRecorder(Struct):
         """Record `pod`, a new version of `before` with the same node and state."""
         self.now = now
         if before.status.container_statuses is not pod.status.container_statuses:
-            self._record_restart(original_key(pod), before, pod)
+            self._record_restart(self.replacements.key_of(pod), before, pod)
         self.pods[pod.metadata.uid] = pod
 
     def _drop(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         self.pods.pop(uid, None)
         if not is_terminal(pod):
-            self._gone[uid] = original_key(pod)
+            self._gone[uid] = self.replacements.key_of(pod)
         self._original_keys_on(pod.spec.node_name).pop(uid, None)
         if self._by_key is None:
             return
-        uids = self._by_key.get(original_key(pod), {})
+        uids = self._by_key.get(self.replacements.key_of(pod), {})
         uids.pop(uid, None)
         if not uids:
-            self._by_key.pop(original_key(pod), None)
+            self._by_key.pop(self.replacements.key_of(pod), None)
 
     def _mark_affected(self, key: str, pod: Pod) -> None:
         """Mark `pod`, whose key is `key`, as affected, unless it has ended.

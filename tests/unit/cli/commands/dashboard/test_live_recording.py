@@ -13,8 +13,15 @@ WEB, OTHER = WorkloadRef("Deployment", "a", "web"), WorkloadRef("Deployment", "a
 OLD, NEW = True, False
 
 
-def pod(name, *, is_initial=NEW, owner=WEB, node="n"):
-    return PodEnd(namespace="a", name=name, owner=owner, node=node, is_initial=is_initial)
+def pod(name, *, is_initial=NEW, owner=WEB, node="n", is_terminating=False):
+    return PodEnd(
+        namespace="a",
+        name=name,
+        owner=owner,
+        node=node,
+        is_initial=is_initial,
+        is_terminating=is_terminating,
+    )
 
 
 @pytest.mark.parametrize(
@@ -27,6 +34,8 @@ def pod(name, *, is_initial=NEW, owner=WEB, node="n"):
         ([pod("1", is_initial=OLD)], [pod("2", owner=OTHER)], 0),
         ([pod("1", is_initial=OLD)], [pod("2", node="")], 0),
         ([pod("web-0", is_initial=OLD)], [pod("web-0")], 0),
+        ([pod("1", is_initial=OLD)], [pod("1", is_initial=OLD, is_terminating=True), pod("2")], 1),
+        ([pod("1", is_initial=OLD)], [pod("1", is_initial=OLD, is_terminating=True)], 0),
     ],
     ids=[
         "a new pod replaces it",
@@ -36,6 +45,8 @@ def pod(name, *, is_initial=NEW, owner=WEB, node="n"):
         "pods of other workloads replace nothing",
         "a pending pod does not replace it yet",
         "a pod of the same name is not counted, because the page finds it by name",
+        "a new pod replaces a pod that terminates, for example on a failed node",
+        "a pod that terminates is not replaced yet",
     ],
 )
 def test_replacements_of_displaced_pods_are_counted(displaced, existing, count):
