@@ -138,6 +138,7 @@ def test_pods_of_a_stopped_node_are_replaced_under_other_names(dashboard):
     )
     tiles = dict(text.split("\n")[:2] for text in page.texts("#outage .tile"))
     assert (tiles["Back as new pods"], tiles["Not back"]) == ("2", "1")
+    assert "at the end" not in page.text("main").lower()
 
 
 @pytest.mark.needs("kubectl")

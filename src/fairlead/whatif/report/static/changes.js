@@ -176,7 +176,7 @@ export function displacedPods({ preemptions, evictions, moved }) {
  * Says where the displaced pods are at the end, which explains how the numbers on the tabs add up. A
  * pod whose node was deleted is only in the table of moved pods.
  */
-function changesLead({ preemptions, evictions, moved, nodes }) {
+function changesLead({ kind, preemptions, evictions, moved, nodes }) {
   const ejected = preemptions.length + evictions.length;
   const places = new Map();
   for (const { columns, length } of [preemptions, evictions]) {
@@ -197,7 +197,8 @@ function changesLead({ preemptions, evictions, moved, nodes }) {
   }
   const parts = [...amounts].sort((a, b) => b[1] - a[1]).map(([where, amount]) => `${count(amount)} ${where}`);
   const twice = again ? ` ${plural(again, "row is", "rows are")} about pods that had been displaced before.` : "";
-  return `Of ${plural(places.size, "displaced pod")}, at the end: ${parts.join(", ")}.${twice}`;
+  const when = kind === "live" ? "now" : "at the end";
+  return `Of ${plural(places.size, "displaced pod")}, ${when}: ${parts.join(", ")}.${twice}`;
 }
 
 export function changesSection(report, priorities) {

@@ -93,9 +93,9 @@ export function outageSection(report, priorities, time) {
   const title = outageTitle(report);
   const parts = outage
     ? [
-        h("div", { class: "tiles" }, outageTiles(outage.figures)),
+        h("div", { class: "tiles" }, outageTiles(outage.figures, report)),
         outageCharts(report, time),
-        misconceptions(outage),
+        misconceptions(outage, report),
       ]
     : [];
   return [section("outage", title, outage ? outageLead(outage.figures) : null, ...parts, tables)];
@@ -114,13 +114,13 @@ function outageLead(figures) {
   return parts.join(" ");
 }
 
-function outageTiles(figures) {
+function outageTiles(figures, { kind: reported }) {
   const tiles = [
     ["Pods affected", figures.concerned, "on failed nodes"],
     ["Evicted", figures.evicted, "because of a taint", "warn"],
     ["Back as new pods", figures.replaced, "on any node with room"],
     ["Back with their nodes", figures.back_with_node, "without a replacement"],
-    ["Not back", figures.lost, "at the end", "warn"],
+    ["Not back", figures.lost, reported === "live" ? "now" : "at the end", "warn"],
     ["Others preempted", figures.preempted, "to make room", "warn"],
   ];
   return tiles.map(([name, value, note, kind]) =>
@@ -134,7 +134,7 @@ function outageTiles(figures) {
   );
 }
 
-function misconceptions({ misconceptions: found }) {
+function misconceptions({ misconceptions: found }, { kind }) {
   if (!found.length) return null;
   const items = found.flatMap(({ belief, fact }) => [
     h("dt", {}, `“${belief}”`),
@@ -143,7 +143,7 @@ function misconceptions({ misconceptions: found }) {
   return h(
     "div",
     { class: "card misconceptions", id: "misconceptions" },
-    h("h3", {}, "Common misconceptions, checked against this simulation"),
+    h("h3", {}, `Common misconceptions, checked against this ${kind === "live" ? "cluster" : "simulation"}`),
     h("dl", {}, items),
   );
 }

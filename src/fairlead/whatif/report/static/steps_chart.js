@@ -25,7 +25,7 @@ import { onTime, showTime } from "./time.js";
  */
 export function stepsChart(model, height, sync, time) {
   const plot = h("div", { class: "plot" });
-  const legend = stepsLegend(model);
+  const legend = stepsLegend(model, time);
   const element = h(
     "div",
     { class: "chart steps-chart" },
@@ -59,7 +59,7 @@ export function stepsChart(model, height, sync, time) {
   return element;
 }
 
-function stepsLegend({ t, rows, stacked, format = (value) => count(Math.floor(value + 1e-6)) }) {
+function stepsLegend({ t, rows, stacked, format = (value) => count(Math.floor(value + 1e-6)) }, { isLive }) {
   const when = h("span", { class: "outage-when", "aria-live": "polite" });
   const figures = rows.map(() => h("b", {}));
   const items = rows.map((row, at) =>
@@ -74,7 +74,7 @@ function stepsLegend({ t, rows, stacked, format = (value) => count(Math.floor(va
   );
   const show = (instant) => {
     const sample = instant === null ? t.length - 1 : lastUpTo(t, instant);
-    when.textContent = `${instant === null ? "At the end" : `At ${clock(instant)}`}:`;
+    when.textContent = `${instant !== null ? `At ${clock(instant)}` : isLive ? "Now" : "At the end"}:`;
     rows.forEach((row, number) => {
       const value = row.values.slice(0, sample + 1).findLast((one) => one !== null);
       figures[number].textContent = format(value ?? 0);

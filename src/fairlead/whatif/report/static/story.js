@@ -46,7 +46,7 @@ function podStory(report, priorities, name) {
   return [
     owner ? h("p", { class: "note" }, "of ", podLink(owner)) : null,
     place,
-    events.length ? eventTable(events) : nothing(report.live ? "Nothing was recorded about this pod." : "Nothing happens to this pod."),
+    events.length ? eventTable(events, report) : nothing(report.live ? "Nothing was recorded about this pod." : "Nothing happens to this pod."),
     explained,
   ].filter(Boolean);
 }
@@ -140,12 +140,12 @@ function rowsAbout({ length, columns }, key, name, told) {
   return rows;
 }
 
-function eventTable(events) {
+function eventTable(events, { kind }) {
   const rows = events.map(({ at, text }) =>
     h(
       "tr",
       {},
-      h("th", { scope: "row" }, isNumber(at) ? clock(at) : "at the end"),
+      h("th", { scope: "row" }, isNumber(at) ? clock(at) : kind === "live" ? "now" : "at the end"),
       h("td", {}, text),
     ),
   );
