@@ -96,11 +96,13 @@ class ClusterHistoryRecorder(Struct):
         statuses = sorted(self._statuses_from(since), key=lambda one: one.at)
         changed = {one.node for one in statuses}
         deleted = {name: node for name, node in self._deleted.items() if name in changed}
+        # A node that was deleted before the history, or at its first instant, is not in it.
+        known = self._statuses.keys() - (self._deleted.keys() - deleted.keys())
         return ClusterHistory(
             placements=tuple(
                 PlacementChange(at, node, end_of(uid), is_arrival)
                 for at, node, uid, is_arrival in self._placements
-                if at >= since and node in self._statuses  # a pod can name a missing node
+                if at >= since and node in known  # a pod can name a missing node
             ),
             statuses=tuple(statuses),
             deleted=nodes_at_end(deleted, ()),

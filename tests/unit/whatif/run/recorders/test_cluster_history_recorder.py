@@ -70,6 +70,13 @@ def test_a_deleted_node_is_kept_without_its_pods(recorder):
     assert [(one.at, one.exists) for one in history.statuses] == [(0, True), (5, False)]
 
 
+def test_a_node_that_is_deleted_at_the_start_of_the_history_is_left_out(recorder):
+    """Its pods leave it at the same instant; no instant of the history has the node."""
+    recorder.delete_node(NODE_A, 7)
+    found = recorder.history(7, lambda uid: uid)
+    assert (found.deleted, found.placements, found.statuses) == ((), (), ())
+
+
 def test_a_new_node_is_absent_before_its_creation(recorder):
     recorder.update_node(NODE_B, 5, is_serving=True)
     statuses = recorder.history(2, lambda uid: uid).statuses
