@@ -107,9 +107,7 @@ def test_preempted_pods_are_deleted_and_their_replacements_are_pending(dashboard
     overrides = json.dumps({"apiVersion": "v1", "spec": spec})
     subprocess.run([*run_pod, "--overrides", overrides], check=True, capture_output=True)
     press_button(page, ".clock-buttons", "1m")
-    until(
-        page, "document.querySelector('#status .findings').innerText.includes(' wait for a node')"
-    )
+    until(page, "document.querySelector('#status .findings').innerText.includes(': all gone, and')")
     [found] = page.texts("#status .findings li")
     pods = r"(\d+) pods of deploy/analytics/reports were displaced"
     waiting = r"(\d+) other pods of the same workload wait for a node"
@@ -139,6 +137,25 @@ def test_pods_of_a_stopped_node_are_replaced_under_other_names(dashboard):
     tiles = dict(text.split("\n")[:2] for text in page.texts("#outage .tile"))
     assert (tiles["Back as new pods"], tiles["Not back"]) == ("2", "1")
     assert "at the end" not in page.text("main").lower()
+
+
+@pytest.mark.needs("kubectl")
+def test_deleted_nodes_do_not_count(dashboard, tmp_path):
+    """A node that was cordoned and deleted is not cordoned, not in service and not suggested."""
+    page = dashboard
+    kubectl = ["kubectl", "--kubeconfig", str(tmp_path / "kubeconfig")]
+    get = [*kubectl, "get", "nodes", "-o", "name"]
+    listed = subprocess.run(get, check=True, capture_output=True, text=True).stdout.split()
+    first, *others = sorted(name.removeprefix("node/") for name in listed)
+    subprocess.run([*kubectl, "cordon", first], check=True, capture_output=True)
+    until(page, "document.querySelector('#status').innerText.includes('cordoned')")
+    subprocess.run([*kubectl, "delete", "node", first], check=True, capture_output=True)
+    until(page, "!document.querySelector('#status').innerText.includes('cordoned')")
+    assert page.lines("nav a")[1] == f"Nodes{len(others)}"
+    assert page.texts(".suggestion")[0] == f"--drain {others[0]}"
+    subprocess.run([*kubectl, "delete", "node", *others], check=True, capture_output=True)
+    until(page, "document.querySelector('nav a:nth-child(2)').innerText === 'Nodes0'")
+    assert "--drain" not in page.text("#status")
 
 
 @pytest.mark.needs("kubectl")

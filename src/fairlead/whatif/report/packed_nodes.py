@@ -87,11 +87,12 @@ def _state(nodes: Sequence[NodeRow], side: NodeSide) -> Json:
     gone = {node["name"]: node for node in (side.history or {}).get("deleted", ())}
     rows = [existing.get(node["name"], gone.get(node["name"], node)) for node in nodes]
     quiet = set((side.history or {}).get("out_of_service", ()))
+    cordoned = {node["name"] for node in side.nodes if node.get("unschedulable")}
     absent = [at for at, node in enumerate(nodes) if node["name"] not in existing]
     without_pods: Mapping[str, int] = {}
     return {
         "absent": absent,
-        "unschedulable": [at for at, node in enumerate(rows) if node.get("unschedulable")],
+        "unschedulable": [at for at, node in enumerate(nodes) if node["name"] in cordoned],
         "out_of_service": [at for at, node in enumerate(nodes) if node["name"] in quiet],
         "allocatable": by_resource([node.get("allocatable", {}) for node in rows]),
         "requested": by_resource(

@@ -78,6 +78,16 @@ def test_equal_requests_are_one_shape(large):
     assert amounts == [pod[2] for node in large["nodes"] for pod in node["pods"]]
 
 
+def test_a_deleted_node_is_not_cordoned():
+    """It keeps its last row, which says that it was cordoned when it was deleted."""
+    deleted = {"name": "a", "unschedulable": True}
+    nodes = [{"name": "b", "unschedulable": True}, {"name": "c"}]
+    history = {"deleted": [deleted], "placements": [], "statuses": []}
+    page = packed({"kind": "simulate", "title": "t", "nodes": nodes, "history": history})["nodes"]
+    assert page["name"] == ["b", "c", "a"]
+    assert (page["absent"], page["unschedulable"]) == ([2], [0])
+
+
 def test_seed_is_exact():
     """A seed above 2^53 has all of its digits on the page."""
     page = packed({"kind": "simulate", "title": "t", "seed": 2**70})

@@ -11,7 +11,7 @@ import { storyDialog } from "./story.js";
 import { summarySection } from "./summary.js";
 import { timelineModel } from "./timeline_series.js";
 import { timelineSection } from "./timeline.js";
-import { nodeStates } from "./node_state.js";
+import { existingNodes, nodeStates } from "./node_state.js";
 import { nodesSection } from "./nodes.js";
 import { outageSection } from "./outage.js";
 import { changesSection, displacedPods } from "./changes.js";
@@ -58,7 +58,7 @@ function drawDashboard(report) {
   ];
   page.parts = parts;
   const bar = document.getElementById("bar");
-  const nav = part(() => liveNavigation(report), (now) => [now.nodes.length, now.pending.length, displacedPods(now).size]);
+  const nav = part(() => liveNavigation(report), (now) => [existingNodes(now.nodes).length, now.pending.length, displacedPods(now).size]);
   parts.push(nav);
   bar.replaceChildren(
     h("div", { class: "bar-inner" }, h("span", { class: "wordmark" }, "Fairlead"), nav.element, themeToggle()),
@@ -105,7 +105,7 @@ function changesKey({ preemptions, evictions, moved, pdb_breaches: breaches, rec
 function liveNavigation(report) {
   const links = [
     ["status", "Now", null],
-    ["nodes", "Nodes", report.nodes.length],
+    ["nodes", "Nodes", existingNodes(report.nodes).length],
     ["ask", "What if?", null],
     ["timeline", "Time line", null],
     ["changes", "Displaced", displacedPods(report).size],

@@ -3,6 +3,7 @@
 import { count, plural } from "./format.js";
 import { h, unbroken } from "./dom.js";
 import { displacedPods } from "./changes.js";
+import { existingNodes } from "./node_state.js";
 import { groupsByReason } from "./pending.js";
 import { suggestChange } from "./live_controls.js";
 
@@ -53,8 +54,9 @@ function findings(report) {
     displaced.length && ["warning", `${plural(displaced.length, "pod")}${workloadsOf(displaced, report)} ${displaced.length === 1 ? "was" : "were"} displaced: ${whereTheyAre(displaced, report)}.`],
     cordoned.length && ["good", `${plural(cordoned.length, "node is", "nodes are")} cordoned: ${some(cordoned)}.`],
   ].filter(Boolean);
-  const well = `Every pod has a node (${count(summary.placed ?? 0)}), and every node is in service (${count(nodes.length)}).`;
-  const all = found.length ? found : [["good", nodes.length ? well : "The cluster has no nodes."]];
+  const existing = existingNodes(nodes).length;
+  const well = `Every pod has a node (${count(summary.placed ?? 0)}), and every node is in service (${count(existing)}).`;
+  const all = found.length ? found : [["good", existing ? well : "The cluster has no nodes."]];
   return all.map(([severity, sentence]) => ({ severity, sentence }));
 }
 
@@ -145,8 +147,9 @@ function some(names) {
 /** Suggestions: links to parts of the page as [words, place], what-ifs as [words, null, options]. */
 function nextSteps(report) {
   const { nodes, pending } = report;
-  const [first] = nodes.name;
-  const zone = nodes.zone?.find(Boolean);
+  const existing = existingNodes(nodes);
+  const [first] = existing.map((node) => nodes.name[node]);
+  const zone = existing.map((node) => nodes.zone[node]).find(Boolean);
   return [
     pending.length && ["See why no node takes these pods.", "pending"],
     ...report.next_steps.map(({ words, options }) => [words, null, options]),

@@ -16,6 +16,11 @@ export function nodeStates({ nodes }) {
   return { at, instants: instantsOf(histories), isKnown: histories[0] !== null };
 }
 
+/** The nodes that exist at the end; the page also knows nodes that were deleted. */
+export function existingNodes({ length, after }) {
+  return Array.from({ length }, (_, node) => node).filter((node) => !after.absent.has(node));
+}
+
 /** The pods on `node`, as positions in `nodes.pods`. */
 export function podsOn({ pods }, state, node) {
   return state.podsBy.get(node) ?? podsAtEnd(pods, node);

@@ -68,7 +68,7 @@ export function nodesSection(report, priorities, states, time) {
     if (!parts.isHeld) showSide(report, priorities, view, parts, pin);
     map.canvas.setAttribute(
       "aria-label",
-      `Node map: ${count(report.nodes.length)} nodes coloured by ${view.resource.label} requested`,
+      `Node map: ${plural(view.zones.flatMap(({ nodes }) => nodes).length, "node")} coloured by ${view.resource.label} requested`,
     );
   };
   document.addEventListener("reportchange", () => followReport(report, view, parts, states, time, refresh));
