@@ -36,6 +36,19 @@ def test_the_comparison_is_drawn_without_errors_within_the_page_width(
     assert page.js("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [1280, 760, 390])
+def test_long_names_of_alternatives_stay_in_their_places(page, tmp_path, width):
+    """A name without spaces, such as the path of a file, is broken over lines."""
+    path = tmp_path / "report.html"
+    changes = ["--change", f"a:--drain {ZONE}", "--change", f"{'x' * 200}:--cordon {ZONE}"]
+    run(["whatif", str(STORE), *changes, "--report", str(path), "-o", "json"])
+    page.open(path, width=width, height=800)
+    assert page.js("document.documentElement.scrollWidth") <= width
+    assert page.js("""[...document.querySelectorAll("#workloads thead a")].every((link) =>
+        link.getBoundingClientRect().right <= link.parentElement.getBoundingClientRect().right
+    )""")
+
+
 def test_a_name_links_to_its_report_and_the_report_links_back(page, report):
     page.open(report)
     page.follow(".compared .name", 1)
