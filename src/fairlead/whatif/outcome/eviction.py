@@ -21,8 +21,10 @@ from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 from fairlead.whatif.outcome.run_outcome import Evicted, Recurrence
 from fairlead.whatif.outcome.workload import WorkloadRef
 
+EVICTED_BY_CLIENT: Final = "eviction API"
+"""The reason of evictions that clients of a running cluster request, such as kubectl drain."""
 # Evictions with these reasons use the eviction API, which asks the disruption budgets.
-EVICTION_API_REASONS: Final = (DRAINED, SCALE_DOWN, KARPENTER_DRAIN)
+EVICTION_API_REASONS: Final = (DRAINED, SCALE_DOWN, KARPENTER_DRAIN, EVICTED_BY_CLIENT)
 # With these reasons, the node is healthy or leaves the cluster, so the replacements of its pods
 # run elsewhere.
 NODE_REMOVAL_REASONS: Final = (*EVICTION_API_REASONS, KARPENTER_DEADLINE)

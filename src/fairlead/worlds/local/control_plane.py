@@ -142,6 +142,11 @@ class ControlPlane:
         return self._driver.now
 
     @property
+    def is_performing(self) -> bool:
+        """Whether a command of a controller is performed, so that changes are not by clients."""
+        return self._world.is_performing
+
+    @property
     def pending(self) -> deque[PendingCommand]:
         """The commands that wait for webhooks.
 

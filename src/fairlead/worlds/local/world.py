@@ -94,6 +94,11 @@ class LocalWorld:
 
         self.store.storage.subscribe(observe, is_watched_resource)
 
+    @property
+    def is_performing(self) -> bool:
+        """Whether a command is being performed."""
+        return self._issued is not None
+
     def enqueue(self, stimulus: Stimulus) -> None:
         """Add `stimulus` to the stimuli that the next `poll` returns."""
         self._pending_stimuli.append(stimulus)

@@ -11,11 +11,13 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod
-from fairlead.api.pods.facts import condition
+from fairlead.api.pods.facts import condition, is_terminating
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.reporter import Record, Reporter
+from fairlead.engine.core.reporter import PodEvicted, Record, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.whatif.next_steps.pending_pod import more_nodes
+from fairlead.whatif.outcome.eviction import EVICTED_BY_CLIENT
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.report.next_step_row import step_row
@@ -72,7 +74,13 @@ class LiveRecording:
         self._since = now
         outage = OutageRecorder(replacements=MatchedReplacements())
         self._recorder = Recorder(now, outage=outage)
-        self._recorder.observe(ObjectsLoaded(self._objects()), now)
+        objects = self._objects()
+        self._evicted = {
+            one.metadata.uid
+            for one in objects
+            if isinstance(one, Pod) and is_terminating(one) and _is_target(one)
+        }
+        self._recorder.observe(ObjectsLoaded(objects), now)
         if self._reports is not None:
             self._reports.recorder = self._recorder
 
@@ -81,13 +89,33 @@ class LiveRecording:
         if self._reports is not None:
             self._reports.recorder = None
 
-    def observe(self, change: ObjectChanged | ObjectDeleted, now: Instant) -> None:
-        """Record the change of an object at `now`."""
+    def observe(
+        self, change: ObjectChanged | ObjectDeleted, now: Instant, *, by_client: bool = True
+    ) -> None:
+        """Record the change of an object at `now`.
+
+        `by_client` is False if a controller whose reports are recorded made the change.
+        """
         self.revision += 1
+        if isinstance(change.object, Pod):
+            is_deleted = isinstance(change, ObjectDeleted) or is_terminating(change.object)
+            if is_deleted and _is_target(change.object):
+                self._observe_eviction(change.object, now, by_client=by_client)
         self._recorder.observe(change, now)
         # Checked at each change, because a cluster may run for days without an open page.
         if len(self._recorder.counts.samples) > SAMPLES_MAX:
             self.restart(now)
+
+    def _observe_eviction(self, pod: Pod, now: Instant, *, by_client: bool) -> None:
+        """Record the eviction of `pod` by a client; controllers report their own evictions."""
+        uid = pod.metadata.uid
+        if uid in self._evicted:
+            return
+        self._evicted.add(uid)
+        if by_client:
+            ref = ObjectRef("Pod", pod.metadata.namespace, pod.metadata.name, uid)
+            self._recorder.begin(now)
+            self._recorder.report(PodEvicted(ref, pod.spec.node_name, EVICTED_BY_CLIENT, now))
 
     def page(self) -> Json:
         """Return the current state and the recorded history, packed for the page."""
@@ -131,6 +159,12 @@ class LiveRecording:
             outage=outage_outcome(recorder, since, _by_original(recorder.outage, pods), {}),
             cluster_history=recorder.cluster_history(since),
         )
+
+
+def _is_target(pod: Pod) -> bool:
+    """Return whether the condition of `pod` says that the eviction API deletes it."""
+    target = condition(pod, "DisruptionTarget")
+    return target is not None and target.reason == "EvictionByEvictionAPI"
 
 
 def _by_original(outage: OutageRecorder, pods: Mapping[str, PodEnd]) -> dict[str, PodEnd]:

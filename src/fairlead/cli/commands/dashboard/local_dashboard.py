@@ -64,7 +64,12 @@ class LocalDashboard:
         )
         async with self._dashboard.showing(shown) as recording:
             unsubscribe = cluster.store.subscribe(
-                lambda change: observe(recording, change, cluster.now())
+                lambda change: observe(
+                    recording,
+                    change,
+                    cluster.now(),
+                    by_client=not cluster.control_plane.is_performing,
+                )
             )
             try:
                 yield
@@ -85,13 +90,15 @@ def objects_of(cluster: LocalCluster) -> list[ApiObject]:
     return [view for view in views if view is not None]
 
 
-def observe(recording: LiveRecording, change: StoredChange, now: Instant) -> None:
+def observe(
+    recording: LiveRecording, change: StoredChange, now: Instant, *, by_client: bool = True
+) -> None:
     """Pass a change of a local cluster's store at `now` to `recording`."""
     if not is_watched(change.kind):
         return
     stimulus = stimulus_if_decodable(change)
     if isinstance(stimulus, ObjectChanged | ObjectDeleted):
-        recording.observe(stimulus, now)
+        recording.observe(stimulus, now, by_client=by_client)
 
 
 def _view(obj: Json) -> ApiObject | None:

@@ -370,6 +370,32 @@ def test_changes_while_the_clock_is_advanced_are_recorded_at_their_times():
     assert (failed["node"], failed["quiet_s"], failed["unready_s"]) == (["node-1"], [0.0], [50.0])
 
 
+def test_evictions_by_clients_are_recorded_once():
+    """A drain evicts a pod with the eviction API; no controller reports this eviction."""
+
+    async def test():
+        async with (
+            serving() as running,
+            aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
+        ):
+            browser = Browser(session, *running)
+            await browser.log_in()
+            metadata = {"name": "p", "namespace": "default"}
+            spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": "node-1"}
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+            browser.cluster.store.create(pod, browser.cluster.clock.now())
+            await browser.post("/clock", {"advance": "10s"})
+            assert (await browser.post("/node", {"node": "node-1", "action": "drain"}))[0] == 200
+            await browser.post("/clock", {"advance": "1m"})
+            return (await browser.state())["page"]
+
+    page = asyncio.run(test())
+    found = page["evictions"]["columns"]
+    assert (found["pod"], found["node"], found["to"]) == (["default/p"], ["node-1"], ["gone"])
+    assert (found["t_s"], found["why"]) == ([10.0], ["eviction API"])
+    assert page["pdb_breaches"]["length"] == 0
+
+
 def test_a_recording_restarts_if_no_page_is_open(monkeypatch):
     """The cluster may run for days, and the dashboard stores its recording."""
     monkeypatch.setattr(live_recording, "SAMPLES_MAX", 3)
