@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.whatif.snapshot.anonymization.anonymizer import _WELL_KNOWN
 from fairlead.whatif.snapshot.anonymization.pseudonym import Pseudonyms
+from fairlead.whatif.snapshot.anonymization.published_label import WELL_KNOWN
 from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 STORE = str(Path(__file__).parents[2] / "examples" / "store" / "store.yaml")
@@ -105,7 +105,7 @@ def secrets(objects):
         for path, text in texts(one):
             is_name = path[-1] in ("name", "namespace", "uid", "image", "nodeName", "generateName")
             is_label = "labels" in path or "annotations" in path or "matchLabels" in path
-            if path[-1] in _WELL_KNOWN or path[-1].startswith("fairlead.dev/"):
+            if path[-1] in WELL_KNOWN or path[-1].startswith("fairlead.dev/"):
                 continue
             if (is_name or is_label) and text not in SYSTEM:
                 yield text

@@ -18,20 +18,27 @@ from msgspec import Struct
 from fairlead.api.finalizer import FOREGROUND, ORPHAN
 from fairlead.api.json import Json
 from fairlead.api.quantity import QuantityError, parse_quantity
+from fairlead.api.well_known_label import BETA_ZONE, ZONE
 from fairlead.whatif.snapshot.anonymization.pseudonym import (
     KEPT,
     Pseudonyms,
     SegmentCollector,
     ordinal_of,
 )
+from fairlead.whatif.snapshot.anonymization.published_label import (
+    DURATION,
+    TIME,
+    is_kept_value,
+    is_published,
+)
 from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
 
 PUBLISHED: Final = f"""\
 kept: kinds, API groups, phases, conditions, policies and other enumerations; numbers, quantities,
   times and resource names; label and annotation keys of kubernetes.io, k8s.io and known vendors;
-  values of well-known labels (zone, region, instance type, architecture, operating system, capacity
-  type), but not host names; numbers that Gt and Lt compare; names of the system's namespaces and
-  priority classes, and in other names the parts
+  values of well-known labels (zone, region, instance type and its properties, architecture,
+  operating system, capacity type), but not host names; numbers that Gt and Lt compare; names of the
+  system's namespaces and priority classes, and in other names the parts
   {", ".join(KEPT)};
   scheduler names, drivers and provisioners; attributes, counters and CEL expressions of devices;
   fairlead.dev annotations
@@ -133,47 +140,8 @@ _NAME_FIELDS: Final = frozenset(
     """)
 )
 _NAME_ENDINGS: Final = ("Name", "Namespace", "ID", "Identity")
-_KEPT_VALUES: Final = re.compile(
-    r"\*|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)|[+-]?[0-9.]+(e[0-9]+)?[A-Za-z%]{0,2}"
-)
-_VENDORS: Final = (
-    "kubernetes.io",
-    "k8s.io",
-    "karpenter.sh",
-    "karpenter.k8s.aws",
-    "volcano.sh",
-    "x-k8s.io",
-    "sigs.dev",
-    "eks.amazonaws.com",
-    "cloud.google.com",
-    "kubernetes.azure.com",
-    "nvidia.com",
-    "amd.com",
-    "intel.com",
-    # Their taints show that a node is starting.
-    "cilium.io",
-    "istio.io",
-    "csi.aws.com",
-    "csi.azure.com",
-    "fairlead.dev",
-)
-_WELL_KNOWN: Final = frozenset(
-    _words("""
-    topology.kubernetes.io/zone topology.kubernetes.io/region
-    failure-domain.beta.kubernetes.io/zone failure-domain.beta.kubernetes.io/region
-    topology.ebs.csi.aws.com/zone topology.disk.csi.azure.com/zone
-    kubernetes.io/arch kubernetes.io/os beta.kubernetes.io/arch beta.kubernetes.io/os
-    node.kubernetes.io/instance-type beta.kubernetes.io/instance-type karpenter.sh/capacity-type
-    eks.amazonaws.com/capacityType node.kubernetes.io/windows-build
-    """)
-)
-# Labels that workload controllers write and read.
-_CONTROLLERS_KEYS: Final = frozenset(
-    _words("""
-    pod-template-hash controller-revision-hash pod-template-generation job-name controller-uid
-    statefulset.kubernetes.io/pod-name
-    """)
-)
+_KEPT_VALUES: Final = re.compile(rf"{TIME}|{DURATION}|[+-]?[0-9.]+(e[0-9]+)?[A-Za-z%]{{0,2}}")
+_ALL: Final = "*"  # in fields of names, too: a policy of a VerticalPodAutoscaler for all containers
 # Prefixes of Kubernetes after which users choose the rest of the key, such as the name of a role.
 # The usual names in _KNOWN_ROLES are kept.
 _USERS_PREFIXES: Final = frozenset(
@@ -196,11 +164,10 @@ _CLASS_PREFIXES: Final = (
 # A label or an annotation in a field of the downward API.
 _FIELD_KEY: Final = re.compile(r"(metadata\.(?:labels|annotations)\[')(.*)('\])")
 _SYSTEMS: Final = ("linux", "windows")
-_OWN: Final = "fairlead.dev/"
+# Volume drivers repeat the zone of a node in a label of their own (whatif/snapshot/node_pool.py:
+# zone_labels).
+_ZONE: Final = "/zone"
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_PLAIN_VALUE: Final = re.compile(r"-?[0-9]+|true|false|yes|no|")
-# Published labels whose values are names or hashes, even if they look like a number.
-_NAMING_KEY: Final = re.compile(r".*(name|hash|uid|nodepool|nodegroup|queue)")
 _ENUMERATED: Final = re.compile(r"([A-Z][A-Za-z]*)?")
 _FINALIZERS: Final = ("kubernetes", FOREGROUND, ORPHAN)
 _NUMERIC_OPERATORS: Final = ("Gt", "Lt")
@@ -231,13 +198,13 @@ def anonymised(objects: Iterable[Json]) -> AnonymousObjects:
         else:
             dropped[str(one.get("kind"))] += 1
     compared = frozenset(key for one in kept for key in _compared_keys(one))
-    ordinals = _ordinals(kept)
+    zones, ordinals = _zones(kept), _ordinals(kept)
     collector = SegmentCollector()
-    collecting = _Rewriter(_with_ordinals(collector.replace, ordinals), compared)
+    collecting = _Rewriter(_with_ordinals(collector.replace, ordinals), compared, zones)
     for one in kept:
         collecting.object(one)
     pseudonyms = Pseudonyms(collector.segments)
-    rewriter = _Rewriter(_with_ordinals(pseudonyms.replace, ordinals), compared)
+    rewriter = _Rewriter(_with_ordinals(pseudonyms.replace, ordinals), compared, zones)
     return AnonymousObjects([rewriter.object(one) for one in kept], pseudonyms, dropped)
 
 
@@ -261,47 +228,86 @@ def _compared_keys(value: Any) -> Iterator[str]:
             yield from _compared_keys(one)
 
 
-def _ordinals(objects: Iterable[Json]) -> dict[str, str]:
-    """Map the name of each pod and claim of a StatefulSet to the ordinal at the end of the name."""
-    found: dict[str, str] = {}
+def _zones(objects: Iterable[Json]) -> frozenset[str]:
+    """Return the zones of the nodes in `objects`."""
+    labels = ((one.get("metadata") or {}).get("labels") or {} for one in objects)
+    return frozenset(one[key] for one in labels for key in (ZONE, BETA_ZONE) if one.get(key))
+
+
+class _Numbered(Struct, frozen=True):
+    """The parts of a name `stem-ordinal` or `stem-ordinal-ending` of a StatefulSet's object."""
+
+    stem: str
+    ordinal: str
+    ending: str = ""
+
+
+def _ordinals(objects: Iterable[Json]) -> dict[str, _Numbered]:
+    """Return the parts of the names of StatefulSets' pods and claims, by name.
+
+    A claim can exist without its pod: a StatefulSet uses it again when it creates the pod.
+    """
+    found: dict[str, _Numbered] = {}
+    claims: set[str] = set()
+    stems: set[str] = set()
     for one in objects:
-        if one.get("kind") != "Pod":
-            continue
         meta = one.get("metadata") or {}
-        for owner in meta.get("ownerReferences") or ():
-            if owner.get("kind") == "StatefulSet":
-                ordinal = ordinal_of(meta["name"], owner.get("name", ""))
-                if ordinal:
-                    found[meta["name"]] = ordinal
-                    claims = _claims(one, meta["name"])
-                    found.update((claim, ordinal) for claim in claims)
+        if one.get("kind") == "Pod":
+            for owner in meta.get("ownerReferences") or ():
+                if owner.get("kind") == "StatefulSet":
+                    found |= _names_of(one, owner.get("name", ""))
+        elif one.get("kind") == "PersistentVolumeClaim":
+            claims.add(meta.get("name", ""))
+        elif one.get("kind") == "StatefulSet":
+            templates = (one.get("spec") or {}).get("volumeClaimTemplates") or ()
+            names = ((template.get("metadata") or {}).get("name") for template in templates)
+            stems.update(f"{name}-{meta['name']}" for name in names)
+    for claim in claims - found.keys():
+        stem, _, ordinal = claim.rpartition("-")
+        if stem in stems and ordinal_of(claim, stem):
+            found[claim] = _Numbered(stem, ordinal)
     return found
 
 
-def _claims(pod: Json, name: str) -> Iterator[str]:
+def _names_of(pod: Json, owner: str) -> dict[str, _Numbered]:
+    """Return the parts of the names of `pod` and its claims; `owner` is its StatefulSet."""
+    name = pod["metadata"]["name"]
+    ordinal = ordinal_of(name, owner)
+    if not ordinal:
+        return {}
+    found = {name: _Numbered(owner, ordinal)}
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
         if claim.endswith(f"-{name}"):
-            yield claim
+            found[claim] = _Numbered(claim.removesuffix(f"-{ordinal}"), ordinal)
+        if volume.get("ephemeral"):
+            ending = volume.get("name", "")
+            found[f"{name}-{ending}"] = _Numbered(owner, ordinal, ending)
+    return found
 
 
-def _with_ordinals(replace: Replace, ordinals: Mapping[str, str]) -> Replace:
+def _with_ordinals(replace: Replace, ordinals: Mapping[str, _Numbered]) -> Replace:
     """Return a function like `replace` that keeps the ordinal of each name in `ordinals`."""
 
     def replaced(name: str) -> str:
-        ordinal = ordinals.get(name)
-        if ordinal is None:
+        parts = ordinals.get(name)
+        if parts is None:
             return replace(name)
-        return f"{replace(name.removesuffix(f'-{ordinal}'))}-{ordinal}"
+        ending = f"-{replace(parts.ending)}" if parts.ending else ""
+        return f"{replace(parts.stem)}-{parts.ordinal}{ending}"
 
     return replaced
 
 
 class _Rewriter(Struct, frozen=True):
-    """Rewrites objects with `replace`; `compared` are the label keys that Gt and Lt compare."""
+    """Rewrites objects with `replace`.
+
+    `compared` are the label keys that Gt and Lt compare. `zones` are the zones of the nodes.
+    """
 
     replace: Replace
-    compared: frozenset[str]
+    compared: frozenset[str] = frozenset()
+    zones: frozenset[str] = frozenset()
 
     def object(self, obj: Json) -> Json:
         """Return the anonymised `obj`."""
@@ -386,16 +392,22 @@ class _Rewriter(Struct, frozen=True):
         prefix, _, name = key.partition("/")
         if prefix in _USERS_PREFIXES or prefix.endswith(".node-restriction.kubernetes.io"):
             return key if name in _KNOWN_ROLES else f"{prefix}/{self.replace(name)}"
-        return key if _is_published(key) else self.replace(key)
+        if is_published(key):
+            return key
+        if key.endswith(_ZONE):
+            return self.replace(key.removesuffix(_ZONE)) + _ZONE
+        return self.replace(key)
 
     def _label_value(self, key: str, value: Any) -> Any:
         if not isinstance(value, str):  # the value is malformed, in a kind without a typed view
             return self._value("", value)
         is_number = key in self.compared and value.lstrip("-").isdecimal()
-        if is_number or key in _WELL_KNOWN or key.startswith(_OWN):
+        is_zone = key.endswith(_ZONE) and value in self.zones
+        if is_number or is_zone or is_kept_value(key, value):
             return value
-        is_plain = _is_published(key) and not _NAMING_KEY.fullmatch(key)
-        return value if is_plain and _PLAIN_VALUE.fullmatch(value) else self.replace(value)
+        if is_published(key):  # the value can be a list of names, such as volumes of a pod
+            return ",".join(map(self.replace, value.split(",")))
+        return self.replace(value)
 
     def _finalizer(self, name: Any) -> Any:
         if not isinstance(name, str):
@@ -414,6 +426,8 @@ class _Rewriter(Struct, frozen=True):
             return text
         if field in ("image", "names", "reference"):
             return self._image(text)
+        if text == _ALL:
+            return text
         is_name = field in _NAME_FIELDS or field.endswith(_NAME_ENDINGS)
         if is_name or not _KEPT_VALUES.fullmatch(text):
             ending = "-" if field == "generateName" and text.endswith("-") else ""
@@ -441,16 +455,6 @@ def _is_quantity(value: Any) -> bool:
             return False
         return True
     return isinstance(value, int | float)
-
-
-def _is_published(key: str) -> bool:
-    """Return whether a label or annotation key belongs to Kubernetes or a known vendor."""
-    prefix = key.partition("/")[0] if "/" in key else ""
-    return (
-        not key
-        or key in _CONTROLLERS_KEYS
-        or any(prefix == one or prefix.endswith(f".{one}") for one in _VENDORS)
-    )
 
 
 def _is_kept(field: str, value: Any) -> bool:

@@ -186,12 +186,17 @@ def test_label_keys_have_the_same_pseudonym_in_all_fields():
                     "consolidateAfter": "1m30s",
                     "budgets": [{"nodes": "10%", "reasons": ["Empty"], "duration": "8h30m"}],
                 },
-                "spec": {"expireAfter": "Never", "price": "+10%"},
+                "spec": {
+                    "expireAfter": "Never",
+                    "price": "+10%",
+                    "terminationGracePeriod": "24h0m0s",
+                },
             },
             id="a NodePool",
         ),
         pytest.param({"status": {"subnets": [{"zone": "eu-1a"}]}}, id="an EC2NodeClass"),
         pytest.param({"schedulingConstraints": {"topology": [{"key": ZONE}]}}, id="a PodGroup"),
+        pytest.param({"containerPolicies": [{"containerName": "*", "mode": "Off"}]}, id="a VPA"),
         pytest.param({"bindingConditions": ["Prepared", "node.k8s.io/up"]}, id="a device"),
     ],
 )

@@ -73,6 +73,26 @@ def test_ordinals_of_stateful_sets_are_kept():
     assert claimed.endswith(f"-{first['metadata']['name']}")
 
 
+def test_claims_of_ephemeral_volumes_have_the_name_that_their_pod_expects():
+    owner = {"kind": "StatefulSet", "name": "db", "uid": "u"}
+    volume = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}}
+    pod = obj("Pod", "db-7", {"volumes": [volume]}, ownerReferences=[owner])
+    first, claim = anonymised([pod, obj("PersistentVolumeClaim", "db-7-scratch")]).objects
+    expected = f"{first['metadata']['name']}-{first['spec']['volumes'][0]['name']}"
+    assert claim["metadata"]["name"] == expected
+
+
+def test_claims_without_their_pod_keep_the_ordinal():
+    """A StatefulSet that is scaled up uses the claim again."""
+    spec = {"volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {}}]}
+    owner = obj("StatefulSet", "db", spec) | {"apiVersion": "apps/v1"}
+    claims = [obj("PersistentVolumeClaim", name) for name in ("data-db-7", "data-db-x", "old-db-1")]
+    found, claim, *others = anonymised([owner, *claims]).objects
+    template = found["spec"]["volumeClaimTemplates"][0]["metadata"]["name"]
+    assert claim["metadata"]["name"] == f"{template}-{found['metadata']['name']}-7"
+    assert not any(one["metadata"]["name"].endswith("-1") for one in others)
+
+
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [
