@@ -21,7 +21,12 @@ from fairlead.whatif.snapshot.anonymization.anonymizer import PUBLISHED, anonymi
 from fairlead.whatif.snapshot.anonymization.kept_name import kept_names
 from fairlead.whatif.snapshot.anonymization.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
 from fairlead.whatif.snapshot.live.live_snapshot import LiveObjects
-from fairlead.whatif.snapshot.snapshot import Snapshot, read_dump, snapshot_annotations
+from fairlead.whatif.snapshot.snapshot import (
+    Snapshot,
+    copied_annotations,
+    read_dump,
+    snapshot_annotations,
+)
 
 _UNKNOWN_SHOWN: Final = 3
 
@@ -55,8 +60,8 @@ def rewrite(
             snapshot = _read(source, max_input, progress)
             progress.begin("writing", 0)
             texts = [manifest.text for manifest in snapshot.manifests]
-            annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
-            write_texts(file, texts, {"annotations": annotations}, as_list=as_list)
+            metadata = {"annotations": copied_annotations(snapshot)}
+            write_texts(file, texts, metadata, as_list=as_list)
         print_notice(f"snapshot: {file} ({len(texts):,} objects of {source})")
         print_empty_files(snapshot.empty_files)
     return exit_code.SUCCESS
@@ -122,7 +127,7 @@ def _objects(
     for manifest in snapshot.manifests:
         manifest.require_right_types()
     objects = [manifest.value for manifest in snapshot.manifests]
-    return objects, snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
+    return objects, copied_annotations(snapshot)
 
 
 def _read(source: str, max_input: int | None, progress: ProgressBar) -> Snapshot:

@@ -48,13 +48,15 @@ DEFAULT_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
 
 TAKEN_AT: Final = "fairlead.dev/taken-at"
 UNREADABLE: Final = "fairlead.dev/unreadable"
+_READ_BY: Final = "fairlead.dev/read-by"
+_KUBECTL: Final = "kubectl"
 
 
 class Snapshot(Struct, frozen=True):
     """A cluster at an instant; `source` is the path as the user wrote it.
 
     `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`).
-    `has_all_namespaces` is True if Fairlead wrote the snapshot; a dump by kubectl may contain only
+    `has_all_namespaces` is True if Fairlead read the cluster; a dump by kubectl may contain only
     one namespace. `start_notes` are the notes about nodes that were starting (`starting_node`).
     `empty_files` are the files of a directory or an archive that were skipped because they are
     empty.
@@ -160,8 +162,8 @@ def snapshot_of(
 ) -> Snapshot:
     """Return the snapshot of the objects `found` in `documents`. Raises InputError."""
     unreadable = tuple(name for document in documents for name in _unreadable(document))
-    is_own = any(_taken_at(document) is not None for document in documents)
-    return Snapshot(source, found, taken_at, unreadable, is_own)
+    has_all_namespaces = any(_is_read_by_fairlead(document) for document in documents)
+    return Snapshot(source, found, taken_at, unreadable, has_all_namespaces)
 
 
 def _started(snapshot: Snapshot) -> Snapshot:
@@ -202,6 +204,15 @@ def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> d
     annotations = {TAKEN_AT: format_micro_time(taken_at)}
     names = ",".join(unreadable)
     return {**annotations, UNREADABLE: names} if names else annotations
+
+
+def copied_annotations(snapshot: Snapshot) -> dict[str, str]:
+    """Return the annotations of a List that contains the objects of `snapshot`.
+
+    They state whether kubectl read the objects, because it may have read only one namespace.
+    """
+    annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
+    return annotations if snapshot.has_all_namespaces else {**annotations, _READ_BY: _KUBECTL}
 
 
 def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
@@ -263,6 +274,14 @@ def _taken_at(document: Document) -> Instant | None:
                 field = f"metadata.annotations[{TAKEN_AT}]"
                 raise InputError(document.source, str(cause), field=field) from None
     return None
+
+
+def _is_read_by_fairlead(document: Document) -> bool:
+    """Return whether Fairlead, not kubectl, read the objects in `document` from a cluster."""
+    if _taken_at(document) is None:
+        return False
+    annotations: Json = document.value["metadata"]["annotations"]
+    return annotations.get(_READ_BY) != _KUBECTL
 
 
 def _unreadable(document: Document) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.apiserver.kind import find_kind
+from fairlead.cli.commands.snapshot_anonymous import rewrite
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
@@ -100,6 +101,20 @@ def test_a_snapshot_that_fairlead_has_read_has_all_namespaces(make):
         text = {"apiVersion": "v1", "kind": "List", "metadata": taken, "items": [node, pod]}
         read = parse_snapshot("dump.json", json.dumps(text).encode())
         assert any("namespace default" in note for note in dump_notes(read)) is not bool(taken)
+
+
+def test_a_copy_of_a_dump_has_the_note_of_the_dump(make, tmp_path):
+    """`fairlead snapshot --from` does not read the cluster, so the copy lacks namespaces, too."""
+    node, pod = make.node("n0"), make.pod(node_name="n0")
+    node["metadata"]["uid"] = "n0"
+    path, copy = tmp_path / "dump.json", str(tmp_path / "copy.json")
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}))
+    rewrite(Path(copy), str(path), None, None, as_list=False)
+    rewrite(tmp_path / "second.json", copy, tmp_path / "key", None, as_list=True)
+    for source in (copy, tmp_path / "second.json"):
+        assert any(
+            "of the dump are in the namespace" in one for one in dump_notes(read_snapshot(source))
+        )
 
 
 def test_empty_files_of_a_dump_are_named(make, tmp_path):

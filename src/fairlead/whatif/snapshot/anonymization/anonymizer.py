@@ -76,7 +76,7 @@ _DROPPED_FIELDS: Final = frozenset(
     managedFields env envFrom command args livenessProbe readinessProbe startupProbe lifecycle
     volumeMounts volumeDevices terminationMessagePath securityContext imagePullSecrets workingDir
     message note addresses podIP podIPs hostIP hostIPs podCIDR podCIDRs machineID systemUUID bootID
-    osImage kernelVersion containerRuntimeVersion imageID containerID sources hostAliases dnsConfig
+    osImage kernelVersion imageID containerID sources hostAliases dnsConfig
     clusterIP clusterIPs externalIPs externalName loadBalancer loadBalancerIP selfLink lastState
     secretRef nodePublishSecretRef controllerPublishSecretRef nodeStageSecretRef volumeHandle
     volumeAttributes mountOptions parameters description options attachmentMetadata networkData tags
@@ -123,6 +123,7 @@ _KEPT_FIELDS: Final = frozenset(
     internalTrafficPolicy externalTrafficPolicy ipFamilies ipFamilyPolicy completionMode
     podReplacementPolicy unhealthyPodEvictionPolicy selectionPolicy action whenDeleted whenScaled
     resource resourceName resourceVersion expression kubeletVersion kubeProxyVersion
+    containerRuntimeVersion
     operatingSystem architecture apiGroup state consolidationPolicy resizePolicy
     matchAttribute distinctAttribute extendedResourceName declaredFeatures completedIndexes
     failedIndexes succeededIndexes controlledResources consolidateAfter expireAfter duration zone

@@ -24,6 +24,7 @@ KEPT = frozenset(
     apiVersion kind apiGroup resourceVersion operator status reason resource resourceName
     schedulerName driver provisioner attacher schedule timeZone accessModes ipFamilies scopes
     scopeName restartPolicy operatingSystem architecture kubeletVersion kubeProxyVersion
+    containerRuntimeVersion
     completedIndexes failedIndexes succeededIndexes matchAttribute distinctAttribute
     extendedResourceName declaredFeatures expression string strings version versions fieldPath
     """)
