@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 import numpy as np
+from msgspec import Struct
 
 from fairlead.engine.core.command import (
     Bind,
     CreateObject,
     DeleteObject,
+    ObjectRef,
     PatchObject,
     PatchStatus,
     RecordEvent,
@@ -152,6 +154,7 @@ def _post_filter(arguments: tuple[Any, ...], answer: Any) -> PostFilterResult:
     for command in answer.commands:
         if not isinstance(command, PatchStatus):
             refuse(command, "a PatchStatus among the commands")
+        _check_command(command)
     if answer.shortlist is not None:
         raise ValueError("it has a shortlist, which only DefaultPreemption may return")
     if not answer.status.is_success:
@@ -171,12 +174,37 @@ def _post_filter(arguments: tuple[Any, ...], answer: Any) -> PostFilterResult:
 
 
 def _permit(arguments: tuple[Any, ...], answer: Any) -> Any:
-    if isinstance(answer, Wait) and (not isinstance(answer.timeout, int) or answer.timeout < 0):
-        raise ValueError(f"Wait.timeout is {answer.timeout!r}, not a number of nanoseconds")
+    if isinstance(answer, Wait):
+        _check_duration("Wait.timeout", answer.timeout)
     return _STATUS_OR_WAIT(arguments, answer)
 
 
 _STATUS_OR_WAIT: Final = _status("a Status, a Wait or None", others=(Wait,))
+
+
+def _check_duration(what: str, value: object) -> None:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{what} is {value!r}, not a number of nanoseconds")
+    if 0 < value < _MILLISECOND:  # probably meant as seconds; a run would repeat it without end
+        raise ValueError(f"{what} is {value} ns, less than 1 ms; plugin.seconds makes durations")
+
+
+_MILLISECOND: Final = 1_000_000
+
+
+def _pre_bind(arguments: tuple[Any, ...], answer: Any) -> Any:
+    if isinstance(answer, Preparation):
+        _check_duration("Preparation.timeout", answer.timeout)
+        _check_duration("Preparation.interval", answer.interval)
+        if not answer.interval:
+            raise ValueError("Preparation.interval is 0")
+        if not isinstance(answer.commands, tuple | list):
+            raise TypeError("Preparation.commands must be a tuple of commands")
+        _commands(arguments, answer.commands)
+    return _STATUS_OR_PREPARATION(arguments, answer)
+
+
+_STATUS_OR_PREPARATION: Final = _status("a Status, a Preparation or None", others=(Preparation,))
 
 
 def _commands(_arguments: tuple[Any, ...], answer: Any) -> Sequence[Any]:
@@ -184,10 +212,38 @@ def _commands(_arguments: tuple[Any, ...], answer: Any) -> Sequence[Any]:
     for command in commands:
         if not isinstance(command, _PREPARATION_COMMANDS):
             refuse(command, "a command that creates, deletes or patches an object")
+        _check_command(command)
     return commands
 
 
 _PREPARATION_COMMANDS: Final = (CreateObject, DeleteObject, PatchObject, PatchStatus, RecordEvent)
+
+
+def _check_command(command: Struct) -> None:
+    """Raise TypeError if a part of `command` has another type than the one in `_PARTS`."""
+    for name in command.__struct_fields__:
+        kind, wanted = _PARTS.get(name, (object, ""))
+        part = getattr(command, name)
+        if not isinstance(part, kind):
+            raise TypeError(f"{type(command).__name__}.{name} must be {wanted}, not {part!r}")
+        if isinstance(part, ObjectRef):
+            _check_command(part)
+
+
+# The types of the fields of commands and ObjectRefs, with the words for messages.
+_REFERENCE: Final = (ObjectRef, "an ObjectRef, such as pod.ref")
+_MAPPING: Final = (Mapping, "a mapping")
+_TEXT: Final = (str, "a string")
+_PARTS: Final[Mapping[str, tuple[type, str]]] = {
+    "target": _REFERENCE,
+    "regarding": _REFERENCE,
+    "patch": _MAPPING,
+    "manifest": _MAPPING,
+    "fields": _MAPPING,
+    **dict.fromkeys(("kind", "namespace", "name", "uid"), _TEXT),
+    **dict.fromkeys(("type", "reason", "action", "note", "reporting_controller"), _TEXT),
+    **dict.fromkeys(("subresource", "why", "resource_version", "policy"), _TEXT),
+}
 
 
 def _bind(arguments: tuple[Any, ...], answer: Any) -> Bind | None:
@@ -248,7 +304,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "release_commands": _commands,
     "unreserve": _anything,
     "permit": _permit,
-    "pre_bind": _status("a Status, a Preparation or None", others=(Preparation,)),
+    "pre_bind": _pre_bind,
     "is_prepared": _status("a Status or None", Code.WAIT),
     "bind": _bind,
     "post_bind": _anything,

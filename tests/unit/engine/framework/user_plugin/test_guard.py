@@ -122,6 +122,15 @@ def test_invalid_commands_are_reported_and_not_executed(answer, problem, pod) ->
     assert problem in records[0].message
 
 
+REF = framework.ObjectRef("Pod", "default", "web")
+PATCH = framework.PatchObject(REF, {})
+BIND = framework.Bind(REF, "a")
+
+
+def prepared(command, **fields):
+    return framework.Preparation((command,), **fields)
+
+
 REFUSED = [
     ("pre_enqueue", True, "it returned True; expected a Status or None"),
     ("pre_enqueue", framework.SKIP, "it returned the code Skip, which is not allowed here"),
@@ -140,8 +149,18 @@ REFUSED = [
     ("permit", 30, "it returned 30; expected a Status, a Wait or None"),
     ("permit", framework.Wait(-1), "Wait.timeout is -1, not a number of nanoseconds"),
     ("permit", framework.Wait(1.5), "Wait.timeout is 1.5, not a number of nanoseconds"),
+    ("permit", framework.Wait(30), "Wait.timeout is 30 ns, less than 1 ms; plugin.seconds makes"),
     ("permit", framework.Status(framework.Code.WAIT), "the code Wait, which is not allowed here"),
     ("pre_bind", "x" * 99, "expected a Status, a Preparation or None"),
+    ("pre_bind", prepared(BIND), "it returned Bind("),
+    ("pre_bind", framework.Preparation(PATCH), "Preparation.commands must be a tuple of commands"),
+    ("pre_bind", prepared(framework.PatchObject("web", {})), "PatchObject.target must be an Obj"),
+    ("pre_bind", prepared(framework.PatchObject(REF, "x")), "PatchObject.patch must be a mapping"),
+    ("pre_bind", prepared(framework.CreateObject("x")), "CreateObject.manifest must be a mapping"),
+    ("pre_bind", prepared(PATCH, interval="1s"), "Preparation.interval is '1s', not a number of"),
+    ("pre_bind", prepared(PATCH, interval=-5), "Preparation.interval is -5, not a number of"),
+    ("pre_bind", prepared(PATCH, interval=0), "Preparation.interval is 0"),
+    ("pre_bind", prepared(PATCH, timeout=600), "Preparation.timeout is 600 ns, less than 1 ms"),
     ("is_prepared", framework.SKIP, "the code Skip, which is not allowed here"),
     ("importance", 7, "it returned 7; expected a tuple of integers"),
     ("importance", (1.5,), "it returned (1.5,); expected a tuple of integers"),
