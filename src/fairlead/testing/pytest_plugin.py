@@ -5,8 +5,9 @@
     @pytest.mark.fairlead_cluster(nodes=6, zones=3, paused=True)
     def test_it_in_three_zones(fairlead_cluster): ...
 
-With `fairlead_cluster_scope = module` (or class, package, session) in pytest's configuration, the
-tests of a module share a cluster. Each worker of pytest-xdist always has its own clusters.
+With `fairlead_cluster_scope = module` (or class, session) in pytest's configuration, the tests of a
+module share a cluster. The scope package is the same as session. Each worker of pytest-xdist always
+has its own clusters.
 """
 
 from __future__ import annotations
@@ -24,6 +25,17 @@ Scope = Literal["session", "package", "module", "class", "function"]
 MARKER: Final = "fairlead_cluster"
 SCOPE: Final = "fairlead_cluster_scope"
 SCOPES: Final = ("function", "class", "module", "package", "session")
+# For each scope, the nodes of pytest whose markers the fixture does not see, and what to do then.
+# pytest gives a fixture of a plugin with the scope `package` to all packages.
+_UNSEEN: Final[dict[str, tuple[tuple[type[pytest.Item | pytest.Collector], ...], str]]] = {
+    "function": ((), ""),
+    "class": ((pytest.Item,), "mark the class, or use pytestmark"),
+    "module": ((pytest.Item, pytest.Class), "use pytestmark"),
+    **dict.fromkeys(
+        ("package", "session"),
+        ((pytest.Item, pytest.Class, pytest.Module), "all tests share a cluster without settings"),
+    ),
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,14 +57,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Raise UsageError if a test has its own `fairlead_cluster` marker but shares its cluster."""
+    """Raise UsageError if a marker is on fewer tests than those that share the cluster."""
     scope = config.getini(SCOPE)
-    if scope == "function":
-        return
-    for item in items:
-        if any(mark.name == MARKER for mark in item.own_markers):
-            problem = f"has no effect with {SCOPE} = {scope}; use pytestmark"
-            raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.{MARKER} {problem}")
+    unseen, instead = _UNSEEN[scope]
+    for item in items if unseen else ():
+        for node, _ in item.iter_markers_with_node(MARKER):
+            if isinstance(node, unseen):
+                problem = f"has no effect with {SCOPE} = {scope}; {instead}"
+                raise pytest.UsageError(f"{node.nodeid}: @pytest.mark.{MARKER} {problem}")
 
 
 def _scope(fixture_name: str, config: pytest.Config) -> Scope:  # noqa: ARG001 - pytest's

@@ -75,6 +75,11 @@ def test_an_unknown_scope_is_refused(suite) -> None:
         ("nodes=2, zones=3", "*fairlead_cluster: 2 nodes in 3 zones: *"),
         ("6", "*fairlead_cluster: takes arguments by name, such as nodes=6*"),
         ("speed=0", "*fairlead_cluster: speed must be from 0.001*"),
+        ("speed='2'", "*fairlead_cluster: speed '2' is not a number"),
+        ("nodes='3'", "*fairlead_cluster: nodes '3' is not an integer"),
+        ("zones=None", "*fairlead_cluster: zones None is not an integer"),
+        ("paused='no'", "*fairlead_cluster: paused 'no' is not True or False"),
+        ("without=None", "*fairlead_cluster: without takes a list such as *, not None"),
         ("without=['etcd']", "*fairlead_cluster: without 'etcd': must be among kubelet, *"),
         ("without='scheduler'", "*: without takes a list such as *, not the text 'scheduler'"),
     ],
@@ -88,6 +93,43 @@ def test_an_invalid_option_value_is_refused(suite, wish, message) -> None:
 def test_a_mark_on_a_test_with_a_shared_cluster_is_refused(suite) -> None:
     result = suite(MARKED, "-o", "fairlead_cluster_scope=module")
     result.stderr.fnmatch_lines(["*test_marked: @pytest.mark.fairlead_cluster has no effect with*"])
+
+
+MARKED_CLASS = """
+import pytest
+
+@pytest.mark.fairlead_cluster(nodes=1)
+class TestMarked:
+    def test_marked(self, fairlead_cluster):
+        assert len(fairlead_cluster.list("node")) == 1
+"""
+MARKED_MODULE = """
+import pytest
+
+pytestmark = pytest.mark.fairlead_cluster(nodes=1)
+
+def test_marked(fairlead_cluster):
+    assert len(fairlead_cluster.list("node")) == 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "scope", "instead"),
+    [
+        (MARKED_CLASS, "class", ""),
+        (MARKED_CLASS, "module", "use pytestmark"),
+        (MARKED_MODULE, "module", ""),
+        (MARKED_MODULE, "session", "all tests share a cluster without settings"),
+        (MARKED_MODULE, "package", "all tests share a cluster without settings"),
+    ],
+)
+def test_a_mark_on_some_tests_that_share_a_cluster_is_refused(suite, text, scope, instead) -> None:
+    """Otherwise, the cluster would silently have other settings."""
+    result = suite(text, "-o", f"fairlead_cluster_scope={scope}")
+    if instead:
+        result.stderr.fnmatch_lines([f"*fairlead_cluster has no effect with *{scope}; {instead}"])
+    else:
+        result.assert_outcomes(passed=1)
 
 
 FAILING = """

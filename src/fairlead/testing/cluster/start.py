@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from os import PathLike
 from pathlib import Path
 
 from fairlead.testing.cluster.cluster_thread import running
-from fairlead.testing.cluster.test_cluster import TestCluster
+from fairlead.testing.cluster.test_cluster import TestCluster, require_speed
 from fairlead.testing.cluster.wait import PATIENCE_S_DEFAULT
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import PARTS, LocalOptions
-from fairlead.worlds.local.server.clock_control import SPEED_MAX, SPEED_MIN, SPEED_RANGE
 
 
 def start_cluster(  # noqa: PLR0913 - the arguments of the marker
@@ -39,21 +38,32 @@ def start_cluster(  # noqa: PLR0913 - the arguments of the marker
     kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler and metrics.
     Raises ValueError or TypeError for invalid arguments.
     """
+    _require_types(nodes=nodes, zones=zones, paused=paused, without=without)
     if nodes < 0 or not 1 <= zones <= max(1, nodes):
         raise ValueError(f"{nodes} nodes in {zones} zones: every zone needs a node")
-    if not SPEED_MIN <= speed <= SPEED_MAX:
-        raise ValueError(f"speed {SPEED_RANGE}, not {speed}")
+    require_speed(speed)
     if not isinstance(patience_s, int | float):
         raise TypeError(f"patience_s {patience_s!r} is not a number")
     if not patience_s >= 0:
         raise ValueError(f"patience_s {patience_s} is not a number of at least 0")
-    if isinstance(without, str):  # otherwise, each character would be a part
-        raise TypeError(f"without takes a list such as [{without!r}], not the text {without!r}")
     for part in without:
         if part not in PARTS:
             raise ValueError(f"without {part!r}: must be among {', '.join(PARTS)}")
     options = LocalOptions(nodes=nodes, zones=zones, without=tuple(without))
     return _started(options, LocalClock(speed=speed, paused=paused), Path(folder), patience_s)
+
+
+def _require_types(*, nodes: object, zones: object, paused: object, without: object) -> None:
+    """Raise TypeError if an argument of `start_cluster` has a wrong type."""
+    for name, value in (("nodes", nodes), ("zones", zones)):
+        if not isinstance(value, int):
+            raise TypeError(f"{name} {value!r} is not an integer")
+    if not isinstance(paused, bool):
+        raise TypeError(f"paused {paused!r} is not True or False")
+    if isinstance(without, str):  # otherwise, each character would be a part
+        raise TypeError(f"without takes a list such as [{without!r}], not the text {without!r}")
+    if not isinstance(without, Iterable):
+        raise TypeError(f"without takes a list such as ['scheduler'], not {without!r}")
 
 
 @contextmanager

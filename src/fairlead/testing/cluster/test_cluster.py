@@ -39,6 +39,7 @@ from fairlead.testing.cluster.wait import (
     why_unschedulable,
 )
 from fairlead.testing.refusal import hides_traceback
+from fairlead.worlds.local.server.clock_control import SPEED_MAX, SPEED_MIN, SPEED_RANGE
 from fairlead.worlds.local.server.runner import Runner
 
 Objects = list[Json]
@@ -100,8 +101,11 @@ class TestCluster:
     def resume(self, speed: float | None = None) -> None:
         """Start the clock again.
 
-        `speed` is in simulated seconds per real second; None keeps the speed.
+        `speed` is in simulated seconds per real second; None keeps the speed. Raises ValueError or
+        TypeError for an invalid speed.
         """
+        if speed is not None:
+            require_speed(speed)
         self._control_clock(speed=speed, paused=False)
 
     def _control_clock(self, *, speed: float | None, paused: bool) -> None:
@@ -124,6 +128,8 @@ class TestCluster:
 
     def _apply(self, manifest: Json) -> Json:
         meta = manifest.get("metadata") or {}
+        if not isinstance(meta, Mapping):
+            raise TypeError(f"metadata is a mapping, not {type(meta).__name__}")
         kind = self._client.kind_of(manifest)
         namespace, name = meta.get("namespace", DEFAULT), meta.get("name", "")
         path = path_of(kind, namespace, name)
@@ -368,6 +374,14 @@ class TestCluster:
         return AssertionError("\n".join([problem, *heading, *shown]))
 
 
+def require_speed(speed: object) -> None:
+    """Raise TypeError or ValueError if `speed` is not a valid speed of the clock."""
+    if not isinstance(speed, int | float):
+        raise TypeError(f"speed {speed!r} is not a number")
+    if not SPEED_MIN <= speed <= SPEED_MAX:
+        raise ValueError(f"speed {SPEED_RANGE}, not {speed}")
+
+
 def _identity(pod: Json) -> tuple[str, str]:
     return pod["metadata"]["namespace"], pod["metadata"]["name"]
 
@@ -403,7 +417,7 @@ def manifests_of(given: Manifests) -> list[Json]:
         return manifests_of(given.read_text())
     if isinstance(given, str):
         return manifests_of([one for one in yaml.safe_load_all(given) if one is not None])
-    if isinstance(given, Mapping):
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
         return _unpacked(given)
     return [manifest for one in given for manifest in _unpacked(one)]
 
@@ -414,5 +428,5 @@ def _unpacked(given: object) -> list[Json]:
     if not isinstance(given, Mapping):
         raise TypeError(f"a manifest is a mapping, not {type(given).__name__}")
     if "items" in given and str(given.get("kind", "")).endswith("List"):
-        return [dict(item) for item in given["items"]]
+        return [manifest for item in given["items"] or () for manifest in _unpacked(item)]
     return [dict(given)]

@@ -246,6 +246,12 @@ def test_a_request_patches_an_object(cluster, patch) -> None:
         (lambda c: c.request("GET", "/healthz"), TypeError, "GET /healthz is not a JSON object"),
         (lambda c: c.advance(5), TypeError, "a duration is text such as '90s', or a timedelta, no"),
         (lambda c: c.advance("-5s"), ValueError, "the duration -5s is negative"),
+        (lambda c: c.resume(speed=-1), ValueError, "speed must be from 0.001 to 100000, not -1"),
+        (lambda c: c.resume(speed="fast"), TypeError, "speed 'fast' is not a number"),
+        (lambda c: c.apply(5), TypeError, "a manifest is a mapping, not int"),
+        (lambda c: c.apply({"kind": "List", "items": [None]}), TypeError, "not NoneType"),
+        (lambda c: c.apply({"apiVersion": "v1", "kind": "Pod", "metadata": "web"}), TypeError,
+         "metadata is a mapping, not str"),
     ],
 )  # fmt: skip
 def test_invalid_actions_are_refused(cluster, act, error, words) -> None:
