@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import numpy as np
+from msgspec.structs import astuple
 
 from fairlead.engine.batch.actions.action import Action
 from fairlead.engine.batch.info.task_status import TaskStatus
@@ -36,6 +37,7 @@ from fairlead.engine.framework.user_plugin.guard import (
     substituted,
     yes,
 )
+from fairlead.engine.framework.user_plugin.plugin_check import problem_of
 
 # The reason of the condition of a job whose plugin failed: upstream's PodReasonSchedulerError.
 _REASON: Final = "SchedulerError"
@@ -62,6 +64,8 @@ def _yes_or_no(_arguments: tuple[Any, ...], answer: Any) -> bool:
 def _reason(_arguments: tuple[Any, ...], answer: Any) -> Unschedulable | None:
     if answer is not None and not isinstance(answer, Unschedulable):
         refuse(answer, "an Unschedulable or None")
+    if answer is not None and not all(isinstance(one, str) for one in astuple(answer)):
+        refuse(answer, "an Unschedulable with two strings")
     return answer
 
 
@@ -73,7 +77,32 @@ def _candidates(arguments: tuple[Any, ...], answer: Any) -> list[Any]:
 
 
 def _plugins(_arguments: tuple[Any, ...], answer: Any) -> list[Any]:
-    return list(answer) if isinstance(answer, Sequence) else refuse(answer, "a list of plugins")
+    if not isinstance(answer, Sequence):
+        refuse(answer, "a list of plugins")
+    for one in answer:
+        _require_plugin(one)
+    return list(answer)
+
+
+def _weighted_plugins(_arguments: tuple[Any, ...], answer: Any) -> list[Any]:
+    if not isinstance(answer, Sequence):
+        refuse(answer, "a list of pairs of a plugin and its weight")
+    for one in answer:
+        if not isinstance(one, tuple | list) or len(one) != len(("plugin", "weight")):
+            refuse(one, "a pair of a plugin and its weight")
+        plugin, weight = one
+        _require_plugin(plugin)
+        if not isinstance(weight, int):
+            refuse(weight, "an integer as the weight")
+    return list(answer)
+
+
+def _require_plugin(plugin: object) -> None:
+    if isinstance(plugin, type):
+        refuse(plugin, "an instance of the plugin class")
+    problem = problem_of(plugin)
+    if problem:
+        raise TypeError(f"the scheduler plugin {type(plugin).__name__} {problem}")
 
 
 _CHECKS: Final[Mapping[str, Check]] = {
@@ -81,7 +110,8 @@ _CHECKS: Final[Mapping[str, Check]] = {
     **dict.fromkeys(_BOOLEAN_METHODS, _yes_or_no),
     **dict.fromkeys(_VICTIMS, _candidates),
     **dict.fromkeys(("job_valid", "unschedulable"), _reason),
-    **dict.fromkeys(("predicates", "node_prioritizers"), _plugins),
+    "predicates": _plugins,
+    "node_prioritizers": _weighted_plugins,
 }
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fairlead.engine.batch.configuration_file import BatchConfigurationError
 from fairlead.engine.batch.explanation.explanation import Obstacle, explain_group
 from fairlead.engine.batch.explanation.next_session import with_next_session
 from fairlead.engine.batch.info.task_status import TaskStatus
+from fairlead.engine.batch.session.plugin import Unschedulable
 from fairlead.engine.framework.interface import Locality
 from fairlead.testing import BatchScene, make_gang, make_node
 
@@ -17,6 +20,7 @@ rules: fairlead
 tiers:
 - plugins: [{{name: mine}}, {{name: gang}}, {{name: predicates}}, {{name: nodeorder}}]
 """
+NUMBERS: Any = (5, 7)
 BOUND = ["default/a-0", "default/a-1", "default/b-0"]
 
 
@@ -59,6 +63,11 @@ def scene_with(*plugins, actions="allocate", extra=()):
         (failing("on_session_open"), BOUND, "on_session_open: ZeroDivisionError"),
         (failing("job_valid"), [], "job_valid: ZeroDivisionError"),
         (failing("job_valid", "no"), [], "job_valid: it returned 'no'; expected an Unschedulable"),
+        (
+            failing("job_valid", Unschedulable(*NUMBERS)),
+            [],
+            "job_valid: it returned Unschedulable(",
+        ),
         (failing("job_ready"), [], "job_ready: ZeroDivisionError"),
         (failing("overused"), [], "overused: ZeroDivisionError"),
         (failing("allocatable", "x"), [], "allocatable: it returned 'x'; expected True or False"),
@@ -96,6 +105,31 @@ def test_a_failing_score_is_ignored():
     )
     assert list(scene.run()) == ["default/a-0"]
     assert "plugin 'BrokenNodes' failed in score: KeyError: 'rack'" in scene.failures.messages[0]
+
+
+class Pairs:
+    """A scheduler plugin without an extension point."""
+
+    name = "Pairs"
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "problem"),
+    [
+        ("predicates", 5, "it returned 5; expected a list of plugins"),
+        ("predicates", [object()], "the scheduler plugin object has no name"),
+        ("predicates", [BrokenNodes], "expected an instance of the plugin class"),
+        ("predicates", [Pairs()], "the scheduler plugin Pairs implements no extension point"),
+        ("node_prioritizers", [BrokenNodes()], "expected a pair of a plugin and its weight"),
+        ("node_prioritizers", [(BrokenNodes(), "2")], "it returned '2'; expected an integer as"),
+    ],
+)
+def test_an_invalid_scheduler_plugin_is_a_fault_of_the_batch_plugin(method, answer, problem):
+    mine = type("Mine", (), {"name": "mine", method: lambda self, handle: answer})
+    with pytest.raises(
+        BatchConfigurationError, match=f"plugin 'mine' failed in {method}: .*{problem}"
+    ):
+        scene_with(mine).run()
 
 
 def test_a_failing_action_takes_back_its_unfinished_evictions():
