@@ -134,6 +134,16 @@ def test_only_its_owner_can_read_the_key_and_it_is_never_overwritten(shared):
     )
 
 
+def test_an_answer_without_names_is_copied(shared, tmp_path):
+    """For example, `rebalance` finds no moves; a script that reveals the answer must not fail."""
+    answer, revealed = tmp_path / "answer.json", tmp_path / "revealed.json"
+    answer.write_text('{"moves": [], "deviation": 0.234, "now": "2026-01-01T00:00:00Z"}')
+    done = fairlead("snapshot", revealed, "--from", answer, "--reveal", shared[1])
+    assert done.returncode == 0
+    assert done.stderr == f"{answer}: contains no pseudonyms, so {revealed} is an equal copy\n"
+    assert revealed.read_text() == answer.read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

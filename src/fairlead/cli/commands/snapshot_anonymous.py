@@ -161,7 +161,9 @@ def reveal_text(file: Path, source: str, key_file: Path) -> None:
         case _:
             raise InputError(str(key_file), "is not a key that --anonymise wrote")
     text = decode_text(source, read_bytes(Path(source)))
-    if not pseudonyms.recognizes(text):
+    if pseudonyms.has_none(text):
+        print_notice(f"{source}: contains no pseudonyms, so {file} is an equal copy")
+    elif not pseudonyms.recognizes(text):
         unknown = pseudonyms.unknown_in(text)
         shown = f"; not in it: {', '.join(unknown[:_UNKNOWN_SHOWN])}" if unknown else ""
         other = "which may be the key of another dump"

@@ -51,6 +51,18 @@ _NUMBER: Final = (
 _ORDINAL: Final = re.compile(r"(?P<name>.+)-(?P<ordinal>[0-9]+)")
 
 
+def _token(repetition: str) -> re.Pattern[str]:
+    """Return a pattern for numbers, and for pseudonyms with a number of `repetition` digits.
+
+    If a pseudonym is found, the group 1 of the match is its number.
+    """
+    codes = "|".join(sorted({*_CODES, _DIGIT, _UPPER}, key=len, reverse=True))
+    return re.compile(rf"{_NUMBER}|(?<![A-Za-z0-9])(?:{codes})([0-9]{repetition})(?![A-Za-z0-9])")
+
+
+_ANY_TOKEN: Final = _token("+")
+
+
 class SegmentCollector:
     """Collects the segments of names; `replace` returns each name unchanged."""
 
@@ -74,10 +86,7 @@ class Pseudonyms:
             segment: f"{_code(segment)}{number:0{self.width}}"
             for number, segment in enumerate(self.segments)
         }
-        codes = "|".join(sorted({*_CODES, _DIGIT, _UPPER}, key=len, reverse=True))
-        self._token = re.compile(
-            rf"{_NUMBER}|(?<![A-Za-z0-9])(?:{codes})([0-9]{{{self.width}}})(?![A-Za-z0-9])"
-        )
+        self._token = _token(f"{{{self.width}}}")
 
     def replace(self, name: str) -> str:
         """Return the pseudonym of `name`. Raises KeyError for an unknown segment."""
@@ -100,6 +109,11 @@ class Pseudonyms:
         """
         known, unknown = self._pseudonyms_in(text)
         return len(known) > len(unknown)
+
+    @staticmethod
+    def has_none(text: str) -> bool:
+        """Return whether `text` contains nothing that looks like a pseudonym of any snapshot."""
+        return not any(found[1] for found in _ANY_TOKEN.finditer(text))
 
     def unknown_in(self, text: str) -> list[str]:
         """Return the pseudonyms in `text` that are not of this snapshot, sorted.

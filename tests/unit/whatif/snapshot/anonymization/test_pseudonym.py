@@ -206,3 +206,4 @@ def test_a_text_about_another_snapshot_is_not_recognized(text, is_recognized, un
     names = [pseudonyms.replace(name) for name in ("shop", "web")]
     about = text.format(*names)
     assert (pseudonyms.recognizes(about), pseudonyms.unknown_in(about)) == (is_recognized, unknown)
+    assert pseudonyms.has_none(about) == (text == "no pods")
