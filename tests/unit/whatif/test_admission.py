@@ -363,3 +363,50 @@ def test_a_quota_of_the_change_limits_the_pods_of_the_change(make, snapshot, wri
     assert len(answer.difference.placed) == 1
     [error] = answer.changed.errors
     assert error.missing == 2
+
+
+KATA = {
+    "apiVersion": "node.k8s.io/v1",
+    "kind": "RuntimeClass",
+    "metadata": {"name": "kata", "uid": "kata"},
+    "handler": "kata",
+    "overhead": {"podFixed": {"cpu": "1"}},
+}
+
+
+def test_the_last_runtime_class_can_be_deleted(make, snapshot):
+    """The dump lists RuntimeClasses, so a class that the change deletes does not exist."""
+    web = make.workload(replicas=0, runtimeClassName="kata")
+    change = ClusterChange(scale=("deploy/web=1",), delete=("runtimeclass/kata",))
+    answer = what_if(snapshot(make.node("a"), web, KATA), change)
+    [error] = answer.changed.errors
+    assert 'RuntimeClass "kata" not found' in error.message
+
+
+def test_an_applied_runtime_class_does_not_make_others_missing(make, snapshot):
+    """The dump lists no RuntimeClasses; the pods that name another class can be created."""
+    web = make.workload(replicas=0, runtimeClassName="gvisor")
+    web["metadata"]["uid"] = "web"
+    new = make.workload(name="new", replicas=1, runtimeClassName="kata")
+    change = ClusterChange(scale=("deploy/web=1",), apply=(KATA, new))
+    answer = what_if(snapshot(make.node("a"), web), change)
+    assert len(answer.difference.placed) == 2
+    assert not answer.changed.errors
+    [cpu] = [one for one in answer.changed.allocations if one.resource == "cpu"]
+    assert cpu.requested == 2 * 1000 + 1000  # the applied class adds its overhead
+    assert any("runtimeclasses (RuntimeClass)" in one for one in answer.changed.notes)
+
+
+@pytest.mark.parametrize(("account", "is_created"), [("builder", False), ("default", True)])
+def test_a_new_namespace_has_only_the_accounts_of_the_change(make, snapshot, account, is_created):
+    """Kubernetes creates the account `default`; all others must be applied."""
+    namespaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        for name in ("kube-system", "default", "shop")
+    ]
+    web = make.workload(replicas=1, namespace="shop", serviceAccountName=account)
+    change = ClusterChange(apply=(namespaces.pop(), web))
+    answer = what_if(snapshot(make.node("a"), *namespaces), change)
+    assert bool(answer.difference.placed) == is_created
+    messages = [one.message for one in answer.changed.errors]
+    assert any('serviceaccount "builder" not found' in one for one in messages) != is_created

@@ -7,9 +7,12 @@ looks up such a kind is skipped if the snapshot does not list the kind:
 
     Namespace      listed if there is a Namespace `kube-system`; then the other namespaces that
                    every server creates, such as `kube-node-lease`, count as existing too
-    ServiceAccount listed if the pod's namespace has a ServiceAccount `default`
-    RuntimeClass   listed if there is at least one RuntimeClass
+    ServiceAccount listed if the pod's namespace has a ServiceAccount `default`. A namespace that
+                   the change creates has only this account and those that the change creates
+    RuntimeClass   listed if the snapshot has at least one RuntimeClass; a class that exists is
+                   always applied
 
+Objects that the change creates or deletes do not decide whether the snapshot lists their kind.
 NamespaceLifecycle is not skipped. It accepts missing namespaces if the snapshot does not list
 Namespace.
 
@@ -27,6 +30,7 @@ from typing import ClassVar, Final
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
+from fairlead.api.pods.replicas import LoadedObjects
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, AdmissionPlugin, Operation
 from fairlead.apiserver.admission.minimal import minimal_admission
 from fairlead.apiserver.admission.observed_mutation import ObservedMutations
@@ -103,15 +107,16 @@ class SimulatedAdmission:
         """
         self.unchecked = Unchecked()
         self.observed = ObservedMutations()
+        self._listing = _Listing()
         self._added = _OfRequests()
         listed = NamespaceLifecycle(never_missing=SYSTEM_NAMESPACES)
         unlisted = NamespaceLifecycle(requires_namespace=False)
         accounts = ServiceAccount(suffix)
         self.plugins: tuple[AdmissionPlugin, ...] = (
             _OfRequests(
-                _IfListed(listed, unlisted, NAMESPACE, self.unchecked),
+                _IfListed(listed, unlisted, NAMESPACE, self._listing, self.unchecked),
                 LimitRanger(),
-                _IfListed(accounts, None, SERVICE_ACCOUNT, self.unchecked),
+                _IfListed(accounts, None, SERVICE_ACCOUNT, self._listing, self.unchecked),
                 TaintNodesByCondition(),
             ),
             *minimal_admission(
@@ -119,7 +124,7 @@ class SimulatedAdmission:
             ),
             _OfRequests(
                 DefaultStorageClass(),
-                _IfListed(RuntimeClass(), None, RUNTIME_CLASS, self.unchecked),
+                _IfListed(RuntimeClass(), None, RUNTIME_CLASS, self._listing, self.unchecked),
                 DefaultIngressClass(),
                 _Policies(_mutating, completed),
                 self.observed,
@@ -128,13 +133,24 @@ class SimulatedAdmission:
             _ChecksOfRequests(
                 PodSecurity(),
                 PersistentVolumeClaimResize(),
-                _IfListed(RuntimeClassOverhead(), None, RUNTIME_CLASS, self.unchecked),
+                _IfListed(
+                    RuntimeClassOverhead(), None, RUNTIME_CLASS, self._listing, self.unchecked
+                ),
                 _Policies(_validating, completed),
                 _UncalledWebhooks(self.unchecked, completed),
                 # last: counts against quotas, so no other plugin may refuse afterwards
                 ResourceQuota(),
             ),
         )
+
+    def observe(self, loaded: LoadedObjects, storage: Storage) -> None:
+        """Record what the snapshot lists and what admission added to its pods.
+
+        `loaded` are the objects of the snapshot. `storage` contains them, and nothing has changed
+        them yet.
+        """
+        self._listing.observe(storage)
+        self.observed.observe(loaded)
 
     def add(self, webhook: AdmissionPlugin) -> None:
         """Let `webhook` change the objects of requests after the other mutating plugins."""
@@ -163,38 +179,76 @@ class _ChecksOfRequests(_OfRequests):
     CHECKS_ONLY: ClassVar[bool] = True
 
 
+class _Listing(Struct):
+    """What the loaded snapshot lists of the kinds that admission plugins look up."""
+
+    accounts: bool = False
+    runtime_classes: bool = False
+    namespaces: frozenset[str] = frozenset()
+
+    def observe(self, storage: Storage) -> None:
+        """Record the objects in `storage`, which contains only the snapshot."""
+        self.accounts = storage.count(SERVICE_ACCOUNT) > 0
+        self.runtime_classes = storage.count(RUNTIME_CLASS) > 0
+        self.namespaces = frozenset(name for (_, name), _ in storage.stored_items(NAMESPACE))
+
+    def has(self, kind: Kind, attributes: AdmissionAttributes, storage: Storage) -> bool:
+        """Return whether the objects of `kind` are known that the admission of a pod looks up.
+
+        If `kind` is Namespace, `attributes` may describe any object.
+        """
+        if kind is NAMESPACE:
+            return _has_namespaces(storage)
+        if kind is SERVICE_ACCOUNT:
+            return self._has_account(attributes, storage)
+        name = _runtime_class(attributes)
+        return self.runtime_classes or bool(name and storage.find(RUNTIME_CLASS, "", name))
+
+    def lacks(self, kind: Kind) -> bool:
+        """Return whether the snapshot has no object of `kind`, a kind that plugins look up."""
+        if kind is NAMESPACE:
+            return not self.namespaces
+        return not (self.accounts if kind is SERVICE_ACCOUNT else self.runtime_classes)
+
+    def _has_account(self, attributes: AdmissionAttributes, storage: Storage) -> bool:
+        namespace = attributes.namespace
+        if storage.find(SERVICE_ACCOUNT, namespace, DEFAULT_ACCOUNT) is not None:
+            return True
+        # A controller that is not simulated creates `default`. Namespaces of the snapshot may have
+        # accounts that it lacks, and so may all namespaces if it lists none.
+        is_new = _has_namespaces(storage) and namespace not in self.namespaces
+        return is_new and _account(attributes) != DEFAULT_ACCOUNT
+
+
 class _IfListed(Struct, frozen=True):
     """Runs `plugin` if the snapshot lists `kind`, the kind of the objects that `plugin` looks up.
 
     If the snapshot does not list the kind, the plugin `otherwise` runs. If `otherwise` is None, the
     object is admitted. If `kind` is not Namespace, the plugins run only for new pods. If a new pod
-    needs the lookup, but the store contains no object of `kind`, the name of `plugin` is added to
-    `unchecked`.
+    needs the lookup, but the snapshot contains no object of `kind`, the name of `plugin` is added
+    to `unchecked`.
     """
 
     plugin: AdmissionPlugin
     otherwise: AdmissionPlugin | None
     kind: Kind
+    listing: _Listing
     unchecked: Unchecked
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         if self.kind is not NAMESPACE and not _is_new_pod(attributes):
             return attributes.obj  # namespaces are looked up for all requests
-        if _is_listed(self.kind, attributes, storage):
+        if self.listing.has(self.kind, attributes, storage):
             return _object(self.plugin.admit(attributes, storage))
-        if _looks_up(self.kind, attributes) and not storage.count(self.kind):
+        if _looks_up(self.kind, attributes) and self.listing.lacks(self.kind):
             self.unchecked.plugins.setdefault(self.kind.plural, type(self.plugin).__name__)
         if self.otherwise is None:
             return attributes.obj
         return _object(self.otherwise.admit(attributes, storage))
 
 
-def _is_listed(kind: Kind, attributes: AdmissionAttributes, storage: Storage) -> bool:
-    if kind is NAMESPACE:
-        return storage.find(NAMESPACE, "", SYSTEM_NAMESPACE) is not None
-    if kind is SERVICE_ACCOUNT:
-        return storage.find(SERVICE_ACCOUNT, attributes.namespace, DEFAULT_ACCOUNT) is not None
-    return storage.count(kind) > 0
+def _has_namespaces(storage: Storage) -> bool:
+    return storage.find(NAMESPACE, "", SYSTEM_NAMESPACE) is not None
 
 
 def _looks_up(kind: Kind, attributes: AdmissionAttributes) -> bool:
@@ -203,10 +257,20 @@ def _looks_up(kind: Kind, attributes: AdmissionAttributes) -> bool:
         return False
     if kind is NAMESPACE:
         return True
-    spec = attributes.obj["spec"]
     if kind is SERVICE_ACCOUNT:  # every namespace has the account `default`
-        return bool(spec.get("serviceAccountName", DEFAULT_ACCOUNT) != DEFAULT_ACCOUNT)
-    return bool(spec.get("runtimeClassName"))
+        return _account(attributes) != DEFAULT_ACCOUNT
+    return bool(_runtime_class(attributes))
+
+
+def _account(attributes: AdmissionAttributes) -> str:
+    """Return the name of the ServiceAccount of a pod."""
+    spec = attributes.obj["spec"]
+    return str(spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT_ACCOUNT)
+
+
+def _runtime_class(attributes: AdmissionAttributes) -> str:
+    """Return the name of the RuntimeClass of a pod; "" if it names none."""
+    return str(attributes.obj["spec"].get("runtimeClassName") or "")
 
 
 def _is_new_pod(attributes: AdmissionAttributes) -> bool:

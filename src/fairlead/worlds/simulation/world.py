@@ -163,7 +163,7 @@ class SimulatedWorld:
         """
         views = self.store.load(manifests, self.now)
         self._ids.skip(views.uids)
-        self.admission.observed.observe(views)
+        self.admission.observe(views, self.store.storage)
         self._pod_views.load(views)
         self._has_dynamic_admission = None
         self._pending_stimuli.append(ObjectsLoaded(views))
