@@ -24,6 +24,9 @@ from fairlead.whatif.outcome.budget import BudgetOutcome
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, expected_rollout
 from fairlead.whatif.outcome.outage import expected_duration
 from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.snapshot.dump_note import lacks_pods
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
 
 _HORIZON_PERCENT: Final = 110  # of the expected time of a rolling drain
 _FILES: Final = (".yaml", ".yml", ".json", ".gz", ".tgz", ".zip")
@@ -292,19 +295,20 @@ def _may_change(pdb: str, change: ClusterChange) -> bool:
     return bool(change.apply) or is_named(pdb, change.set)
 
 
-def perform_drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
+def perform_drain(answer: WhatIfAnswer, manifests: Iterable[Manifest]) -> Iterator[NextStep]:
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
     There is no command if the question also makes nodes fail or reschedules pods. There is also
     none if an autoscaler removed a node before the simulated drain, or if images might not support
-    the platform of the pods' new nodes. For a rolling drain, the command names only the nodes that
-    are drained first. A command that would name more than NAMES_MAX nodes is left out.
+    the platform of the pods' new nodes, or if the dump `manifests` lacks pods. For a rolling drain,
+    the command names only the nodes that are drained first. A command that would name more than
+    NAMES_MAX nodes is left out.
     """
     change, nodes = answer.change, answer.effect.drain.nodes
     is_hypothetical = bool(change.failures.words or change.reschedule)
     if not nodes or is_hypothetical or not _is_harmless(answer):
         return
-    if answer.effect.changed.image_notes:
+    if answer.effect.changed.image_notes or lacks_pods(samples(manifests)):
         return
     if not {one.what for one in answer.changed.skipped}.isdisjoint(nodes):
         return

@@ -90,7 +90,7 @@ def next_steps(
         ]
     steps = [step for one in found for step in one.steps]
     chosen: dict[str, NextStep] = {}
-    for step in (*steps, *perform_drain(answer), *_more_seeds(answer)):
+    for step in (*steps, *perform_drain(answer, manifests), *_more_seeds(answer)):
         chosen.setdefault(step.code, step)
     return NextSteps(
         tuple(chosen.values())[:STEPS_MAX],

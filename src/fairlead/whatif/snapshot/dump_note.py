@@ -81,6 +81,12 @@ DIFFERENCES: Final[Sequence[tuple[tuple[int, int], str]]] = (
 _OWNERS: Final = {
     kind.kind: kind for kind in (REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET, DAEMON_SET, JOB)
 }
+# Each kind of workload, with the field of its status that counts the pods.
+_COUNTS: Final[dict[Kind, str]] = {
+    **dict.fromkeys((DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER), "replicas"),
+    DAEMON_SET: "currentNumberScheduled",
+    JOB: "active",
+}
 _LIMITED: Final = "kubernetes.io/limit-ranger"
 _EFFECTS: Final = {
     LEASE: "an outage under way may seem to have begun earlier",
@@ -171,9 +177,15 @@ def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
         yield from _former_gangs(objects)
         if not snapshot.has_all_namespaces:
             yield from _missing_namespaces(objects)
+            yield from _missing_pods(objects)
         yield from _other_versions(objects, manifests)
     yield from _without_nodes(manifests)
     yield from _without_allocatable(objects)
+
+
+def lacks_pods(manifests: Iterable[Manifest]) -> bool:
+    """Return whether the dump `manifests` seems to lack pods of the cluster."""
+    return next(_missing_pods(tuple(manifests)), None) is not None
 
 
 def unknown_kind_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
@@ -284,6 +296,54 @@ def _missing_namespaces(manifests: Sequence[Manifest]) -> Iterator[str]:
         f"{found}, so nodes may have less room than in this answer; kubectl get -A reads all "
         "namespaces."
     )
+
+
+def _missing_pods(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """Yield a note if the dump `manifests` seems to lack pods of the cluster.
+
+    `kubectl get` may have read no pods, or those of one namespace. A real cluster always has pods.
+    The status of a workload counts its pods. If it counts pods, but the dump has no pod in the
+    workload's namespace, the dump lacks them. A simulation then creates them anew, so their nodes
+    say nothing about the cluster.
+
+    A dump without any object of an API server (objects with a uid) may be a file of manifests,
+    which needs no pods, so it gets no note.
+    """
+    if not any(one.ref.uid for one in manifests):
+        return
+    namespaces = {one.ref.namespace for one in manifests if one.kind is POD}
+    counted = [one for one in manifests if _counts_pods(one, namespaces)]
+    read = "kubectl get -A reads the pods of all namespaces."
+    if counted:
+        others = len(counted) - 1
+        more = f" and {others:,} more workload{'s' if others > 1 else ''}" if others else ""
+        its = "their" if others else "its"
+        yield (
+            f"The dump has no pods of {counted[0].title}{more}, although {its} status "
+            "counts pods. In this answer, new pods take their place, perhaps on other nodes; "
+            f"{read}"
+        )
+    elif not namespaces and _has_real_nodes(manifests):
+        yield f"The dump has no pods, so this answer leaves out the pods of the cluster; {read}"
+
+
+def _counts_pods(manifest: Manifest, namespaces: set[str]) -> bool:
+    """Return whether the status of a workload in none of `namespaces` counts pods.
+
+    A workload with a controller, such as the ReplicaSet of a Deployment, does not count.
+    """
+    field = _COUNTS.get(manifest.kind)
+    if field is None or manifest.ref.namespace in namespaces:
+        return False
+    owners = mapping(manifest.value, "metadata").get("ownerReferences") or ()
+    return not owners and bool(mapping(manifest.value, "status").get(field))
+
+
+def _has_real_nodes(manifests: Iterable[Manifest]) -> bool:
+    """Return whether a node is not one of the simulated nodes of `fairlead up`."""
+    nodes = (one.node for one in manifests if one.kind is NODE)
+    runtimes = (one.status.node_info.container_runtime_version for one in nodes)
+    return any(one != SIMULATED_RUNTIME for one in runtimes)
 
 
 def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:

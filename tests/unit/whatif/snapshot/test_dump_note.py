@@ -44,12 +44,14 @@ COMPLETE = (BUDGET, QUOTA, LEASE)
 def notes(make, snapshot):
     """Returns the notes of an answer about nodes with `kubelets`, and about `objects`."""
 
-    def run(*objects, kubelets=("v1.36.2",)):
+    def run(*objects, kubelets=("v1.36.2",), pods=None):
         nodes = [make.node(f"n{number}") for number in range(len(kubelets))]
         for node, version in zip(nodes, kubelets, strict=True):
             node["metadata"]["uid"] = node["metadata"]["name"]
             node["status"]["nodeInfo"] = {"kubeletVersion": version}
-        return what_if(snapshot(*nodes, *objects), ClusterChange()).changed.notes
+        if pods is None:  # almost every dump has this pod
+            pods = (make.pod("kube-proxy", "kube-system", node_name="n0"),)
+        return what_if(snapshot(*nodes, *objects, *pods), ClusterChange()).changed.notes
 
     return run
 
@@ -65,21 +67,48 @@ def test_a_complete_dump_of_1_36_has_no_note(notes):
         (["shop", "web"], "The dump has no pods of the namespace kube-system, so nodes may have"),
         (["shop", "kube-system"], None),
         (["kube-system"], None),
-        ([], None),
+        (
+            [],
+            "The dump has no pods, so this answer leaves out the pods of the cluster; kubectl get",
+        ),
     ],
 )
 def test_a_dump_with_pods_of_only_one_namespace_has_a_note(notes, make, namespaces, beginning):
     pods = [make.pod(node_name="n0") for _ in namespaces]
     for pod, namespace in zip(pods, namespaces, strict=True):
         pod["metadata"]["namespace"] = namespace
-    found = [note for note in notes(*COMPLETE, *pods) if "namespace" in note]
+    found = [note for note in notes(*COMPLETE, pods=pods) if "namespace" in note]
     assert [note.startswith(beginning) for note in found] == ([True] if beginning else [])
+
+
+@pytest.mark.parametrize(
+    ("replicas", "namespaces", "has_note"),
+    [(2, (), True), (2, ("shop",), True), (2, ("default",), False), (0, ("shop",), False)],
+)
+def test_workloads_whose_pods_the_dump_lacks_are_named(notes, make, replicas, namespaces, has_note):
+    """Their pods are created anew in the answer; `namespaces` are those of the dump's pods."""
+    web = make.workload(replicas=replicas) | {"status": {"replicas": replicas}}
+    pods = [make.pod(namespace=namespace, node_name="n0") for namespace in namespaces]
+    found = "\n".join(notes(*COMPLETE, web, pods=pods))
+    beginning = "The dump has no pods of Deployment default/web, although its status counts pods."
+    assert (beginning in found) == has_note
+
+
+def test_no_drain_is_suggested_if_the_dump_lacks_pods(make, snapshot):
+    """Nothing is known about the pods that the drain would evict."""
+    nodes = [make.node("a"), make.node("b")]
+    nodes[0]["metadata"]["uid"] = "a"
+    pod = make.pod("web", "kube-system", node_name="b")
+    for pods, has_step in (((), False), ((pod,), True)):
+        answer = what_if(snapshot(*nodes, *pods), ClusterChange(drain=("a",)))
+        commands = [one.command for one in answer.next_steps if one.command]
+        assert bool(commands) == has_step
 
 
 def test_objects_of_the_system_s_namespace_show_that_the_dump_has_all_namespaces(notes, make):
     """A cluster may have no pods in kube-system, but it always has other objects there."""
     lease = {**LEASE, "metadata": {"name": "kube-scheduler", "namespace": "kube-system"}}
-    found = notes(*COMPLETE, make.pod(node_name="n0"), lease)
+    found = notes(*COMPLETE, lease, pods=[make.pod(node_name="n0")])
     assert not [note for note in found if "namespace" in note]
 
 
@@ -127,7 +156,7 @@ def test_empty_files_of_a_dump_are_named(make, tmp_path):
 def test_each_missing_kind_is_named(notes, make):
     pod = make.pod(node_name="n0", owner="rs", priorityClassName="gold", priority=5)
     pod["metadata"]["annotations"] = {"kubernetes.io/limit-ranger": "set cpu"}
-    [note, _] = notes(pod)
+    [note, _] = notes(pod, pods=())
     assert note == (
         "The dump has no replicasets (their pods are replaced one for one), priorityclasses (new "
         "pods cannot name them), limitranges (new workloads get no default requests), "
@@ -237,7 +266,8 @@ def test_missing_leases_matter_only_to_nodes_that_are_not_ready(make, snapshot):
     words = "leases (an outage under way may seem to have begun earlier)"
     for ready, expected in (("True", []), ("Unknown", [f"The dump has no {words}."])):
         node["status"]["conditions"] = [{"type": "Ready", "status": ready}]
-        notes = what_if(snapshot(node, BUDGET, QUOTA), ClusterChange()).changed.notes
+        pod = make.pod("kube-proxy", "kube-system", node_name="n")
+        notes = what_if(snapshot(node, pod, BUDGET, QUOTA), ClusterChange()).changed.notes
         assert [one for one in notes if "has no" in one] == expected
 
 
@@ -246,7 +276,8 @@ def test_unreadable_kinds_are_not_named_as_missing(make, snapshot):
     node = make.node("n1")
     node["metadata"]["uid"] = "n1"
     unreadable = ("leases.coordination.k8s.io", "poddisruptionbudgets.policy", "resourcequotas")
-    found = replace(snapshot(node), unreadable=unreadable)
+    pod = make.pod("kube-proxy", "kube-system", node_name="n1")
+    found = replace(snapshot(node, pod), unreadable=unreadable)
     assert not [one for one in dump_notes(found) if "The dump has no" in one]
 
 
