@@ -22,7 +22,7 @@ from fairlead.whatif.outcome.autoscaling.waiting_time import WAITED_MIN, PodWait
 from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
 from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
 from fairlead.whatif.outcome.rest import AT_REST, Rest
-from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
+from fairlead.whatif.outcome.workload import POD, Revision, WorkloadReadiness, WorkloadRef
 
 if TYPE_CHECKING:
     from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
@@ -447,7 +447,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     ended by itself, None if there is none. `kept_revisions` has the StatefulSets and DaemonSets
     with an update strategy that keeps pods at an old revision. It maps each of them to the lowest
     ordinal that it updates, None if it updates no pods. `deleted_namespaces` are the namespaces
-    that the steps delete.
+    that the steps delete. `failing_revisions` are the revisions whose pods fail to start in the
+    dump; new pods of these revisions do not start either.
     """
 
     started_at: Instant
@@ -486,6 +487,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     next_end: Instant | None = None
     kept_revisions: Mapping[WorkloadRef, int | None] = field(default_factory=dict)
     deleted_namespaces: frozenset[str] = frozenset()
+    failing_revisions: frozenset[Revision] = frozenset()
 
     def __repr__(self) -> str:
         """Return the size of the cluster; a text with its pods would be very long."""

@@ -164,6 +164,10 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
         return self.wanted <= self.at_end == self.lowest < self.before
 
 
+Revision = tuple[WorkloadRef, str]
+"""A workload and a revision of its template; "" if the workload has no revisions."""
+
+
 def workload_of(pod: Pod) -> WorkloadRef:
     """Return the workload of `pod`; for a pod without a controller, the pod itself."""
     owner, namespace = controller_of(pod.metadata), pod.metadata.namespace

@@ -79,6 +79,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Skipped,
 )
 from fairlead.whatif.outcome.workload import (
+    Revision,
     WorkloadReadiness,
     WorkloadRef,
     revision_of,
@@ -102,6 +103,7 @@ from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, li
 from fairlead.whatif.run.experiment import Experiment, StepsFor, with_topology_labels
 from fairlead.whatif.run.kept_revision import kept_revisions
 from fairlead.whatif.run.outage_outcome import outage_outcome
+from fairlead.whatif.run.pod_timing.failing_revision import FailingRevisions
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.progress_deadline import (
     RolloutHistory,
@@ -669,7 +671,13 @@ class ExperimentRun:
             next_end=self._controllers.next_end(),
             kept_revisions=kept_revisions(world.store),
             deleted_namespaces=frozenset(deleted_namespaces(self._experiment.steps)),
+            failing_revisions=self._failing_revisions(),
         )
+
+    def _failing_revisions(self) -> frozenset[Revision]:
+        """Return the revisions whose pods fail to start in the dump, and therefore in the run."""
+        failing = self._experiment.kubelet.never_starts
+        return frozenset(failing.reasons if isinstance(failing, FailingRevisions) else ())
 
     def _failed_jobs(self, errors: ObjectErrors, since: Instant) -> Iterator[ObjectError]:
         """Yield an error for each Job that failed or can no longer succeed; deleted Jobs first."""

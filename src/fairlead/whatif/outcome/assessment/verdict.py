@@ -696,7 +696,9 @@ def _displaced_not_started(effect: Effect) -> str | None:
 
 def _fails_to_start(pod: PodEnd, run: RunOutcome) -> bool:
     """Return whether `pod` has a node but never starts (`FailingRevisions`)."""
-    return run.settled and pod.is_placed and pod.phase == _PENDING and pod.started_at is None
+    if not pod.is_placed or pod.phase != _PENDING or pod.started_at is not None:
+        return False
+    return run.settled or (pod.workload, pod.revision) in run.failing_revisions
 
 
 def _is_rejected(pod: PodEnd, run: RunOutcome) -> bool:
@@ -1028,12 +1030,17 @@ def _recovered(effect: Effect) -> list[PodEnd]:
 def _not_running(effect: Effect) -> int:
     """Return the number of displaced, moved or new pods that have a node but do not run at the end.
 
-    A terminating pod of a workload counts, because its replacement does not run yet.
+    A terminating pod of a workload counts, because its replacement does not run yet. Pods that
+    never start do not count.
     """
-    found = effect.difference
+    found, changed = effect.difference, effect.changed
     pods = (*found.displaced, *found.placed, *found.elsewhere)
-    ends = [effect.changed.pods.get(key) for key in dict.fromkeys(_keys(pods))]
-    placed = [pod for pod in ends if pod is not None and pod.is_placed]
+    ends = [changed.pods.get(key) for key in dict.fromkeys(_keys(pods))]
+    placed = [
+        pod
+        for pod in ends
+        if pod is not None and pod.is_placed and not _fails_to_start(pod, changed)
+    ]
     return sum(
         pod.started_at is None or (pod.is_terminating and pod.workload.kind != POD)
         for pod in placed

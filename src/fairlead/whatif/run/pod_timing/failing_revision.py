@@ -29,11 +29,10 @@ from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.text.name_list import listed
 from fairlead.engine.kubelet.pod_lifecycle import fails_to_start, start_failure
-from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
+from fairlead.whatif.outcome.workload import Revision, WorkloadRef, revision_of, workload_of
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import matching_pods
 
-Revision = tuple[WorkloadRef, str]
 _NODES_MIN: Final = 2
 
 

@@ -97,8 +97,12 @@ def test_more_pods_of_a_failing_revision_do_not_start(stuck):
     assert NOTE in answer.changed.notes
 
 
-def test_displaced_pods_of_a_failing_revision_do_not_start(stuck):
-    answer = what_if(stuck, ClusterChange(drain=("n1",)))
+@pytest.mark.parametrize("horizon_s", [3600, 60])
+def test_displaced_pods_of_a_failing_revision_do_not_start(stuck, horizon_s):
+    """A longer simulation would not show that they start."""
+    conditions = Conditions(horizon=seconds(horizon_s))
+    answer = what_if(stuck, ClusterChange(drain=("n1",)), conditions)
+    assert answer.changed.settled == (horizon_s > 60)
     assert whatif_result(answer)["verdict"]["sentence"] == (
         "1 pod of deploy/default/web is displaced and does not start, as in the dump."
     )
