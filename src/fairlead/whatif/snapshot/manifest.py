@@ -880,6 +880,20 @@ def is_older_version(kind: Kind, version: str) -> bool:
     return is_renamed and _FORMER_API_VERSIONS.get(api_version) == kind.api_version
 
 
+# (parent, field) of the maps whose values are texts; Go decodes null as the text "".
+_TEXT_MAPS: Final = frozenset(
+    (
+        ("metadata", "labels"),
+        ("metadata", "annotations"),
+        ("spec", "nodeSelector"),
+        ("scheduling", "nodeSelector"),
+        ("selector", "matchLabels"),
+        ("labelSelector", "matchLabels"),
+        ("namespaceSelector", "matchLabels"),
+    )
+)
+
+
 def _storable(source: str, title: str, value: Json) -> Json:
     """Return `value` without nulls and managedFields. Raises InputError if it cannot be stored."""
     metadata = {key: item for key, item in value["metadata"].items() if key != "managedFields"}
@@ -894,10 +908,20 @@ def _storable(source: str, title: str, value: Json) -> Json:
     return clean
 
 
-def _without_nulls(value: Any) -> Any:
-    """Return `value` without nulls. Raises OverflowError for an integer over 64 bits."""
+def _without_nulls(value: Any, parent: str = "", name: str = "") -> Any:
+    """Return `value` without nulls. Raises OverflowError for an integer over 64 bits.
+
+    `value` is the field `name` of the object in the field `parent`. In `_TEXT_MAPS`, null becomes
+    "", as in the API server. In a pod template, `disktype:` without a value selects only nodes
+    whose label `disktype` is empty.
+    """
     if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        if (parent, name) in _TEXT_MAPS:
+            texts = value.items()
+            return {key: "" if item is None else _without_nulls(item) for key, item in texts}
+        return {
+            key: _without_nulls(item, name, key) for key, item in value.items() if item is not None
+        }
     if isinstance(value, list):
         return [_without_nulls(item) for item in value if item is not None]
     if type(value) is int and not -_INTEGER_BOUND <= value < _INTEGER_BOUND:

@@ -41,6 +41,26 @@ def test_nulls_and_managed_fields_are_removed():
     assert found.value["metadata"] == {"name": "web", "namespace": "default"}
 
 
+def test_a_null_in_a_map_of_texts_is_an_empty_text():
+    """So Go decodes it: the pod then runs only on nodes with an empty label `disk`."""
+    made = pod(labels={"a": None}, annotations=None)
+    made["spec"] = {"nodeSelector": {"disk": None}, "volumes": [{"emptyDir": None, "name": "a"}]}
+    [found] = read(made)
+    assert found.value["metadata"]["labels"] == {"a": ""}
+    assert "annotations" not in found.value["metadata"]
+    assert found.value["spec"] == {"nodeSelector": {"disk": ""}, "volumes": [{"name": "a"}]}
+
+
+def test_nulls_of_schemas_are_removed():
+    """A CustomResourceDefinition may define fields with the names of maps of texts."""
+    labels = {"type": "object", "default": None}
+    schema = {"properties": {"metadata": {"properties": {"labels": labels}}}}
+    made = pod() | {"spec": {"schema": schema}}
+    [found] = read(made)
+    read_schema = found.value["spec"]["schema"]["properties"]["metadata"]
+    assert read_schema == {"properties": {"labels": {"type": "object"}}}
+
+
 def test_namespaces_are_filled_in_where_a_kind_has_them():
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "namespace": "x"}}
     found = read(pod(), pod("b", namespace="own"), node, namespace="store")

@@ -185,6 +185,10 @@ def _value(text: str, schema: Schema | None, path: str) -> Any:
     if wanted is not None and not isinstance(value, wanted):
         what = "a list such as [a, b]" if wanted is list else "an object such as {a: b}"
         raise SetFieldError(path, f"{text!r} is not {what}")
+    items = schema.items if schema is not None and kind is Type.MAP else None
+    if items is not None and items.type is Type.STRING:
+        # Go decodes null in a map of texts as "". `{zone:a}` is {"zone:a": null} in YAML.
+        return {key: "" if item is None else item for key, item in value.items()}
     return value
 
 

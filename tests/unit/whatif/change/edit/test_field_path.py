@@ -52,6 +52,12 @@ def test_null_removes_a_field_and_an_item():
     assert [one["name"] for one in left["spec"]["template"]["spec"]["containers"]] == ["log"]
 
 
+def test_null_in_a_map_of_texts_is_an_empty_text():
+    """`{zone:a}` is {"zone:a": null} in YAML. With the text "", validation refuses the key."""
+    made = changed("spec.template.spec.nodeSelector", "{zone:a}")
+    assert made["spec"]["template"]["spec"]["nodeSelector"] == {"zone:a": ""}
+
+
 def test_null_creates_no_missing_parent_objects():
     assert changed("spec.template.spec.affinity.nodeAffinity", "null") == web()
     assert changed("metadata.labels[a]", "null", NODE, {}) == {}
