@@ -67,8 +67,8 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
 
     For any other what-if, the step is a kubectl command that adds the replica before the change.
     The command is not yielded if the change updates the workload, because the rollout replaces all
-    replicas. It is also not yielded if the change scales any workload, or if a quota refuses the
-    replica.
+    replicas. It is also not yielded if the change scales any workload, or if the replica would not
+    run. If the change adds nodes, the replica is added when they are Ready.
     """
     if context.answer.changed.outage is not None:
         if context.can_grow(one) and context.can_scale(one):
@@ -80,31 +80,59 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
         not one.updated
         and not context.answer.change.scale
         and context.can_grow(one)
-        and _is_admitted(one, context)
+        and _runs_before(one, context)
     ):
-        ref = one.workload
+        ref, has_new_nodes = one.workload, context.answer.change.add_nodes
+        when = "when the new nodes are Ready, before the rest of" if has_new_nodes else "before"
         replicas = f"--replicas={one.readiness.wanted + 1}"
         target = f"{ref.kind.lower()}/{ref.name}"
         yield NextStep(
-            f"before the change, let one more replica of {ref} become ready on another node",
+            f"{when} the change, let one more replica of {ref} become ready on another node",
             command=shlex.join(("kubectl", "scale", "-n", ref.namespace, target, replicas)),
         )
 
 
-def _is_admitted(one: WorkloadEffect, context: StepContext) -> bool:
-    """Return whether the quotas of the namespace admit one more replica before the change."""
-    ref = one.workload
+def _runs_before(one: WorkloadEffect, context: StepContext) -> bool:
+    """Return whether one more replica of the workload `one` runs before the change.
+
+    The new nodes of the change are there already. This is tried only if a quota may refuse the
+    replica, or if the pods of the workload may find a node only because of the change.
+    """
+    ref, change = one.workload, context.answer.change
     has_quota = any(
         isinstance(each, Manifest)
         and each.kind is RESOURCE_QUOTA
         and each.ref.namespace == ref.namespace
         for each in entries_of(context.manifests)
     )
-    if not has_quota:
+    if not (has_quota or _may_make_room(change)):
         return True
-    tried = context.ask(ClusterChange(scale=(f"{ref}={one.readiness.wanted + 1}",)))
+    before = ClusterChange(
+        add_nodes=change.add_nodes,
+        like=change.like,
+        instance_type=change.instance_type,
+        scale=(f"{ref}={one.readiness.wanted + 1}",),
+    )
+    tried = context.ask(before)
     found = None if tried is None else tried.changed.workloads.get(ref)
     return found is not None and found.at_end > one.readiness.wanted
+
+
+def _may_make_room(change: ClusterChange) -> bool:
+    """Return whether `change` does more than remove, drain and cordon nodes."""
+    rest = replace(
+        change,
+        delete=tuple(one for one in change.delete if not one.startswith("node/")),
+        cordon=(),
+        drain=(),
+        drain_as_kubectl=False,
+        ignore_daemonsets=False,
+        delete_emptydir_data=False,
+        force=False,
+        max_unavailable=None,
+        lasts="",
+    )
+    return bool(rest.words)
 
 
 def _without_pod(workload: WorkloadRef, effect: Effect) -> float:

@@ -1161,6 +1161,25 @@ def test_a_drain_of_the_only_pod_suggests_a_replica_before_the_drain(snapshot, m
     assert steps_of(answer) == [(words, command)]
 
 
+@pytest.mark.parametrize(
+    ("nodes", "option", "when"),
+    [
+        ("ab", {"add_nodes": 1, "like": "b"}, "when the new nodes are Ready, before the rest of"),
+        ("ab", {"set": ("node/b:spec.unschedulable=false",)}, ""),
+        ("abc", {"delete": ("pod/other",)}, "before the change"),
+    ],
+    ids=["room on the new node", "no room before the change", "room before the change"],
+)
+def test_a_replica_is_suggested_if_it_runs_before_the_change(snapshot, make, nodes, option, when):
+    """Node a has only room for the pod that is drained, and node b is cordoned."""
+    found = [make.node(name, cpu="1" if name == "a" else "4") for name in nodes]
+    found[1]["spec"] = {"unschedulable": True}
+    cluster = snapshot(*found, *single(make), make.pod("other", node_name="b"))
+    steps = steps_of(what_if(cluster, ClusterChange(drain=("a",), **option)))
+    words = [words for words, _ in steps if "one more replica" in words]
+    assert [one.startswith(when) for one in words] == ([True] if when else [])
+
+
 @pytest.mark.parametrize(("pods", "is_suggested"), [("1", False), ("2", True)])
 def test_a_replica_that_a_quota_refuses_is_not_suggested(snapshot, make, pods, is_suggested):
     quota = {
