@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from tests.unit.whatif import rollout
 
-from fairlead.api.well_known_label import region_and_zone
+from fairlead.api.well_known_label import HOSTNAME, region_and_zone
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import NO_MANAGED_FIELDS, ClusterChange
 from fairlead.whatif.change.edit.vertical_pod_autoscaler import recommended_edits
@@ -81,6 +81,33 @@ def test_pending_pods_leave_the_room_of_daemonsets_on_new_nodes(ask, make):
     preemption = "0/1 nodes are available: 1 No preemption victims found for incoming pod."
     refusals = "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate"
     assert reasons == {f"{refusals}, preemption: {preemption}"}
+
+
+@pytest.mark.parametrize(
+    ("listed", "selector", "agents"),
+    [(False, {}, 1), (False, {"pool": "old"}, 1), (False, {HOSTNAME: "a"}, 0), (True, {}, 1)],
+    ids=["missing", "label of the pool", "label of one node", "in the dump"],
+)
+def test_new_nodes_run_the_pods_of_daemonsets_that_the_dump_lacks(
+    ask, make, listed, selector, agents
+):
+    """A dump of nodes and pods has no DaemonSets. Their pods need room on new nodes, too."""
+    agent = make.pod("agent-a", cpu="2", node_name="a", nodeSelector=selector, priority=5)
+    agent["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "agent",
+         "controller": True}
+    ]  # fmt: skip
+    agent["metadata"]["labels"] = {"app": "agent"}
+    daemon = make.workload("DaemonSet", "agent", cpu="2")
+    del daemon["spec"]["replicas"]
+    daemon["metadata"]["uid"] = "agent"
+    node = make.node("a", pool="old", **{HOSTNAME: "a"})
+    web = make.workload(name="web", replicas=8, cpu="1")
+    objects = [node, agent, web, *([daemon] if listed else [])]
+    answer = ask(objects, add_nodes=1, like="a")
+    new = [pod for pod in answer.difference.placed if pod.node == "new-node-1"]
+    found = Counter(pod.workload.name for pod in new)
+    assert (found["agent"], found["web"]) == (agents, 4 - 2 * agents)
 
 
 def test_pods_that_the_change_creates_use_its_new_nodes(ask, make):

@@ -1,7 +1,8 @@
 """New nodes (`--add-nodes 10`): copies of nodes of the cluster, or nodes of an instance type.
 
-The copied node is the model of a new node. A new node runs the static pods of its model. Several
-models, such as a node of each zone, are copied in turn.
+The copied node is the model of a new node. A new node runs the static pods of its model, and the
+pods of those DaemonSets that the snapshot lacks, if its labels allow that. Several models, such as
+a node of each zone, are copied in turn.
 
 The new node gets the labels, the size and the devices (ResourceSlices) of its model. It also gets
 the volume limits (CSINode) and the room for local volumes (CSIStorageCapacity). Of the taints, it
@@ -22,7 +23,13 @@ from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.node_readiness import starting_condition
 from fairlead.api.objects import CSINode, Pod
-from fairlead.api.pods.facts import is_static, is_terminating
+from fairlead.api.pods.facts import (
+    controller_of,
+    is_daemon_pod,
+    is_static,
+    is_terminal,
+    is_terminating,
+)
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import (
     HOSTNAME,
@@ -30,10 +37,10 @@ from fairlead.api.well_known_label import (
     STABLE,
     ZONE,
 )
-from fairlead.apiserver.kind import CSI_NODE, CSI_STORAGE_CAPACITY, NODE, RESOURCE_SLICE
+from fairlead.apiserver.kind import CSI_NODE, CSI_STORAGE_CAPACITY, DAEMON_SET, NODE, RESOURCE_SLICE
 from fairlead.engine.autoscaling.node_dependents import copied_dependent
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.change.static_pod import static_pod_on
+from fairlead.whatif.change.static_pod import daemon_pod_on, static_pod_on
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -59,9 +66,9 @@ def new_nodes(
 ) -> list[Manifest]:
     """Return `count` Nodes, each followed by its dependents; `models` are copied in turn.
 
-    The dependents are copies of objects of the model: CSINode, ResourceSlices, static pods, and
-    CSIStorageCapacities that belong only to the model. `start` is the time of creation of the
-    nodes.
+    The dependents are copies of objects of the model: CSINode, ResourceSlices, static pods, pods of
+    missing DaemonSets, and CSIStorageCapacities that belong only to the model. `start` is the time
+    of creation of the nodes.
 
     The labels and the size in `templates` take precedence over those of a model. The templates are
     used in turn, one for each zone. Raises InputError if `count` is not allowed, or if there is no
@@ -78,9 +85,10 @@ def new_nodes(
         template = {} if source is None else source.template
         if templates:
             template = _merged(template, templates[number % len(templates)])
-        found.append(_node(name, template, () if source is None else source.own_labels, start))
+        node = _node(name, template, () if source is None else source.own_labels, start)
+        found.append(node)
         if source is not None:
-            found += source.dependents_of(name)
+            found += source.dependents_of(name, node["metadata"]["labels"])
     return manifests([Document(OPTION, found)])
 
 
@@ -89,7 +97,8 @@ class _Model(Struct, frozen=True):
 
     `template` is the new node without its name. `own_labels` are the keys of those labels that
     identify only the node `name`. `dependents` are the CSINode and the ResourceSlices of this node,
-    `capacities` its CSIStorageCapacities, and `static_pods` its static pods.
+    `capacities` its CSIStorageCapacities, `static_pods` its static pods, and `daemon_pods` its pods
+    of DaemonSets that the snapshot lacks.
     """
 
     name: str
@@ -98,6 +107,7 @@ class _Model(Struct, frozen=True):
     dependents: Sequence[Manifest]
     capacities: Sequence[Json]
     static_pods: Sequence[Pod]
+    daemon_pods: Sequence[Pod]
 
     @classmethod
     def of(cls, model: Manifest, templates: Sequence[Json], inventory: Inventory) -> _Model:
@@ -108,24 +118,38 @@ class _Model(Struct, frozen=True):
             # The devices of the new nodes' instance type are unknown.
             dependents = [one for one in dependents if one.kind is CSI_NODE]
         own = _own_labels(model, inventory)
-        pods = inventory.pods_on([name])
+        pods = [pod for pod in inventory.pods_on([name]) if not is_terminating(pod)]
         return cls(
             name,
             _with_all_devices(node_template(model.value)),
             own,
             dependents,
             _own_capacities(name, own, inventory),
-            [pod for pod in pods if is_static(pod) and not is_terminating(pod)],
+            [pod for pod in pods if is_static(pod)],
+            [pod for pod in pods if _lacks_daemon_set(pod, inventory) and not is_terminal(pod)],
         )
 
-    def dependents_of(self, node: str) -> Iterator[Json]:
-        """Yield the objects that belong to the new node `node`."""
+    def dependents_of(self, node: str, labels: Mapping[str, str]) -> Iterator[Json]:
+        """Yield the objects that belong to the new node `node`, which has `labels`."""
         for one in self.dependents:
             yield copied_dependent(one.value, self.name, node)
         for capacity in self.capacities:
             yield _copied_capacity(capacity, self.own_labels, node)
         for pod in self.static_pods:
             yield static_pod_on(pod, node)
+        for pod in self.daemon_pods:
+            if pod.spec.node_selector.items() <= labels.items():
+                yield daemon_pod_on(pod, node, f"{pod.metadata.name}-{node}")
+
+
+def _lacks_daemon_set(pod: Pod, inventory: Inventory) -> bool:
+    """Return whether a DaemonSet controls `pod` that is not in `inventory`."""
+    owner = controller_of(pod.metadata)
+    return (
+        owner is not None
+        and is_daemon_pod(pod)
+        and inventory.get(DAEMON_SET, pod.metadata.namespace, owner.name) is None
+    )
 
 
 def _dependents(model: str, inventory: Inventory) -> list[Manifest]:

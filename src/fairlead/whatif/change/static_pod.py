@@ -1,6 +1,7 @@
-"""Copies the static pods of a node for new nodes of the same pool.
+"""Copies the static pods of a node, and its pods of missing DaemonSets, for new nodes.
 
-A static pod comes from a file of its node, and the nodes of a pool have the same files.
+A static pod comes from a file of its node, and the nodes of a pool have the same files. A DaemonSet
+that the dump lacks cannot create its pod on a new node.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from fairlead.api.codec import as_json
 from fairlead.api.json import Json
 from fairlead.api.objects import ObjectMeta, Pod, PodStatus
 from fairlead.apiserver.kind import POD
+from fairlead.engine.workloads.daemon_set.rule import pinned
 
 
 def static_pod_name(pod: Pod, node: str) -> str:
@@ -34,3 +36,21 @@ def static_pod_on(pod: Pod, node: str) -> Json:
     spec = replace(pod.spec, node_name=node, priority=priority)
     new = replace(pod, metadata=meta, spec=spec, status=PodStatus())
     return {"apiVersion": POD.api_version, "kind": POD.kind, **as_json(new)}
+
+
+def daemon_pod_on(pod: Pod, node: str, name: str) -> Json:
+    """Return a copy for `node` of `pod`, a pod of a DaemonSet on another node.
+
+    `name` is the name of the copy. Like the DaemonSet, the copy states no priority. Admission sets
+    it.
+    """
+    meta = ObjectMeta(
+        name=name,
+        namespace=pod.metadata.namespace,
+        labels=pod.metadata.labels,
+        annotations=pod.metadata.annotations,
+        owner_references=pod.metadata.owner_references,
+    )
+    spec = replace(pod.spec, node_name=node, priority=None, preemption_policy="")
+    new = as_json(replace(pod, metadata=meta, spec=spec, status=PodStatus()))
+    return {"apiVersion": POD.api_version, "kind": POD.kind, **pinned(new, node)}

@@ -154,6 +154,20 @@ def test_static_pods_are_created_with_a_copy(planner, make):
     assert "priority" not in proxy.value["spec"]  # the class states it
 
 
+def test_pods_of_unknown_daemonsets_are_created_with_a_copy(planner, make):
+    """A DaemonSet in the snapshot creates its pod itself."""
+    for objects, titles in (((), ["Node b", "Pod default/agent-a-b"]), ((True,), ["Node b"])):
+        owners = [daemon_set(make) for _ in objects]
+        model = planner(make.node("a"), daemon_pod(make, "a"), *owners).model
+        manifests = list(copy_node(model, model.node("a"), "b").manifests(model))
+        assert [one.title for one in manifests] == titles
+    model = planner(make.node("a"), daemon_pod(make, "a")).model
+    [_, agent] = copy_node(model, model.node("a"), "b").manifests(model)
+    required = agent.value["spec"]["affinity"]["nodeAffinity"]
+    [term] = required["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term["matchFields"] == [{"key": "metadata.name", "operator": "In", "values": ["b"]}]
+
+
 @pytest.mark.parametrize(("cpu", "placed"), [("1", 8), ("3", 2)])
 def test_added_nodes_run_the_static_pods_of_the_original_node(make, snapshot, cpu, placed):
     """New nodes of 4 cores have room for 3 pods of 1 core beside a static pod of 1 core."""
