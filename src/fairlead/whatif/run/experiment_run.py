@@ -849,7 +849,9 @@ class ExperimentRun:
             return
         pods = self._recorder.pods_of(pending)
         yield from missing_class_notes(
-            self._world.store, (pod for _, _, pod, node in pods if not node)
+            self._world.store,
+            self._experiment.initial,
+            (pod for _, _, pod, node in pods if not node),
         )
 
 

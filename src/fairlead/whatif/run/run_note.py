@@ -29,6 +29,7 @@ from fairlead.whatif.snapshot.dump_note import (
     IGNORED_MAX_UNAVAILABLE,
     IGNORED_RULES,
 )
+from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
 _NAMED_MAX: Final = 3
@@ -65,11 +66,14 @@ def held_namespaces(
             )
 
 
-def missing_class_notes(store: Store, pending: Iterable[Pod]) -> Iterator[str]:
+def missing_class_notes(
+    store: Store, initial: Iterable[Manifest], pending: Iterable[Pod]
+) -> Iterator[str]:
     """Yield a note if unbound claims of `pending` pods name StorageClasses missing in `store`.
 
     The scheduler says only that such a pod has unbound immediate claims. Often the cluster has the
-    class, and the dump lacks it.
+    class, and the dump lacks it. But the change deleted a class that is among the `initial`
+    objects.
     """
     claims: dict[str, list[str]] = {}
     for pod in pending:
@@ -87,9 +91,11 @@ def missing_class_notes(store: Store, pending: Iterable[Pod]) -> Iterator[str]:
             f"{name} (for {listed(sorted(set(found)), _NAMED_MAX)})"
             for name, found in sorted(claims.items())
         )
+        listed_at_first = {one.ref.name for one in samples(initial) if one.kind is STORAGE_CLASS}
+        remedy = " If the cluster has the class, add storageclasses to the dump."
         yield (
-            f"Pods wait for claims of a StorageClass that does not exist: {classes}. If the "
-            "cluster has the class, add storageclasses to the dump."
+            f"Pods wait for claims of a StorageClass that does not exist: {classes}."
+            f"{'' if listed_at_first.issuperset(claims) else remedy}"
         )
 
 

@@ -33,10 +33,23 @@ def storage_class(name, mode):
     ],
     ids=["the dump has no classes", "it has another class", "it has the class", "the class waits"],
 )
-def test_a_note_names_the_class_that_claims_of_a_new_workload_lack(
-    snapshot, make, write, classes, noted
-):
+def test_a_note_names_the_class_that_claims_of_a_new_workload_lack(snapshot, make, classes, noted):
     """The scheduler says only that the pod has unbound immediate claims."""
+    change = ClusterChange(apply=(database(make),))
+    answer = what_if(snapshot(make.node("a"), *classes), change)
+    assert (NOTE in answer.changed.notes) is noted
+    assert not any("StorageClass" in one for one in answer.without.notes)
+
+
+def test_a_class_that_the_change_deletes_is_not_missing_in_the_dump(snapshot, make):
+    classes = [storage_class("fast", "Immediate"), storage_class("slow", "Immediate")]
+    change = ClusterChange(apply=(database(make),), delete=("storageclass/fast",))
+    answer = what_if(snapshot(make.node("a"), *classes), change)
+    assert NOTE.partition(" If the")[0] in answer.changed.notes
+
+
+def database(make):
+    """A StatefulSet whose claims have the class `fast`."""
     database = make.workload("StatefulSet", name="db", replicas=2)
     database["spec"]["serviceName"] = "db"
     database["spec"]["volumeClaimTemplates"] = [
@@ -49,7 +62,4 @@ def test_a_note_names_the_class_that_claims_of_a_new_workload_lack(
             },
         }
     ]
-    change = ClusterChange(apply=(write("db.json", database),))
-    answer = what_if(snapshot(make.node("a"), *classes), change)
-    assert (NOTE in answer.changed.notes) is noted
-    assert not any("StorageClass" in one for one in answer.without.notes)
+    return database
