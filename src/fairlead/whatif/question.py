@@ -213,21 +213,26 @@ def _failing_note(pair: ExperimentPair, effect: Effect) -> list[str]:
 def _health_note(effect: Effect) -> list[str]:
     """Return a note if budgets count pods as healthy that their workloads do not count as ready.
 
-    This is so for the pods of a failed node until the node is marked not ready.
+    This is so for the pods of a failed node until the node is marked not ready, and for the pods of
+    a deleted node until pod garbage collection deletes them.
     """
     lowest: dict[str, int] = {}
     for one in effect.workloads:
         for pdb, _ in one.budgets:
             lowest[pdb] = lowest.get(pdb, 0) + one.readiness.lowest
     differs = any(lowest.get(one.pdb, 0) < one.lowest_healthy for one in effect.budgets)
-    if effect.changed.outage is None or not differs:
+    changed = effect.changed
+    if changed.outage is not None:
+        pods = "pods of failed nodes until these nodes are marked not ready"
+    elif changed.on_deleted_nodes:
+        pods = "pods of deleted nodes until pod garbage collection deletes these pods"
+    else:
         return []
     note = (
-        "The lowest number of healthy pods of a budget includes pods of failed nodes until these "
-        "nodes are marked not ready, as the disruption controller counts; the lowest number of "
-        "ready pods of a workload does not."
+        f"The lowest number of healthy pods of a budget includes {pods}, as the disruption "
+        "controller counts; the lowest number of ready pods of a workload does not."
     )
-    return [note]
+    return [note] if differs else []
 
 
 def _cron_job_note(cron_jobs: Sequence[Manifest], changed: RunOutcome) -> Iterator[str]:

@@ -120,6 +120,20 @@ def test_a_budget_can_be_unmet_although_no_pod_is_evicted(
     assert (row.readiness.lowest, row.budget) == (1, state)
 
 
+def test_a_note_says_that_budgets_count_pods_of_deleted_nodes(snapshot, web):
+    """Pod web-a is gone with its node, but counts as healthy until it is deleted after 40 s."""
+    words = "healthy pods of a budget includes pods of deleted nodes until pod garbage collection"
+    for delete, lowest, healthy in (
+        (("node/a", "pod/default/web-b"), 0, 1),
+        (("node/a",), 1, 1),
+    ):
+        answer = what_if(snapshot(*web), ClusterChange(delete=delete))
+        [row] = [one for one in answer.effect.workloads if one.workload.name == "web"]
+        [budget] = answer.effect.budgets
+        assert (row.readiness.lowest, budget.lowest_healthy) == (lowest, healthy)
+        assert any(words in one for one in answer.changed.notes) == (lowest < healthy)
+
+
 def test_a_scale_up_does_not_leave_a_budget_unmet(snapshot, web):
     """The budget needs more pods before they are ready, but lacks none that it had."""
     web[-1]["spec"]["minAvailable"] = "100%"
