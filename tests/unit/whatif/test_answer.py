@@ -995,6 +995,35 @@ def test_pods_that_were_replaced_before_the_dump_are_not_on_the_failed_node(
     assert sentence_of(answer, OutcomeKind.RESIZED) is None
 
 
+@pytest.mark.parametrize(
+    ("scale", "expected"),
+    [
+        (
+            (),
+            (
+                "1 pod of sts/default/db is not created again: the old pod never stops, because "
+                "the kubelet of the node does not answer."
+            ),
+        ),
+        (("sts/db=0",), "1 pod of sts/default/db is removed."),
+    ],
+    ids=["the StatefulSet needs the pod", "it does not need the pod"],
+)
+def test_a_stateful_set_waits_for_a_deleted_pod_that_cannot_stop(
+    make, snapshot, failed_node, scale, expected
+):
+    """The kubelet did not answer before the change either, so the change makes no node fail."""
+    db = make.workload("StatefulSet", "db")
+    db["metadata"]["uid"] = "db"
+    pod = make.pod("db-0", node_name="a", owner="db", tolerations=[{"operator": "Exists"}])
+    pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    pod["metadata"] |= {"labels": {"app": "db"}, "uid": "db-0"}
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    cluster = snapshot(failed_node("Unknown"), make.node("b"), db, pod)
+    answer = what_if(cluster, ClusterChange(delete=("pod/db-0",), scale=scale))
+    assert answer.verdict.first.sentence == expected
+
+
 def test_a_pod_that_waits_for_a_node_is_not_down_with_its_node(make, failed_node, snapshot):
     """The kubelet of node a still answers, so db-0 is replaced at once, and waits."""
     dump = snapshot(*evictions(make, failed_node("False")))

@@ -449,11 +449,27 @@ def _not_created(effect: Effect) -> str | None:
     awaited = list(dict.fromkeys(one.waits_for for one in pods if one.waits_for))
     refused = {one.workload for one in effect.errors}
     why = f": the StatefulSet waits for {_names(awaited)}" if awaited else ""
+    if not why:
+        why = _old_pods_stay([one.pod for one in pods], effect.changed)
     if not why and all(_is_ordered(one.pod) and one.pod.workload not in refused for one in pods):
         why = f": {WAITS_FOR_LOWER}"
     others = (one for one in effect.workloads if one.not_created)
     rollouts = _stopped_rollouts(one for one in others if not (one.pending or one.missing))
     return f"{_pods_of([one.pod for one in pods])} {verb} not created again{why}.{rollouts}"
+
+
+def _old_pods_stay(pods: Sequence[PodEnd], run: RunOutcome) -> str:
+    """Return a clause if all deleted `pods` still exist at the end of `run`; otherwise ""."""
+    ends = [run.pods.get(pod.key) for pod in pods]
+    leaving = [end for end in ends if end is not None and end.is_terminating]
+    if len(leaving) < len(pods):
+        return ""
+    silent = {node.name for node in run.nodes if not node.is_ready}
+    are, have = ("the old pod", "has") if len(pods) == 1 else ("the old pods", "have")
+    if all(pod.node in silent for pod in leaving):
+        never = "never stops" if len(pods) == 1 else "never stop"
+        return f": {are} {never}, because the kubelet of the node does not answer"
+    return f": {are} {have} not stopped"
 
 
 def _is_ordered(pod: PodEnd) -> bool:

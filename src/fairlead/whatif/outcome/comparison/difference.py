@@ -245,7 +245,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         *(update.pod for update in updated),
     ]
     completed = tuple(_completed(without, changed))
-    down = {one.pod for one in changed.outage.lost if one.cause.is_loss} if changed.outage else ()
+    down = _down(changed)
     removed = tuple(
         pod
         for pod in missing
@@ -407,8 +407,12 @@ def _not_created(
         elif pod.workload in changed.workloads:
             by_workload[pod.workload].append(pod)
     present: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
+    keys = {pod.key for pods in by_workload.values() for pod in pods} - _down(changed)
     for pod in changed.pods.values() if by_workload else ():
-        if pod.workload in by_workload and not pod.is_completed:
+        # A lost pod may still be terminating, for example because its kubelet does not answer. If
+        # the change made its node fail, the pod is reported as down instead.
+        is_leaving = pod.is_terminating and pod.key in keys
+        if pod.workload in by_workload and not pod.is_completed and not is_leaving:
             present[pod.workload].append(pod)
     for workload, pods in by_workload.items():
         shortage = changed.workloads[workload].wanted - len(present[workload])
@@ -420,6 +424,11 @@ def _not_created(
             waits_for = next((pod.key for pod in ordered if not pod.node), "")
         for pod in pods[: max(shortage, 0)]:
             yield NotCreated(pod, waits_for)
+
+
+def _down(run: RunOutcome) -> set[str]:
+    """Return the keys of the pods of failed nodes that are not back at the end of `run`."""
+    return {one.pod for one in run.outage.lost if one.cause.is_loss} if run.outage else set()
 
 
 def _ordinal(pod: PodEnd) -> tuple[int, str]:
