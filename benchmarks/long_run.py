@@ -35,7 +35,7 @@ from rich.console import Console
 from api_cost.clients import HOST, Address
 from api_cost.figure import Figure, table
 from api_cost.process import UP, Server, serving
-from fairlead.api.kubelet_behaviour import KUBELET
+from fairlead.api.nodes.kubelet_behaviour import KUBELET
 from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_timestamp
 

@@ -12,7 +12,7 @@ from tests.live.test_faults import cluster, runner_of
 from fairlead.client.leader_election import ElectionConfig
 from fairlead.client.rest_client import RestClient
 from fairlead.engine.core.instant import seconds
-from fairlead.worlds.cluster.run_log import RunLog
+from fairlead.worlds.cluster.telemetry.run_log import RunLog
 from fairlead.worlds.local.clock import LocalClock
 
 NAMESPACES = "/api/v1/namespaces"

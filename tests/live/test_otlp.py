@@ -18,7 +18,7 @@ from tests.up_process import up
 from fairlead.cli.commands.run.otlp_exporter import OtlpExporter
 from fairlead.client.kubeconfig import Kubeconfig
 from fairlead.client.rest_client import RestClient
-from fairlead.worlds.cluster.tracer import Span, SpanEvent
+from fairlead.worlds.cluster.telemetry.tracer import Span, SpanEvent
 
 pytestmark = pytest.mark.long
 

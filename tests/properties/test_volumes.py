@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.api.codec import decode
-from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.nodes.node_selector import node_selector_matches
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import all_claims, named_claims
 from fairlead.apiserver.error import ApiError

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.api.kubelet_behaviour import KUBELET, Mode
+from fairlead.api.nodes.kubelet_behaviour import KUBELET, Mode
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.apiserver.kind import NODE, POD

@@ -38,9 +38,10 @@ from fairlead.whatif.outcome.comparison.effect import Effect, effect_of
 from fairlead.whatif.outcome.packing import PackingRow, packing
 from fairlead.whatif.outcome.run_outcome import RunOutcome, Undrained
 from fairlead.whatif.outcome.start_time import StartTimes
-from fairlead.whatif.run.allocation import nodes_in
+from fairlead.whatif.run.capacity.allocation import nodes_in
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
+from fairlead.whatif.run.parallel.run_pair import run_pair
 from fairlead.whatif.run.pod_timing.runtime import (
     Runtimes,
     StatedRuntime,
@@ -49,7 +50,6 @@ from fairlead.whatif.run.pod_timing.runtime import (
     unmatched,
 )
 from fairlead.whatif.run.progress import NoProgress, Progress
-from fairlead.whatif.run.run_pair import run_pair
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import matching_pods
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -579,7 +579,7 @@ def _other_seeds(
     """
     if conditions.seeds == 1:
         return iter(())
-    from fairlead.whatif.run.independent_run import independent_runs  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.run.parallel.independent_run import independent_runs  # noqa: PLC0415 - rarely needed
 
     def outcome(index: int, progress: Progress) -> SeedOutcome:
         number = index + 1  # the first seed has the number 0

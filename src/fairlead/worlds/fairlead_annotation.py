@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
 from fairlead.api.lease import RENEWED_EVERY
+from fairlead.api.nodes.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
 from fairlead.api.objects import ObjectMeta, Pod
 from fairlead.api.pods.original import REPLACES
 from fairlead.api.pods.run_duration import RUN_DURATION

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.json import Json
+from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import (
     ApiObject,
     DaemonSet,
@@ -36,7 +37,6 @@ from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.selector import selector_matches
-from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.conformance.autoscaler.fleet import Fleet, FleetGroup
 from fairlead.conformance.autoscaler.instant import at_ms, text_at, to_ms

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.json import Json
+from fairlead.api.nodes.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.objects import Node, Pod, Taint
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.timestamp import format_timestamp

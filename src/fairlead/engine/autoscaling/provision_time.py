@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.node_readiness import READY_AFTER
+from fairlead.api.nodes.readiness import READY_AFTER
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.core.tie_break import splitmix64

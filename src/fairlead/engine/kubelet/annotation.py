@@ -4,7 +4,7 @@
     fairlead.dev/ready-delay      the time from the start of the pod until it is ready
     fairlead.dev/stop-duration    the time that the pod takes to stop
 
-Times are Go durations. `fairlead.api.kubelet_behaviour` documents the annotation
+Times are Go durations. `fairlead.api.nodes.kubelet_behaviour` documents the annotation
 `fairlead.dev/kubelet` of nodes.
 """
 

@@ -19,7 +19,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.kubelet_behaviour import Report
+from fairlead.api.nodes.kubelet_behaviour import Report
 from fairlead.api.quantity import QuantityError, whole_value
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.core.instant import DurationNs, seconds

@@ -19,9 +19,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.nodes.taint import NO_EXECUTE
 from fairlead.api.objects import Pod, Toleration
 from fairlead.api.pods.facts import is_static
-from fairlead.api.taint import NO_EXECUTE
 from fairlead.engine.core.command import Command, CreateObject, create_again
 
 _NO_EVICTION: Final = Toleration(operator="Exists", effect=NO_EXECUTE)

@@ -27,7 +27,7 @@ from zlib import crc32
 
 from msgspec import Struct, field
 
-from fairlead.api.kubelet_behaviour import Report
+from fairlead.api.nodes.kubelet_behaviour import Report
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import is_terminating, pod_priority
 from fairlead.api.pods.requests import pod_requests

@@ -26,13 +26,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.node_selector import required_node_affinity_matches
+from fairlead.api.nodes.node_selector import required_node_affinity_matches
+from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated, is_tolerated
 from fairlead.api.objects import Node, Pod, Taint
 from fairlead.api.pods.facts import condition, is_static, pod_priority
 from fairlead.api.pods.host_port import ports_conflict
 from fairlead.api.pods.qos import QOS_CLASSES, qos_class_of
 from fairlead.api.resource_name import is_extended_resource
-from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated, is_tolerated
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, MEMORY, PODS

@@ -25,9 +25,9 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import CSIDriver, PersistentVolume, PersistentVolumeClaim, Pod
 from fairlead.api.pods.volumes import named_claims
-from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.plugins.volume_lookup.in_tree_volume import kind_of

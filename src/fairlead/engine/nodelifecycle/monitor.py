@@ -23,7 +23,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.node_readiness import TRUE, UNKNOWN, ready_condition, ready_status
+from fairlead.api.nodes.readiness import TRUE, UNKNOWN, ready_condition, ready_status
 from fairlead.api.objects import Node
 from fairlead.engine.core.command import Command, ObjectRef, RecordEvent, node_ref
 from fairlead.engine.core.instant import Instant

@@ -21,9 +21,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fairlead.api.node_readiness import FALSE, READY, TRUE, UNKNOWN, ready_condition
+from fairlead.api.nodes.readiness import FALSE, READY, TRUE, UNKNOWN, ready_condition
+from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE
 from fairlead.api.objects import Node, NodeCondition, Taint
-from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import (
     Command,

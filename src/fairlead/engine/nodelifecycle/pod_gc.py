@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
-from fairlead.api.node_readiness import TRUE, ready_status
+from fairlead.api.nodes.readiness import TRUE, ready_status
+from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
-from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import (
     Command,

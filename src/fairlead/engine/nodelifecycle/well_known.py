@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.node_readiness import FALSE, UNKNOWN
+from fairlead.api.nodes.readiness import FALSE, UNKNOWN
 
 MEMORY_PRESSURE: Final = "MemoryPressure"
 DISK_PRESSURE: Final = "DiskPressure"

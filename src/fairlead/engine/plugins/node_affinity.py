@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.api import objects
-from fairlead.api.node_selector import (
+from fairlead.api.nodes.node_selector import (
     is_unmatchable,
     name_restriction,
     node_selector_matches,

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from fairlead.api.nodes.taint import tolerates
 from fairlead.api.objects import Node, Taint
-from fairlead.api.taint import tolerates
 from fairlead.engine.core.status import Status, unresolvable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState

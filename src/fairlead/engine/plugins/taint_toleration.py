@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
+from fairlead.api.nodes.taint import count_intolerable_prefer_no_schedule, find_untolerated
 from fairlead.api.objects import Node
-from fairlead.api.taint import count_intolerable_prefer_no_schedule, find_untolerated
 from fairlead.engine.core.status import Status, unresolvable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState

@@ -19,9 +19,9 @@ from typing import ClassVar, Final
 
 from msgspec import Struct, field
 
+from fairlead.api.nodes.taint import NO_EXECUTE
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import is_guard
-from fairlead.api.taint import NO_EXECUTE
 from fairlead.engine.core.command import Command, create_again
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest

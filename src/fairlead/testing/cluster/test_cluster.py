@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 import yaml
 
 from fairlead.api.json import Json
-from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
+from fairlead.api.nodes.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
 from fairlead.api.timestamp import parse_duration
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import DurationNs
@@ -171,8 +171,8 @@ class TestCluster:
     def fail_node(self, name: str, how: str = "stopped") -> None:
         """Make a node fail; `how` is `stopped`, `paused`, `not-ready` or `slow 45s`, for example.
 
-        fairlead.api.kubelet_behaviour describes all behaviours. Raises ValueError for an unknown
-        behaviour, and RefusedError if the node does not exist.
+        fairlead.api.nodes.kubelet_behaviour describes all behaviours. Raises ValueError for an
+        unknown behaviour, and RefusedError if the node does not exist.
         """
         parse_kubelet_behaviour(how)
         self._annotate(name, how)

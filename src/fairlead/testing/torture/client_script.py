@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from fairlead.api.json import Json
-from fairlead.api.kubelet_behaviour import KUBELET
+from fairlead.api.nodes.kubelet_behaviour import KUBELET
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, Kind, find_kind

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping
 from operator import itemgetter
 from typing import Final
 
-from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.json import Json
+from fairlead.api.nodes.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NAMESPACE, NODE, POD
 from fairlead.apiserver.registry.store import Store

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.json import Json
+from fairlead.api.nodes.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.objects import ApiObject, Node, Pod, Unstructured
 from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.quantity import whole_value

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.api.kubelet_behaviour import KUBELET
+from fairlead.api.nodes.kubelet_behaviour import KUBELET
 from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION

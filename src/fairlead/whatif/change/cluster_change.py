@@ -23,7 +23,7 @@ from msgspec import Struct, field, json
 from msgspec.structs import replace
 
 from fairlead.api.json import Json, mapping
-from fairlead.api.node_readiness import READY_AFTER
+from fairlead.api.nodes.readiness import READY_AFTER
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import (
@@ -353,7 +353,7 @@ def _add_notes_on_writes(collected: _Steps) -> None:
     """Add notes about the written objects on which Kueue or controllers would act."""
     if collected.written:
         # Imported only if it is needed.
-        from fairlead.whatif.change.released_object import release_notes  # noqa: PLC0415
+        from fairlead.whatif.change.note.released_object import release_notes  # noqa: PLC0415
         from fairlead.whatif.snapshot.kueue import admission_notes  # noqa: PLC0415
 
         writes = [(collected.before(one), one) for one in collected.written.values()]
@@ -364,7 +364,7 @@ def _add_notes_on_writes(collected: _Steps) -> None:
 def _add_notes_on_owners(collected: _Steps) -> None:
     """Add notes about written and deleted objects that a custom resource owns."""
     if collected.written or collected.deleted:
-        from fairlead.whatif.change.owned_object import ownership_notes  # noqa: PLC0415
+        from fairlead.whatif.change.note.owned_object import ownership_notes  # noqa: PLC0415
 
         before = map(collected.before, collected.written.values())
         existing = [one for one in before if one is not None]
@@ -511,8 +511,8 @@ def _apply(collected: _Steps) -> None:
         return
     # Importing the schemas that patches need takes as long as simulating a small cluster.
     from fairlead.whatif.change.kubectl_apply import applied, applied_by_server  # noqa: PLC0415
-    from fairlead.whatif.change.manifest_note import kept_fields, manifest_notes  # noqa: PLC0415
-    from fairlead.whatif.change.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
+    from fairlead.whatif.change.note.manifest import kept_fields, manifest_notes  # noqa: PLC0415
+    from fairlead.whatif.change.note.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
     from fairlead.whatif.change.volcano_job import gang_notes  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.bound_node import refuse_absent_nodes  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces  # noqa: PLC0415
@@ -603,7 +603,7 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
     Raises InputError that names `source` if a field of `result` is malformed, or if the API server
     refuses the change.
     """
-    from fairlead.whatif.change.held_rollout import held_in_order, held_rollout  # noqa: PLC0415
+    from fairlead.whatif.change.note.held_rollout import held_in_order, held_rollout  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.forbidden_change import (  # noqa: PLC0415
         refuse_forbidden_change,
     )
@@ -694,7 +694,7 @@ def _edit(collected: _Steps) -> None:
                 note for note in unknown_annotations([changed]) if note not in known
             ]
     if edited:
-        from fairlead.whatif.change.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
+        from fairlead.whatif.change.note.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
 
         collected.notes += [
             note for note in unsimulated_notes(edited.values()) if note not in collected.notes
@@ -745,7 +745,7 @@ def _scale(collected: _Steps) -> None:
     if not collected.change.scale:
         return
     from fairlead.whatif.change.edit.scale import other_scaler, parse_scale  # noqa: PLC0415 - rarely needed
-    from fairlead.whatif.change.held_rollout import held_in_order, held_scaling  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.change.note.held_rollout import held_in_order, held_scaling  # noqa: PLC0415 - rarely needed
 
     change, inventory = collected.change, collected.inventory
     scaled = set[ObjectRef]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.api.kubelet_behaviour import KUBELET
+from fairlead.api.nodes.kubelet_behaviour import KUBELET
 from fairlead.engine.core.command import (
     Command,
     CreateObject,
@@ -58,7 +58,7 @@ def rolling_drain(node: str, options: RollingDrainOptions) -> Command:
 def set_kubelet_behaviour(node: str, behaviour: str) -> Command:
     """Return the command that sets the behaviour of the kubelet of `node`.
 
-    fairlead.api.kubelet_behaviour describes the format of `behaviour`.
+    fairlead.api.nodes.kubelet_behaviour describes the format of `behaviour`.
     """
     return PatchObject(_node(node), {"metadata": {"annotations": {KUBELET: behaviour}}})
 

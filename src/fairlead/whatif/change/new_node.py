@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.node_readiness import starting_condition
+from fairlead.api.nodes.readiness import starting_condition
 from fairlead.api.objects import CSINode, Pod
 from fairlead.api.pods.facts import (
     controller_of,

@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from fairlead.api.node_selector import required_node_affinity_matches
+from fairlead.api.nodes.node_selector import required_node_affinity_matches
+from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import Node, Pod, PodAffinityTerm
 from fairlead.api.pods.facts import condition, is_terminal
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import parse_quantity
 from fairlead.api.selector import selector_matches
-from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 
 PODS: Final = "pods"
 _BLOCKING: Final = (NO_SCHEDULE, NO_EXECUTE)

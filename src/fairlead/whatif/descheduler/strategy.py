@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from fairlead.api.node_selector import required_node_affinity_matches, term_matches
+from fairlead.api.nodes.node_selector import required_node_affinity_matches, term_matches
+from fairlead.api.nodes.taint import NO_SCHEDULE, PREFER_NO_SCHEDULE, is_tolerated
 from fairlead.api.objects import ContainerStatus, Node, Pod, Taint
 from fairlead.api.pods.qos import QOS_CLASSES, qos_class_of
 from fairlead.api.selector import selector_matches
-from fairlead.api.taint import NO_SCHEDULE, PREFER_NO_SCHEDULE, is_tolerated
 from fairlead.engine.core.instant import to_seconds
 from fairlead.whatif.descheduler.evictor import Evictor
 from fairlead.whatif.descheduler.policy import (

@@ -19,8 +19,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import Node, Pod
-from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.text.count import counted, counted_of
 from fairlead.whatif.descheduler.cluster_view import PODS, allocatable_amount
 from fairlead.whatif.descheduler.evictor import Evictor

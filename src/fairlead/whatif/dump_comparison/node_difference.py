@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from fairlead.api.json import text
-from fairlead.api.node_readiness import is_ready_node
+from fairlead.api.nodes.readiness import is_ready_node
+from fairlead.api.nodes.taint import taint_text
 from fairlead.api.objects import Node
-from fairlead.api.taint import taint_text
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import BETA_INSTANCE_TYPE, INSTANCE_TYPE
 from fairlead.apiserver.kind import NODE

@@ -15,13 +15,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.autoscaler_taint import DELETION_CANDIDATE, DISRUPTED_TAINT, TO_BE_DELETED
-from fairlead.api.node_readiness import TRUE, is_ready_node, ready_condition
+from fairlead.api.nodes.autoscaler_taint import DELETION_CANDIDATE, DISRUPTED_TAINT, TO_BE_DELETED
+from fairlead.api.nodes.readiness import TRUE, is_ready_node, ready_condition
+from fairlead.api.nodes.taint import taint_text
 from fairlead.api.objects import Node, NodeCondition
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_guard, is_static
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.quantity import milli_value, whole_value
-from fairlead.api.taint import taint_text
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.plugins.dynamic_resources.device_search import is_repelled
@@ -55,7 +55,7 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
 )
-from fairlead.whatif.run.device_use import devices_of
+from fairlead.whatif.run.capacity.device_use import devices_of
 from fairlead.whatif.snapshot.node_lifecycle.leaving_node import STOPPED_BY_PROVIDER
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint, with_all_devices
 from fairlead.whatif.snapshot.snapshot import Snapshot

@@ -10,10 +10,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from fairlead.api.node_selector import required_node_affinity_matches
+from fairlead.api.nodes.node_selector import required_node_affinity_matches
+from fairlead.api.nodes.taint import (
+    CONDITION_TAINTS,
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    is_tolerated,
+    taint_text,
+)
 from fairlead.api.objects import Node, NodeSelectorRequirement, Pod, Taint, Toleration
 from fairlead.api.selector import requirement_matches
-from fairlead.api.taint import CONDITION_TAINTS, NO_EXECUTE, NO_SCHEDULE, is_tolerated, taint_text
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import joined
 from fairlead.engine.scheduling.compose import BuiltProfile

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from fairlead.api.json import Json, text
+from fairlead.api.nodes.taint import NO_EXECUTE, OUT_OF_SERVICE
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import (
     condition,
@@ -24,7 +25,6 @@ from fairlead.api.pods.facts import (
     is_terminating,
 )
 from fairlead.api.pods.requests import RESIZE_PENDING
-from fairlead.api.taint import NO_EXECUTE, OUT_OF_SERVICE
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.error import ApiError

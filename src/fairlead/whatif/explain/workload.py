@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, items, mapping, text
-from fairlead.api.node_readiness import UNKNOWN, ready_status
+from fairlead.api.nodes.readiness import UNKNOWN, ready_status
+from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import CronJob, Job, StatefulSet
 from fairlead.api.pods.facts import condition, controller_of, is_terminal, is_terminating
-from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
@@ -59,8 +59,8 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
 )
+from fairlead.whatif.run.capacity.wanted_pods import wanted_pods
 from fairlead.whatif.run.pod_timing.startup_time import startup_times
-from fairlead.whatif.run.wanted_pods import wanted_pods
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.kueue import admission_sentence
 from fairlead.whatif.snapshot.manifest import Manifest

@@ -27,7 +27,7 @@ from fairlead.whatif.next_steps.unavailable_workload import (
 )
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
-from fairlead.whatif.run.independent_run import independent_runs
+from fairlead.whatif.run.parallel.independent_run import independent_runs
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.manifest import Manifest
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.nodes.node_selector import node_selector_matches
 from fairlead.api.objects import CSIDriver, PersistentVolume, ResourceClaim, StatefulSet
 from fairlead.apiserver.kind import (
     PERSISTENT_VOLUME,

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.taint import OUT_OF_SERVICE
+from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.apiserver.kind import NODE, RESOURCE_QUOTA, STATEFUL_SET
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ON_THIS_NODE
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE

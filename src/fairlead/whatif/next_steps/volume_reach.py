@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from fairlead.api.codec import decode_as
-from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.nodes.node_selector import node_selector_matches
 from fairlead.api.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim
 from fairlead.api.pods.volumes import named_claims
 from fairlead.apiserver.kind import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.node_selector import required_node_affinity_matches
+from fairlead.api.nodes.node_selector import required_node_affinity_matches
 from fairlead.api.objects import Pod
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed

@@ -17,7 +17,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.taint import NO_EXECUTE
+from fairlead.api.nodes.taint import NO_EXECUTE
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE
 from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR

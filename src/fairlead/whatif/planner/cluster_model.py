@@ -31,6 +31,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode
 from fairlead.api.json import Json
+from fairlead.api.nodes.taint import NO_SCHEDULE
 from fairlead.api.objects import (
     ApiObject,
     CSINode,
@@ -55,7 +56,6 @@ from fairlead.api.pods.facts import (
     is_terminating,
 )
 from fairlead.api.pods.replicas import Replicas
-from fairlead.api.taint import NO_SCHEDULE
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import RESOURCE_QUOTA, RUNTIME_CLASS

@@ -42,7 +42,6 @@ from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving, moves_with_drain
 from fairlead.whatif.planner.independent_check import independent_checks
-from fairlead.whatif.planner.job_room import JobRoom
 from fairlead.whatif.planner.node.drain_exemption import drain_exemption
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
 from fairlead.whatif.planner.node_drain.autoscaler_rule import (
@@ -72,6 +71,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     PlannedDrain,
 )
 from fairlead.whatif.planner.node_drain.drain_run import DrainRun, pace_seconds
+from fairlead.whatif.planner.node_drain.job_room import JobRoom
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.result.tabular_answer import (
     NAME,

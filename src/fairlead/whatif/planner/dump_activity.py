@@ -15,9 +15,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.nodes.taint import NO_EXECUTE
 from fairlead.api.objects import DaemonSet, Deployment, Pod, StatefulSet
 from fairlead.api.pods.facts import condition, is_static
-from fairlead.api.taint import NO_EXECUTE
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.kubelet.pod_lifecycle import fails_to_start

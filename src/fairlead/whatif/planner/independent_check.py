@@ -12,7 +12,7 @@ from contextlib import closing
 from typing import Final, TypeVar
 
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.run.forked_call import can_fork, each_in_children, usable_cores
+from fairlead.whatif.run.parallel.forked_call import can_fork, each_in_children, usable_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

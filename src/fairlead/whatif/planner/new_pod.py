@@ -40,7 +40,7 @@ from fairlead.engine.kubelet.volume_attachment import MULTI_NODE_ACCESS_MODES
 from fairlead.engine.workloads.deployment.revision import REVISION, number_in
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set, templates_by_name
 from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint
-from fairlead.whatif.change.held_rollout import awaited_in_order, held_scaling
+from fairlead.whatif.change.note.held_rollout import awaited_in_order, held_scaling
 from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of

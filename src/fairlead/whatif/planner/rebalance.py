@@ -31,7 +31,7 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
-from fairlead.api.node_readiness import UNKNOWN, ready_status
+from fairlead.api.nodes.readiness import UNKNOWN, ready_status
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ARCH, OS
@@ -42,12 +42,12 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.outcome.image_platform import SAME_PLATFORM, ImagePlatforms
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, is_placed_anew
-from fairlead.whatif.planner.job_room import JobRoom
 from fairlead.whatif.planner.node.drain_exemption import virtual_words
 from fairlead.whatif.planner.node.readiness import takes_pods
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, PodMove
-from fairlead.whatif.planner.quota_room import QuotaRoom
+from fairlead.whatif.planner.node_drain.job_room import JobRoom
+from fairlead.whatif.planner.node_drain.quota_room import QuotaRoom
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,

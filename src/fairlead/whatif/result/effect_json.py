@@ -14,7 +14,7 @@ from fairlead.whatif.outcome.budget import BudgetOutcome
 from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.start_time import StartTimeRow, StartTimes
-from fairlead.whatif.run.allocation import PODS
+from fairlead.whatif.run.capacity.allocation import PODS
 
 
 def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], group_by: str) -> Json:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fairlead.api.objects import Node
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
-from fairlead.whatif.run.allocation import nodes_at_end
+from fairlead.whatif.run.capacity.allocation import nodes_at_end
 from fairlead.whatif.run.recorders.recorder import Recorder
 from fairlead.whatif.run.recorders.workload_recorder import count_workloads
 

@@ -85,19 +85,20 @@ from fairlead.whatif.outcome.workload import (
     revision_of,
     workload_of,
 )
-from fairlead.whatif.run.allocation import (
+from fairlead.whatif.run.capacity.allocation import (
     ObjectErrors,
     RequestsByShape,
     allocatable_in,
     allocations,
     requested_in,
 )
-from fairlead.whatif.run.controllers import controllers_of
-from fairlead.whatif.run.device_use import (
+from fairlead.whatif.run.capacity.device_use import (
     extended_amounts,
     total_device_amounts,
     with_devices,
 )
+from fairlead.whatif.run.capacity.wanted_pods import desired_pods, wanted_pods
+from fairlead.whatif.run.controllers import controllers_of
 from fairlead.whatif.run.end_state import EndState
 from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, livelock_error
 from fairlead.whatif.run.experiment import Experiment, StepsFor, with_topology_labels
@@ -123,7 +124,6 @@ from fairlead.whatif.run.run_note import (
     ignored_notes,
     missing_class_notes,
 )
-from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.volume_attachment import simulated_contents

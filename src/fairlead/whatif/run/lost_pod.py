@@ -8,6 +8,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from fairlead.api.nodes.taint import NO_EXECUTE
 from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pods.facts import (
     belongs_to_node,
@@ -18,7 +19,6 @@ from fairlead.api.pods.facts import (
     is_terminating,
     pod_priority,
 )
-from fairlead.api.taint import NO_EXECUTE
 from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import JOB
 from fairlead.engine.core.instant import Instant, seconds
@@ -37,8 +37,8 @@ from fairlead.whatif.outcome.outage import (
 )
 from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef, workload_of
+from fairlead.whatif.run.capacity.wanted_pods import SCALED
 from fairlead.whatif.run.recorders.outage_recorder import AffectedPod, OutageRecorder
-from fairlead.whatif.run.wanted_pods import SCALED
 
 _REPLACING = ("ReplicaSet", "ReplicationController")
 

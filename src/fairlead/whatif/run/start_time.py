@@ -32,7 +32,7 @@ from fairlead.whatif.outcome.start_time import StartTimeRow, StartTimes
 from fairlead.whatif.outcome.workload import POD
 from fairlead.whatif.run.experiment import QUIET, Experiment
 from fairlead.whatif.run.experiment_run import run_experiment
-from fairlead.whatif.run.independent_run import independent_runs
+from fairlead.whatif.run.parallel.independent_run import independent_runs
 from fairlead.whatif.run.pod_timing.runtime import RuntimeCoverage, RuntimeDraw, Runtimes
 from fairlead.whatif.run.progress import Progress
 

@@ -35,8 +35,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import Pod
-from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import (
     CRON_JOB,

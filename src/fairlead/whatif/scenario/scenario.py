@@ -42,8 +42,8 @@ from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
+from fairlead.whatif.change.note.unsimulated_workload import unsimulated_notes
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.change.unsimulated_workload import unsimulated_notes
 from fairlead.whatif.configuration.autoscaling.provider_settings import with_provider
 from fairlead.whatif.configuration.batch.batch_config import batch_notes
 from fairlead.whatif.configuration.batch.options import (

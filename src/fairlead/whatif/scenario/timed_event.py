@@ -28,7 +28,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.api.kubelet_behaviour import KUBELET
+from fairlead.api.nodes.kubelet_behaviour import KUBELET
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE, PRIORITY_CLASS
 from fairlead.apiserver.patch.merge_patch import merge_patch

@@ -19,8 +19,8 @@ from typing import Final
 
 from fairlead.api.codec import DecodeError, View, decode_as
 from fairlead.api.json import Json, mapping
-from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME
-from fairlead.api.node_readiness import READY, TRUE
+from fairlead.api.nodes.kubelet_behaviour import SIMULATED_RUNTIME
+from fairlead.api.nodes.readiness import READY, TRUE
 from fairlead.api.objects import (
     ApiObject,
     Job,

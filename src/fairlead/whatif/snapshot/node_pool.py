@@ -13,18 +13,18 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.autoscaler_taint import (
+from fairlead.api.codec import decode_as, without_nulls
+from fairlead.api.json import Json
+from fairlead.api.nodes.autoscaler_taint import (
     DELETION_CANDIDATE,
     DISRUPTED_TAINT,
     TO_BE_DELETED,
     UNREGISTERED_TAINT,
 )
-from fairlead.api.codec import decode_as, without_nulls
-from fairlead.api.json import Json
-from fairlead.api.node_readiness import is_ready_node
+from fairlead.api.nodes.readiness import is_ready_node
+from fairlead.api.nodes.taint import CONDITION_TAINTS, OUT_OF_SERVICE
 from fairlead.api.objects import Node, QuantityText
 from fairlead.api.resource_name import is_extended_resource
-from fairlead.api.taint import CONDITION_TAINTS, OUT_OF_SERVICE
 from fairlead.api.well_known_label import (
     BETA_REGION,
     BETA_ZONE,

@@ -11,7 +11,7 @@ from fairlead.client.api_resource import ApiResource
 from fairlead.client.leader_election import LeaderElection, WriteLease
 from fairlead.client.rest_client import ApiAnswer, ApiRequest, RestClient
 from fairlead.engine.core.instant import Instant
-from fairlead.worlds.cluster.run_log import SILENT, RunLog
+from fairlead.worlds.cluster.telemetry.run_log import SILENT, RunLog
 
 LEASES: Final = ApiResource("coordination.k8s.io/v1", "Lease", "leases", is_namespaced=True)
 NOT_A_LEASE: Final = ApiAnswer(200, message="the answer is not a Lease")

@@ -42,12 +42,12 @@ from fairlead.worlds.cluster.election import LEASES, Election
 from fairlead.worlds.cluster.event_recorder import EventRecorder
 from fairlead.worlds.cluster.extender_thread import ExtenderThread
 from fairlead.worlds.cluster.overcommitted_nodes import OvercommittedNodes
-from fairlead.worlds.cluster.refused_resource_log import QUIET_S, RefusedResourceLog
 from fairlead.worlds.cluster.resource import REQUIRED, is_built_in, resources_by_kind
-from fairlead.worlds.cluster.run_log import SILENT, RunLog
 from fairlead.worlds.cluster.sender import REQUEST_SECONDS_MAX, Sender, SenderOptions
-from fairlead.worlds.cluster.slow_cycles import SlowCycles
-from fairlead.worlds.cluster.tracer import Tracer
+from fairlead.worlds.cluster.telemetry.refused_resource_log import QUIET_S, RefusedResourceLog
+from fairlead.worlds.cluster.telemetry.run_log import SILENT, RunLog
+from fairlead.worlds.cluster.telemetry.slow_cycles import SlowCycles
+from fairlead.worlds.cluster.telemetry.tracer import Tracer
 from fairlead.worlds.cluster.world import ClusterWorld
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.codec import decode_as
+from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import CSIDriver
-from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.kubelet.volume_attachment import DETACH_TIMEOUT, SingleNodeVolumes

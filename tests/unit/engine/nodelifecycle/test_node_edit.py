@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.node_readiness import ready_condition
+from fairlead.api.nodes.readiness import ready_condition
 from fairlead.engine.core.command import Condition, PatchObject, PatchStatus
 from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
 from fairlead.engine.nodelifecycle.node_edit import (

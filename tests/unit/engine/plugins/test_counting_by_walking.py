@@ -12,9 +12,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlead.api.nodes.taint import find_untolerated
 from fairlead.api.objects import Namespace
 from fairlead.api.selector import selector_matches
-from fairlead.api.taint import find_untolerated
 from fairlead.engine.core.stimulus import ObjectDeleted
 from fairlead.engine.state.fork import fork
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.nodes.node_selector import node_selector_matches
 from fairlead.api.objects import (
     CSIDriver,
     CSIStorageCapacity,

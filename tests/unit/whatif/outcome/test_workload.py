@@ -15,7 +15,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
-from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
+from fairlead.whatif.run.capacity.wanted_pods import desired_pods, wanted_pods
 from fairlead.worlds.seeded_ids import SeededIds
 
 HASH = "rollouts-pod-template-hash"

@@ -10,7 +10,7 @@ import pytest
 from fairlead.client.leader_election import ElectionConfig, LeaderElection
 from fairlead.client.rest_client import ApiAnswer
 from fairlead.worlds.cluster.election import Election
-from fairlead.worlds.cluster.run_log import RunLog
+from fairlead.worlds.cluster.telemetry.run_log import RunLog
 
 SECOND = 1_000_000_000
 FORBIDDEN = ApiAnswer(403, message='leases "kube-scheduler" is forbidden')

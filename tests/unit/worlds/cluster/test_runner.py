@@ -22,8 +22,8 @@ from fairlead.worlds.cluster.resource import (
     TAINT_EVICTION,
     watched_resources,
 )
-from fairlead.worlds.cluster.run_log import RunLog
 from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions
+from fairlead.worlds.cluster.telemetry.run_log import RunLog
 
 UNENCODABLE: Any = object()
 BROKEN = IssuedCommand(Bind(ObjectRef("Pod", "shop", "web-0", "u-1"), UNENCODABLE), API_SERVER)

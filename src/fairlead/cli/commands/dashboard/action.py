@@ -14,7 +14,7 @@ import msgspec
 
 from fairlead.api.codec import decode_stored
 from fairlead.api.json import Json
-from fairlead.api.kubelet_behaviour import KUBELET
+from fairlead.api.nodes.kubelet_behaviour import KUBELET
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.text.count import counted

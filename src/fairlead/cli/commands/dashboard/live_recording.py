@@ -23,7 +23,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.report.next_step_row import step_row
 from fairlead.whatif.report.page_data import packed
 from fairlead.whatif.report.report_builder import Heading, simulation_report
-from fairlead.whatif.run.allocation import allocations, nodes_at_end
+from fairlead.whatif.run.capacity.allocation import allocations, nodes_at_end
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 from fairlead.whatif.run.recorders.recorder import Recorder

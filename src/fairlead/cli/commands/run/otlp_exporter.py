@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from fairlead import __version__
 from fairlead.whatif.input.error import InputError
-from fairlead.worlds.cluster.tracer import Span
+from fairlead.worlds.cluster.telemetry.tracer import Span
 
 OPTION: Final = "--otlp-endpoint"
 TRACES: Final = "/v1/traces"  # the path for spans in OTLP over HTTP

@@ -81,12 +81,12 @@ from fairlead.worlds.cluster.resource import (
     gated_resources,
     watched_resources,
 )
-from fairlead.worlds.cluster.run_log import LibraryLogHandler, RunLog
 from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions, RunningEngine
 from fairlead.worlds.cluster.runtime_metrics import RuntimeMetrics
 from fairlead.worlds.cluster.shadow import Shadow
 from fairlead.worlds.cluster.shadow_record import ShadowRecord
-from fairlead.worlds.cluster.tracer import Tracer
+from fairlead.worlds.cluster.telemetry.run_log import LibraryLogHandler, RunLog
+from fairlead.worlds.cluster.telemetry.tracer import Tracer
 from fairlead.worlds.cluster.version_order import VersionOrder
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.local.clock import LocalClock

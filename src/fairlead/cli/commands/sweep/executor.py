@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, Final
 
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.run.forked_call import usable_cores
+from fairlead.whatif.run.parallel.forked_call import usable_cores
 from fairlead.whatif.sweep.case import Case
 from fairlead.whatif.sweep.case_run import (
     CaseResult,

@@ -10,7 +10,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from fairlead.api.node_readiness import TRUE, ready_status
+from fairlead.api.nodes.readiness import TRUE, ready_status
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests

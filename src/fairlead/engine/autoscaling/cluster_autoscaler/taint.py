@@ -10,9 +10,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.autoscaler_taint import DELETION_CANDIDATE, TO_BE_DELETED
+from fairlead.api.nodes.autoscaler_taint import DELETION_CANDIDATE, TO_BE_DELETED
+from fairlead.api.nodes.taint import CONDITION_TAINTS, NO_SCHEDULE, PREFER_NO_SCHEDULE
 from fairlead.api.objects import Node, Taint
-from fairlead.api.taint import CONDITION_TAINTS, NO_SCHEDULE, PREFER_NO_SCHEDULE
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.instant import Instant, seconds

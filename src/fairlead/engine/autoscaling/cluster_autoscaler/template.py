@@ -21,12 +21,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.autoscaler_taint import TO_BE_DELETED
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
-from fairlead.api.node_selector import required_node_affinity_matches
+from fairlead.api.nodes.autoscaler_taint import TO_BE_DELETED
+from fairlead.api.nodes.node_selector import required_node_affinity_matches
+from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import DaemonSet, Node, Pod, Toleration
 from fairlead.api.pods.facts import controller_of, is_terminating
-from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.well_known_label import (
     BETA_INSTANCE_TYPE,
     BETA_REGION,

@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 
 from msgspec.structs import replace
 
-from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
+from fairlead.api.nodes.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, Unstructured
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage

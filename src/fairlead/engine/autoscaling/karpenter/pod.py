@@ -5,7 +5,8 @@ upstream: pkg/utils/pod/scheduling.go
 
 from __future__ import annotations
 
-from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
+from fairlead.api.nodes.autoscaler_taint import DISRUPTED_TAINT
+from fairlead.api.nodes.taint import tolerates
 from fairlead.api.objects import Pod, Taint
 from fairlead.api.pods.facts import (
     MIRROR_ANNOTATION,
@@ -13,7 +14,6 @@ from fairlead.api.pods.facts import (
     is_terminal,
     is_terminating,
 )
-from fairlead.api.taint import tolerates
 from fairlead.api.timestamp import parse_duration, parse_timestamp
 from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
 from fairlead.engine.core.instant import DurationNs, Instant

@@ -27,9 +27,9 @@ from zlib import crc32
 
 from msgspec import Struct, field
 
-from fairlead.api.kubelet_behaviour import KUBELET, RUNNING, KubeletBehaviour, Mode, Report
 from fairlead.api.lease import NODE_LEASES, RENEWED_EVERY, Renewals, renewals_of
-from fairlead.api.node_readiness import READY_AFTER, UNKNOWN, is_starting, ready_status
+from fairlead.api.nodes.kubelet_behaviour import KUBELET, RUNNING, KubeletBehaviour, Mode, Report
+from fairlead.api.nodes.readiness import READY_AFTER, UNKNOWN, is_starting, ready_status
 from fairlead.api.objects import Lease, Node
 from fairlead.api.timestamp import NANOSECONDS_PER_MICROSECOND, format_duration, format_micro_time
 from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject, PatchStatus

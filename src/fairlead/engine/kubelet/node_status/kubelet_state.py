@@ -6,14 +6,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.kubelet_behaviour import (
+from fairlead.api.lease import Renewals
+from fairlead.api.nodes.kubelet_behaviour import (
     KUBELET,
     RUNNING,
     KubeletBehaviour,
     Report,
     parse_kubelet_behaviour,
 )
-from fairlead.api.lease import Renewals
 from fairlead.api.objects import Node
 from fairlead.engine.core.command import Command, RecordEvent, node_ref
 from fairlead.engine.core.instant import Instant

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME, Report
-from fairlead.api.node_readiness import READY, UNKNOWN, is_starting
+from fairlead.api.nodes.kubelet_behaviour import SIMULATED_RUNTIME, Report
+from fairlead.api.nodes.readiness import READY, UNKNOWN, is_starting
 from fairlead.api.objects import Node
 from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import format_timestamp

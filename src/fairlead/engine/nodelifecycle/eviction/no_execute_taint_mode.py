@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.node_readiness import ready_condition
+from fairlead.api.nodes.readiness import ready_condition
 from fairlead.api.objects import Node
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant, seconds

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.api.node_readiness import FALSE, UNKNOWN
+from fairlead.api.nodes.readiness import FALSE, UNKNOWN
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import is_daemon_pod, is_terminating
 from fairlead.engine.core.command import (

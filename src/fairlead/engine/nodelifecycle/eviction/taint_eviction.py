@@ -22,10 +22,10 @@ from typing import ClassVar, Final
 
 from msgspec import Struct
 
-from fairlead.api.node_readiness import TRUE
+from fairlead.api.nodes.readiness import TRUE
+from fairlead.api.nodes.taint import NO_EXECUTE, taint_text, tolerates
 from fairlead.api.objects import ApiObject, Node, Pod, Taint, Toleration
 from fairlead.api.pods.facts import condition, is_terminating
-from fairlead.api.taint import NO_EXECUTE, taint_text, tolerates
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import (
     Command,

@@ -24,7 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.lease import Renewals
-from fairlead.api.node_readiness import READY, UNKNOWN, ready_condition
+from fairlead.api.nodes.readiness import READY, UNKNOWN, ready_condition
 from fairlead.api.objects import Node, NodeCondition
 from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import parse_timestamp

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from fairlead.api.node_readiness import FALSE, READY, TRUE
+from fairlead.api.nodes.readiness import FALSE, READY, TRUE
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
 from fairlead.engine.core.command import (

@@ -34,6 +34,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 from typing import Final
 
+from fairlead.api.nodes.taint import tolerates
 from fairlead.api.objects import (
     Device,
     DeviceAttribute,
@@ -41,7 +42,6 @@ from fairlead.api.objects import (
     DeviceToleration,
     Node,
 )
-from fairlead.api.taint import tolerates
 from fairlead.engine.plugins.dynamic_resources.consumable_capacity import (
     Consumption,
     consumption_of,

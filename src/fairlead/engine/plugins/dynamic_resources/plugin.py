@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.nodes.node_selector import node_selector_matches
 from fairlead.api.objects import NodeSelector, ResourceClaim
 from fairlead.api.text.field_problem import invalid
 from fairlead.api.timestamp import parse_duration

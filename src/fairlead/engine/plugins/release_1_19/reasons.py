@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.api.taint import find_untolerated
+from fairlead.api.nodes.taint import find_untolerated
 from fairlead.engine.core.status import Status, unresolvable
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Rows, Verdicts

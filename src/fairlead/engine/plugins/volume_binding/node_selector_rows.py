@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.api.node_selector import is_unmatchable, term_matches
+from fairlead.api.nodes.node_selector import is_unmatchable, term_matches
 from fairlead.api.objects import (
     LabelSelector,
     NodeSelector,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.nodes.node_selector import node_selector_matches
 from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim
 from fairlead.engine.core.command import ObjectRef, PatchObject
 from fairlead.engine.plugins.volume_binding.class_volumes import selector_of

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from fairlead.api.node_selector import required_node_affinity
+from fairlead.api.nodes.node_selector import required_node_affinity
 from fairlead.api.objects import (
     Affinity,
     Node,

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from fairlead.api.nodes.taint import NO_SCHEDULE, find_untolerated, taint_text
 from fairlead.api.objects import (
     Node,
     NodeSpec,
@@ -18,7 +19,6 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.host_port import ports_conflict
 from fairlead.api.pods.volumes import is_exclusive, named_claims
-from fairlead.api.taint import NO_SCHEDULE, find_untolerated, taint_text
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.volume_restrictions import READ_WRITE_ONCE_POD, in_conflict

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.nodes.node_selector import node_selector_matches
 from fairlead.api.objects import Device, DeviceTaintRule, Node, NodeSelector, ResourceSlice
 from fairlead.engine.state.change_log import ChangeLog
 

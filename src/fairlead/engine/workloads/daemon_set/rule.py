@@ -19,11 +19,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.api.node_selector import required_node_affinity, required_node_affinity_matches
+from fairlead.api.nodes.node_selector import required_node_affinity, required_node_affinity_matches
+from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import DaemonSet, Node, Pod, UpdateStrategy
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.pods.replicas import Replicas
-from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.tie_break import shuffled
 from fairlead.engine.workloads.int_or_percent import IntOrPercentError, scaled

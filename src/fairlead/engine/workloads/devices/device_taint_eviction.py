@@ -22,10 +22,10 @@ from typing import ClassVar, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.nodes.taint import tolerates
 from fairlead.api.objects import ApiObject, DeviceTaintRule, Pod, ResourceClaim, ResourceSlice
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.pods.replicas import Replicas
-from fairlead.api.taint import tolerates
 from fairlead.engine.core.command import (
     Command,
     Condition,

@@ -29,9 +29,9 @@ from typing import ClassVar, Final
 
 from msgspec import Struct, field
 
+from fairlead.api.nodes.taint import NO_SCHEDULE, is_tolerated
 from fairlead.api.objects import ApiObject, Node, Pod, Taint
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
-from fairlead.api.taint import NO_SCHEDULE, is_tolerated
 from fairlead.engine.core.command import (
     Command,
     EvictPod,

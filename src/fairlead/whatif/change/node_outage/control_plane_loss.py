@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from fairlead.api.kubelet_behaviour import Mode, parse_kubelet_behaviour
-from fairlead.api.node_readiness import FALSE, UNKNOWN, ready_status
+from fairlead.api.nodes.kubelet_behaviour import Mode, parse_kubelet_behaviour
+from fairlead.api.nodes.readiness import FALSE, UNKNOWN, ready_status
 from fairlead.api.objects import Node
 from fairlead.api.pods.facts import is_static
 from fairlead.api.text.name_list import listed

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fairlead.api.kubelet_behaviour import Mode
-from fairlead.api.node_readiness import FALSE, UNKNOWN, ready_status
+from fairlead.api.nodes.kubelet_behaviour import Mode
+from fairlead.api.nodes.readiness import FALSE, UNKNOWN, ready_status
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE
 from fairlead.whatif.change import commands

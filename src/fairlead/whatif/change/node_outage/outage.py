@@ -1,7 +1,7 @@
 """Outage: the kubelets of some nodes misbehave, temporarily or permanently.
 
 The only direct effect is a change of the annotation `fairlead.dev/kubelet` of each node
-(fairlead.api.kubelet_behaviour). Everything else follows from the simulated controllers.
+(fairlead.api.nodes.kubelet_behaviour). Everything else follows from the simulated controllers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fairlead.api.kubelet_behaviour import Mode, Report, parse_kubelet_behaviour
+from fairlead.api.nodes.kubelet_behaviour import Mode, Report, parse_kubelet_behaviour
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change import commands

@@ -14,7 +14,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.node_selector import is_unmatchable, required_node_affinity_matches
+from fairlead.api.nodes.node_selector import is_unmatchable, required_node_affinity_matches
+from fairlead.api.nodes.taint import find_untolerated
 from fairlead.api.objects import (
     Affinity,
     NodeAffinity,
@@ -23,7 +24,6 @@ from fairlead.api.objects import (
     NodeSelectorTerm,
     Pod,
 )
-from fairlead.api.taint import find_untolerated
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ARCH, OS

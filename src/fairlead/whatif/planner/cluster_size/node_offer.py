@@ -22,7 +22,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.node_readiness import is_ready_node
+from fairlead.api.nodes.readiness import is_ready_node
 from fairlead.api.objects import Node, QuantityText, ResourceList
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.resource_name import is_native_resource

@@ -20,8 +20,8 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from fairlead.api.node_selector import required_node_affinity_matches
-from fairlead.api.taint import find_untolerated
+from fairlead.api.nodes.node_selector import required_node_affinity_matches
+from fairlead.api.nodes.taint import find_untolerated
 from fairlead.engine.framework.interface import Mask
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.planner.cluster_model import ClusterModel

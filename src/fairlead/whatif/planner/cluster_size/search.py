@@ -38,8 +38,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE
 from fairlead.api.objects import Taint
-from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.nodelifecycle.well_known import UNREACHABLE

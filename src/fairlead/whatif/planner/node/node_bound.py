@@ -16,9 +16,9 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
+from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import PodAffinityTerm, Taint
 from fairlead.api.selector import selector_matches
-from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.plugins.taint_toleration import TaintToleration
 from fairlead.engine.state.pod_info import PodInfo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.node_readiness import is_ready_node
+from fairlead.api.nodes.readiness import is_ready_node
 from fairlead.api.objects import Node
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE
 from fairlead.whatif.planner.node.drain_exemption import deletion_words, is_fargate

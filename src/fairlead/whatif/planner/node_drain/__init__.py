@@ -8,6 +8,8 @@
     single_drain       whether each node can be drained alone
     upgrade_check      drains with surge nodes (`fairlead upgrade-check`)
     drain_run          the drains of a plan, run in a simulation
+    job_room           whether the Job of an evicted pod replaces the pod
+    quota_room         whether the ResourceQuotas allow the replacement
 
 No drain breaks a disruption budget.
 """

@@ -26,7 +26,8 @@ from typing import Final, Self
 import numpy as np
 from msgspec import Struct, field
 
-from fairlead.api.node_readiness import UNKNOWN, ready_status
+from fairlead.api.nodes.readiness import UNKNOWN, ready_status
+from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import Node, Pod, PodSpec
 from fairlead.api.pods.facts import (
     controller_of,
@@ -37,7 +38,6 @@ from fairlead.api.pods.facts import (
     is_terminal,
     is_terminating,
 )
-from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import joined
 from fairlead.engine.framework.interface import PostFilterResult
@@ -58,7 +58,7 @@ from fairlead.whatif.planner.cluster_model import (
     is_placed_anew,
     moves_with_drain,
 )
-from fairlead.whatif.planner.job_room import JobRoom
+from fairlead.whatif.planner.node_drain.job_room import JobRoom
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims
 from fairlead.whatif.planner.waiting_pods import WaitingPodCounts, place_waiting_pods
 from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck, stuck_words

@@ -36,9 +36,9 @@ from fairlead.whatif.outcome.scheduling_message import reasons_of
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import ExperimentRun, run_experiment
-from fairlead.whatif.run.forked_call import can_fork, in_child, in_children
+from fairlead.whatif.run.parallel.forked_call import can_fork, in_child, in_children
+from fairlead.whatif.run.parallel.run_pair import has_missed_end, outcome_until
 from fairlead.whatif.run.progress import PhasesInTurn, Progress
-from fairlead.whatif.run.run_pair import has_missed_end, outcome_until
 from fairlead.whatif.snapshot.manifest import Manifest
 
 SOURCE: Final = "plan"

@@ -47,8 +47,8 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import RELAXED_RULE, DrainPlanner, relaxed
 from fairlead.whatif.planner.node_drain.drain_run import StoppedWorkload, pace_seconds
+from fairlead.whatif.planner.node_drain.quota_room import QuotaRoom
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims, named_devices
-from fairlead.whatif.planner.quota_room import QuotaRoom
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fairlead.api.node_readiness import TRUE, ready_status
+from fairlead.api.nodes.readiness import TRUE, ready_status
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import foreign_finalizers, is_static, is_terminal, is_terminating
 from fairlead.api.text.name_list import listed

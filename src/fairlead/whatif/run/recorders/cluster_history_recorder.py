@@ -20,7 +20,7 @@ from fairlead.whatif.outcome.run_outcome import (
     PlacementChange,
     PodEnd,
 )
-from fairlead.whatif.run.allocation import nodes_at_end
+from fairlead.whatif.run.capacity.allocation import nodes_at_end
 
 PLACEMENTS_MAX: Final = 100_000  # a report with more changes would be too large for a browser
 

@@ -19,7 +19,7 @@ from fairlead.engine.core.reporter import PodPreempting, QueueAllocation, Record
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.outcome.jobs import CapacityChange, JobsOutcome
-from fairlead.whatif.run.allocation import allocatable_of
+from fairlead.whatif.run.capacity.allocation import allocatable_of
 from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
 from fairlead.whatif.run.recorders.sample import samples_since
 

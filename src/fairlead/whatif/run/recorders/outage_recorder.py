@@ -14,14 +14,14 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
 from fairlead.api.lazy_dict import LazyDict
-from fairlead.api.node_readiness import is_ready_node, is_starting
+from fairlead.api.nodes.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
+from fairlead.api.nodes.readiness import is_ready_node, is_starting
+from fairlead.api.nodes.taint import NO_EXECUTE
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import container_restarts, controller_of, is_terminal, is_terminating
 from fairlead.api.pods.original import original_keys
 from fairlead.api.pods.replicas import Replicas, pod_at
-from fairlead.api.taint import NO_EXECUTE
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import (

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
+from fairlead.api.nodes.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
 from fairlead.api.objects import ApiObject, DaemonSet, Deployment, Node, StatefulSet
 from fairlead.engine.core.instant import DurationNs, seconds
 

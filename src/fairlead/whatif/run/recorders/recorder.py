@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
-from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.lazy_dict import LazyDict
+from fairlead.api.nodes.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.objects import (
     ApiObject,
     DaemonSet,

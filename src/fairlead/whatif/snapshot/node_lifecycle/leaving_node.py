@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final
 
-from fairlead.api.autoscaler_taint import DISRUPTED_TAINT, TO_BE_DELETED
 from fairlead.api.finalizer import TERMINATION
+from fairlead.api.nodes.autoscaler_taint import DISRUPTED_TAINT, TO_BE_DELETED
 from fairlead.api.objects import Node
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import Instant

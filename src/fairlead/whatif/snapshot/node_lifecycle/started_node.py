@@ -24,12 +24,12 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.autoscaler_taint import UNREGISTERED_TAINT
 from fairlead.api.codec import DecodeError, View, as_json, decode_as
 from fairlead.api.json import Json
-from fairlead.api.node_readiness import FALSE, READY, TRUE, ready_status
+from fairlead.api.nodes.autoscaler_taint import UNREGISTERED_TAINT
+from fairlead.api.nodes.readiness import FALSE, READY, TRUE, ready_status
+from fairlead.api.nodes.taint import CONDITION_TAINTS
 from fairlead.api.objects import Node, Taint
-from fairlead.api.taint import CONDITION_TAINTS
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import INSTANCE_TYPE, region_and_zone

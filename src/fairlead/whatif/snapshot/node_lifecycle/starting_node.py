@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from fairlead.api.kubelet_behaviour import KUBELET
-from fairlead.api.node_readiness import FALSE, READY, TRUE
+from fairlead.api.nodes.kubelet_behaviour import KUBELET
+from fairlead.api.nodes.readiness import FALSE, READY, TRUE
 from fairlead.api.objects import Node
 from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import parse_timestamp

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME
+from fairlead.api.nodes.kubelet_behaviour import SIMULATED_RUNTIME
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ARCH, HOSTNAME, OS, ZONE
 from fairlead.apiserver.discovery.version import MAJOR, MINOR

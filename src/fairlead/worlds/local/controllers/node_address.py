@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, ClassVar, Final
 
 from fairlead.api.json import Json
-from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME
+from fairlead.api.nodes.kubelet_behaviour import SIMULATED_RUNTIME
 from fairlead.api.objects import ApiObject, Node
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.storage.storage import Storage

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import ClassVar
 
-from fairlead.api.node_readiness import UNKNOWN, ready_status
+from fairlead.api.nodes.readiness import UNKNOWN, ready_status
 from fairlead.api.objects import ApiObject, Node, ResourceList
 from fairlead.api.resource_name import is_extended_resource
 from fairlead.engine.core.command import Command, ObjectRef, PatchStatus, node_ref

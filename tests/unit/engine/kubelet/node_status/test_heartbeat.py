@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.lease import RENEWED_EVERY, renewals_of
-from fairlead.api.node_readiness import READY_AFTER, starting_condition
+from fairlead.api.nodes.readiness import READY_AFTER, starting_condition
 from fairlead.api.objects import Lease, Node, NodeCondition
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.engine.core.command import (

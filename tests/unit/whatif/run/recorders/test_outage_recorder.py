@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
-from fairlead.api.kubelet_behaviour import KUBELET
-from fairlead.api.node_readiness import starting_condition
+from fairlead.api.nodes.kubelet_behaviour import KUBELET
+from fairlead.api.nodes.readiness import starting_condition
 from fairlead.api.objects import NodeCondition
 from fairlead.api.pods.original import REPLACES
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted

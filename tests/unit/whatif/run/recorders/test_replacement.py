@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fairlead.api.kubelet_behaviour import KUBELET
+from fairlead.api.nodes.kubelet_behaviour import KUBELET
 from fairlead.api.objects import OwnerReference
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
 from fairlead.testing.builders import make_node, make_pod

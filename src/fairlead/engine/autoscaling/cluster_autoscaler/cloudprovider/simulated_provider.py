@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.node_readiness import starting_condition
+from fairlead.api.nodes.readiness import starting_condition
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import format_timestamp

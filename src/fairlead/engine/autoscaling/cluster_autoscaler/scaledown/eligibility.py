@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.api.autoscaler_taint import TO_BE_DELETED
+from fairlead.api.nodes.autoscaler_taint import TO_BE_DELETED
 from fairlead.api.objects import Node
 from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (

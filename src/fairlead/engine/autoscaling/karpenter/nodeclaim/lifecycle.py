@@ -19,11 +19,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.codec import as_json
 from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
-from fairlead.api.node_readiness import is_starting
+from fairlead.api.nodes.autoscaler_taint import DISRUPTED_TAINT
+from fairlead.api.nodes.readiness import is_starting
 from fairlead.api.objects import Node, Pod, Taint
 from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import format_timestamp

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from fairlead.api.codec import as_json
 from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
-from fairlead.api.node_readiness import starting_condition
+from fairlead.api.nodes.readiness import starting_condition
 from fairlead.api.objects import Node, ObjectMeta
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.api.well_known_label import ARCH, HOSTNAME

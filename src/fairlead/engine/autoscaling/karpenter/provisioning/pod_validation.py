@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.label import label_key_problems, label_value_problems
-from fairlead.api.node_selector import required_node_affinity
+from fairlead.api.nodes.node_selector import required_node_affinity
 from fairlead.api.objects import NodeSelectorRequirement, NodeSelectorTerm, Pod
 from fairlead.api.text.integer import parse_int64
 from fairlead.engine.autoscaling.karpenter.labels import (

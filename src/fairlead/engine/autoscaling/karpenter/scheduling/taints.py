@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fairlead.api.nodes.taint import taint_text, tolerates
 from fairlead.api.objects import Taint, Toleration
-from fairlead.api.taint import taint_text, tolerates
 from fairlead.api.text.integer import parse_int64
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.autoscaler_taint import UNREGISTERED_TAINT
+from fairlead.api.nodes.autoscaler_taint import UNREGISTERED_TAINT
 from fairlead.api.objects import Node, ResourceList, Taint
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.well_known_label import HOSTNAME

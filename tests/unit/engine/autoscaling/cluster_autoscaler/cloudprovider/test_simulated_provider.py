@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.codec import decode_as
-from fairlead.api.node_readiness import is_starting
+from fairlead.api.nodes.readiness import is_starting
 from fairlead.api.objects import Node
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (

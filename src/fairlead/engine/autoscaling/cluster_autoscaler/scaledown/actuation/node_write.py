@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fairlead.api.autoscaler_taint import DELETION_CANDIDATE, TO_BE_DELETED
 from fairlead.api.codec import as_json
+from fairlead.api.nodes.autoscaler_taint import DELETION_CANDIDATE, TO_BE_DELETED
 from fairlead.api.objects import Node, Taint
 from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import (

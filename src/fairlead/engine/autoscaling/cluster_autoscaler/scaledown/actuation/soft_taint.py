@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.autoscaler_taint import DELETION_CANDIDATE, TO_BE_DELETED
+from fairlead.api.nodes.autoscaler_taint import DELETION_CANDIDATE, TO_BE_DELETED
 from fairlead.api.objects import Node
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import has_taint

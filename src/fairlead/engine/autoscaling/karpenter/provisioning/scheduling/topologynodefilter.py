@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from fairlead.api.node_selector import required_node_affinity
+from fairlead.api.nodes.node_selector import required_node_affinity
 from fairlead.api.objects import Pod, Taint, Toleration, TopologySpreadConstraint
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
     Requirements,

@@ -11,8 +11,8 @@ from fairlead.engine.core.command import ObjectRef, PatchObject
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.parallel.run_pair import run_pair
 from fairlead.whatif.run.progress import NoProgress
-from fairlead.whatif.run.run_pair import run_pair
 
 EXTENDER = """\
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from typing import Final, TypeVar
 
-from fairlead.whatif.run.forked_call import can_fork, each_in_children, usable_cores
+from fairlead.whatif.run.parallel.forked_call import can_fork, each_in_children, usable_cores
 from fairlead.whatif.run.progress import PhasesInTurn, Progress
 
 Result = TypeVar("Result")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.kubelet_behaviour import (
+from fairlead.api.nodes.kubelet_behaviour import (
     RUNNING,
     KubeletBehaviour,
     Mode,

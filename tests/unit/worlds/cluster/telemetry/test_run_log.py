@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from fairlead.engine.core.instant import seconds
-from fairlead.worlds.cluster.run_log import LibraryLogHandler, RunLog
+from fairlead.worlds.cluster.telemetry.run_log import LibraryLogHandler, RunLog
 from fairlead.worlds.log_entry import FORMS, LogEntry
 
 NOON = seconds(43_200) + 1_234_567

@@ -28,7 +28,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.load import vary
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, ExperimentRun, run_experiment
-from fairlead.whatif.run.forked_call import can_fork, in_child
+from fairlead.whatif.run.parallel.forked_call import can_fork, in_child
 from fairlead.whatif.run.progress import Progress
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from select import select
 
 import pytest
 
-from fairlead.whatif.run.forked_call import each_in_children, in_child, in_children
+from fairlead.whatif.run.parallel.forked_call import each_in_children, in_child, in_children
 from fairlead.whatif.run.progress import PhasesInTurn
 
 

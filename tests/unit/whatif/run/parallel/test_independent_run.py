@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fairlead import whatif
-from fairlead.whatif.run.independent_run import independent_runs
+from fairlead.whatif.run.parallel.independent_run import independent_runs
 from fairlead.whatif.run.progress import NoProgress
 
-STORE = Path(__file__).parents[4] / "examples" / "store" / "store.yaml"
+STORE = Path(__file__).parents[5] / "examples" / "store" / "store.yaml"
 NAMES = ("a", "b", "c")
 
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.api.nodes.taint import PREFER_NO_SCHEDULE
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import belongs_to_node, condition, is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
-from fairlead.api.taint import PREFER_NO_SCHEDULE
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import (
     CRON_JOB,
@@ -36,7 +36,7 @@ from fairlead.engine.workloads.daemon_set.rule import (
 from fairlead.engine.workloads.pod_control.pod_template import read_template
 from fairlead.whatif.outcome.run_outcome import NodeEnd, ObjectError, PodEnd, ResourceAllocation
 from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef, revision_in, workload_of
-from fairlead.whatif.run.wanted_pods import wanted_by
+from fairlead.whatif.run.capacity.wanted_pods import wanted_by
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 

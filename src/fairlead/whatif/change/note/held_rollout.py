@@ -16,10 +16,10 @@ from typing import Final
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.node_readiness import TRUE, UNKNOWN, ready_status
+from fairlead.api.nodes.readiness import TRUE, UNKNOWN, ready_status
+from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pods.facts import condition, is_terminating
-from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.count import counted_of
 from fairlead.apiserver.kind import (
     DAEMON_SET,

@@ -10,8 +10,8 @@ from fairlead.client.rest_client import ApiAnswer, ApiRequest
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.reporter import PodEvicted, PodPlaced, PodUnschedulable
 from fairlead.engine.framework.user_plugin.meter import FILTERED, Meter
-from fairlead.worlds.cluster.slow_cycles import SlowCycles
-from fairlead.worlds.cluster.tracer import PODS_MAX, PluginStep, Span, SpanEvent, Tracer
+from fairlead.worlds.cluster.telemetry.slow_cycles import SlowCycles
+from fairlead.worlds.cluster.telemetry.tracer import PODS_MAX, PluginStep, Span, SpanEvent, Tracer
 
 MS = 1_000_000
 NOW = 1_000 * MS

@@ -7,7 +7,7 @@ import pytest
 from fairlead.engine.core.command import Bind, DeleteObject, IssuedCommand, ObjectRef
 from fairlead.engine.core.issuer import API_SERVER
 from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED, Meter
-from fairlead.worlds.cluster.slow_cycles import SlowCycles
+from fairlead.worlds.cluster.telemetry.slow_cycles import SlowCycles
 
 MS = 1_000_000
 BOUND = IssuedCommand(Bind(ObjectRef("Pod", "shop", "web-0", "u"), "n"), API_SERVER)

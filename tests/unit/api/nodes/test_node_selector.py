@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.codec import decode_as
-from fairlead.api.node_selector import (
+from fairlead.api.nodes.node_selector import (
     name_restriction,
     node_selector_matches,
     preferred_term_error,

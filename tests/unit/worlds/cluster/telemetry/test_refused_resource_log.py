@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from fairlead.worlds.cluster.refused_resource_log import QUIET_S, WAIT_S_MAX, RefusedResourceLog
-from fairlead.worlds.cluster.run_log import RunLog
+from fairlead.worlds.cluster.telemetry.refused_resource_log import (
+    QUIET_S,
+    WAIT_S_MAX,
+    RefusedResourceLog,
+)
+from fairlead.worlds.cluster.telemetry.run_log import RunLog
 
 
 class Timer:

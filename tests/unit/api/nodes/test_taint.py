@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.objects import Taint, Toleration
-from fairlead.api.taint import (
+from fairlead.api.nodes.taint import (
     count_intolerable_prefer_no_schedule,
     find_untolerated,
     is_tolerated,
     tolerates,
 )
+from fairlead.api.objects import Taint, Toleration
 
 GPU = Taint(key="gpu", value="a100", effect="NoSchedule")
 BARE = Taint(key="gpu", effect="NoSchedule")

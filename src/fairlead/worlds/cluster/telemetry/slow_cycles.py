@@ -22,7 +22,7 @@ from fairlead.engine.core.command import Bind, IssuedCommand, ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.framework.user_plugin.meter import Meter, Stopwatch
-from fairlead.worlds.cluster.tracer import SCHEDULING, PluginStep, Tracer
+from fairlead.worlds.cluster.telemetry.tracer import SCHEDULING, PluginStep, Tracer
 from fairlead.worlds.driver import CommandSource
 
 SLOW_NS: Final[DurationNs] = 100 * NANOSECONDS_PER_MILLISECOND  # upstream: schedule_one.go

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from fairlead.worlds.cluster.run_log import RunLog
+from fairlead.worlds.cluster.telemetry.run_log import RunLog
 
 QUIET_S: Final = 5.0
 WAIT_S_MAX: Final = 30.0

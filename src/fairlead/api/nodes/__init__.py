@@ -1,0 +1,1 @@
+"""Functions on nodes for several packages: taints, readiness, node selectors, kubelet behaviour."""

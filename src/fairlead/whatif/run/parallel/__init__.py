@@ -1,0 +1,1 @@
+"""Runs in several processes, on several cores."""

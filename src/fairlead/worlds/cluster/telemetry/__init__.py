@@ -1,0 +1,1 @@
+"""What a running replica reports about itself: log lines and traces."""
