@@ -302,7 +302,8 @@ class PodWorkers(Struct):
         if worker is not None and worker.ref.uid == pod.metadata.uid:
             if is_terminal(pod):
                 self._release(worker.pod, now)
-            was_running, held_room = _is_running(worker.pod), _is_admitted(worker)
+            before, held_room = worker.pod, _is_admitted(worker)
+            was_running = _is_running(before)
             _update(worker, pod, now)
             # An act that was sent is not planned again before `_plan` has seen its result.
             is_quiet = worker.sent is None and was_running and _is_running(pod)
@@ -311,7 +312,7 @@ class PodWorkers(Struct):
                 return []
             self._plan(worker)
             self._plan_deferred(worker.node)
-            if is_terminal(pod) and held_room:
+            if held_room and self._rejected and (is_terminal(pod) or pod.spec != before.spec):
                 self._admit_rejected(worker.node, now)
             return []
         self._remove(key)
@@ -326,13 +327,15 @@ class PodWorkers(Struct):
     def resume(self, node: str, now: Instant) -> list[Command]:
         """Let the actions that were postponed for pods on `node` become due now.
 
-        Also decide whether to admit the pods that the kubelet has not seen. Return the events of
-        pods that stop to make room for these.
+        Also decide whether to admit the pods that the kubelet has not seen, and the rejected pods
+        for which the changed node may have room. Return the events of pods that stop to make room
+        for pods that the kubelet has not seen.
         """
         self._expired.extend(self._suspended.pop(node, ()))
         for worker in self._unplanned.pop(node, {}).values():
             if self._workers.get(worker.ref.key) is worker:
                 self._plan(worker)
+        self._admit_rejected(node, now)
         commands: list[Command] = []
         for worker in self._unseen.pop(node, ()):
             if self._workers.get(worker.ref.key) is worker:
@@ -508,13 +511,13 @@ class PodWorkers(Struct):
             return
         for worker in list(self._rejected.get(node, {}).values()):
             if _awaits_admission(worker.pod) and self._decide(worker) == ADMITTED:
-                self._forget_rejection(worker)
-                worker.is_admitted, worker.bound_at = True, now
+                self._drop_rejected(worker)
+                worker.is_admitted, worker.rejection, worker.bound_at = True, None, now
                 self._rejections.end(worker.pod)
                 self._plan(worker)
 
-    def _forget_rejection(self, worker: _PodWorker) -> None:
-        worker.rejection = None
+    def _drop_rejected(self, worker: _PodWorker) -> None:
+        """Stop the wait of a rejected pod for room, because the wait or the pod has ended."""
         there = self._rejected.get(worker.node)
         if there is not None and there.pop(worker.ref.key, None) is not None and not there:
             del self._rejected[worker.node]
@@ -653,7 +656,7 @@ class PodWorkers(Struct):
         worker = self._workers.pop(key, None)
         if worker is not None:
             self._set_deferral(worker, None)
-            self._forget_rejection(worker)
+            self._drop_rejected(worker)
             self._changing.pop(key, None)
             self._make_workers(worker.node)
             worker.pending = None
@@ -678,7 +681,7 @@ class PodWorkers(Struct):
             return self._exceed_deadline(worker, now)
         if due.act is _REJECT and worker.rejection is not None:
             why = worker.rejection
-            self._forget_rejection(worker)
+            self._drop_rejected(worker)
             event = _event(worker.ref, "Warning", why.reason, why.message)
             return [event, pod_status.rejected(worker.ref, why, now)]
         if due.act is _OBSERVE:

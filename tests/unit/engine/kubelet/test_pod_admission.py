@@ -9,7 +9,13 @@ from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node, OwnerReference, Pod
 from fairlead.engine.core.command import PatchStatus, RecordEvent
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+)
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.controller import Kubelets
 from fairlead.engine.state.cluster import Cluster
@@ -267,6 +273,47 @@ def test_a_pod_whose_rejection_is_paused_is_admitted_if_a_pod_leaves(gone, phase
     world.put(owned(bound("second", {"cpu": "2"})), after=1)  # its rejection is due after 2.125 s
     world.observe(ObjectDeleted(world.pods[f"default/{gone}"]), T0 + seconds(2.05))
     assert world.run()["second"][0] == phase
+
+
+def world_with_a_paused_rejection():
+    """Return a world in which `second` is rejected at 1 s; its rejection is due at 2.125 s."""
+    world = World(node(), running("big", {"cpu": "3"}))
+    world.put(owned(bound("first", {"cpu": "2"})))
+    while "first" not in world.phases:
+        world.note(world.machine.handle_deadline(T0 + seconds(1)), T0 + seconds(1))
+    world.put(owned(bound("second", {"cpu": "2"})), after=1)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("change", "phase"),
+    [
+        pytest.param(node(allocatable=SIZE | {"cpu": "5"}), "Running", id="a larger node"),
+        pytest.param(node(labels={"a": "b"}), "Failed", id="a node with another label"),
+        pytest.param(running("big", {"cpu": "2"}), "Running", id="a pod with smaller requests"),
+    ],
+)
+def test_a_pod_whose_rejection_is_paused_is_admitted_if_its_node_gets_room(change, phase):
+    """The kubelet would admit the next replacement of the pod."""
+    world = world_with_a_paused_rejection()
+    world.put(change, after=2)
+    assert world.run()["second"][0] == phase
+
+
+def test_a_refused_report_of_a_rejection_is_repeated():
+    world = world_with_a_paused_rejection()
+    due = T0 + seconds(2.125)
+    [_, report] = world.machine.handle_deadline(due)
+    world.note(world.machine.handle(CommandFailed(report, FailureReason.CONFLICT, ""), due), due)
+    assert world.run()["second"] == ("Failed", "OutOfcpu")
+
+
+def test_a_pod_that_changes_while_its_rejection_is_written_does_not_start():
+    world = world_with_a_paused_rejection()
+    pod = world.pods["default/second"]
+    world.machine.handle_deadline(T0 + seconds(2.125))  # the write is on its way
+    world.put(replace(pod, metadata=replace(pod.metadata, labels={"a": "b"})), after=2.2)
+    assert "second" not in world.run()
 
 
 def test_pods_bound_during_an_outage_are_admitted_or_rejected_after_it():
