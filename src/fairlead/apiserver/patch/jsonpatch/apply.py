@@ -36,10 +36,12 @@ from fairlead.apiserver.patch.jsonpatch.document import (
     to_json,
 )
 from fairlead.apiserver.patch.strategicpatch.directive import unprocessable
+from fairlead.apiserver.schema.gojson.json_text import json_kind
 
 _PLAIN_TEXT: Final = re.compile(rb'"([ !#-\[\]-~]*)"')  # a JSON string in ASCII without escapes
 OPERATIONS_MAX: Final = 10_000  # upstream: patch.go:maxJSONPatchOperations
 COPIED_BYTES_MAX: Final = 3 << 20  # upstream: server/config.go:JSONPatchMaxCopyBytes
+_UNKNOWN_KIND: Final = "Unexpected kind: unknown"
 _TOO_DEEP: Final = "the document is nested too deeply"
 _MISSING: Final = object()
 
@@ -116,8 +118,8 @@ class _Patch:
     def apply_operation(self, operation: Any) -> None:
         """Apply one operation. Raises OperationError, PatchFailedError."""
         if not isinstance(operation, Mapping):
-            raise OperationError("Unexpected kind: unknown")
-        match kind := _string_member(operation, "op", "Unexpected kind: unknown"):
+            raise OperationError(_UNKNOWN_KIND)
+        match kind := _member(operation, "op"):
             case "add":
                 self._add(_path_of(operation, kind), operation.get("value"))
             case "remove":
@@ -130,8 +132,10 @@ class _Patch:
                 self._copy(_path_of(operation, kind, "from"), operation)
             case "test":
                 self._test(_path_of(operation, kind), operation)
-            case _:
+            case str():
                 raise OperationError(f"Unexpected kind: {kind}")
+            case _:
+                raise OperationError(_UNKNOWN_KIND)
 
     def _find(self, path: str, problem: str) -> tuple[PartialObject | PartialArray, str]:
         """Return (container of the value at `path`, last token of `path`).
@@ -235,21 +239,34 @@ def _add_to(container: PartialObject | PartialArray, key: str, value: Any, probl
 
 
 def _path_of(operation: Mapping[str, Any], kind: str, member: str = "path") -> str:
-    problem = f"{kind} operation failed to decode {member}: missing value"
-    return _string_member(operation, member, problem)
+    """Return the path in `member` of an operation. Raises OperationError if it is no string."""
+    value = _member(operation, member)
+    if isinstance(value, str):
+        return value
+    if (kind, member) in _UNEXPLAINED:
+        why = _MISSING_VALUE
+    elif value is None:
+        why = f"{_NO_MEMBER[member]}: {_MISSING_VALUE}"
+    else:
+        why = f"json: cannot unmarshal {json_kind(value)} into Go value of type string"
+    raise OperationError(f"{kind} operation failed to decode {member}: {why}")
 
 
-def _string_member(operation: Mapping[str, Any], name: str, problem: str) -> str:
-    """Return a member of an operation.
+_MISSING_VALUE: Final = "missing value"
+_NO_MEMBER: Final = {
+    "path": "operation missing path field",
+    "from": "operation, missing from field",
+}
+# Upstream always says about these members that the value is missing.
+_UNEXPLAINED: Final = (("add", "path"), ("remove", "path"), ("copy", "path"))
 
-    Raises OperationError with the text `problem` if it is no string.
-    """
+
+def _member(operation: Mapping[str, Any], name: str) -> Any:
+    """Return the decoded member `name` of an operation; None if it is null or does not exist."""
     value = operation.get(name)
     if isinstance(value, msgspec.Raw):
         plain = _PLAIN_TEXT.fullmatch(raw := bytes(value))
-        value = plain[1].decode() if plain else None if raw == b"null" else to_json(value)
-    if not isinstance(value, str):
-        raise OperationError(problem)
+        return plain[1].decode() if plain else None if raw == b"null" else to_json(value)
     return value
 
 

@@ -83,37 +83,50 @@ class PartialArray:
 
     def get(self, key: str) -> Any:
         """Return the item at the index `key`."""
-        return self.items[self._index(key, len(self.items))]
+        return self.items[self._index(key)]
 
     def set(self, key: str, value: Any) -> None:
         """Replace the item at the index `key`."""
-        self.items[self._index(key, len(self.items))] = value
+        self.items[self._index(key)] = value
 
     def add(self, key: str, value: Any) -> None:
         """Insert an item before the index `key`, or append it if `key` is "-"."""
         size = len(self.items) + 1
-        self.items.insert(size - 1 if key == _END else self._index(key, size), value)
+        if key == _END:
+            self.items.append(value)
+            return
+        number = _number(key, f"value was not a proper array index: '{key}': ")
+        self.items.insert(_checked(number, size), value)
 
     def remove(self, key: str) -> None:
         """Remove the item at the index `key`."""
-        del self.items[self._index(key, len(self.items))]
+        del self.items[self._index(key)]
 
     def opened(self, key: str) -> PartialObject | PartialArray:
         """Convert the item at the index `key` to its partial form and return it."""
-        index = self._index(key, len(self.items))
+        index = self._index(key)
         inner = self.items[index] = opened(self.items[index])
         return inner
 
-    @staticmethod
-    def _index(key: str, size: int) -> int:
-        number = parse_int64(key) if _INDEX.fullmatch(key) else None
-        if number is None:
-            raise OperationError(f"strconv.Atoi: parsing {json_text(key)}: invalid syntax")
-        if not -size <= number < size:
-            raise OperationError(
-                f"Unable to access invalid index: {number}: invalid index referenced"
-            )
-        return number + size if number < 0 else number
+    def _index(self, key: str) -> int:
+        return _checked(_number(key), len(self.items))
+
+
+def _number(key: str, prefix: str = "") -> int:
+    """Return the number in `key`. The text of an OperationError begins with `prefix`."""
+    is_number = _INDEX.fullmatch(key) is not None
+    number = parse_int64(key) if is_number else None
+    if number is None:
+        problem = "value out of range" if is_number else "invalid syntax"
+        raise OperationError(f"{prefix}strconv.Atoi: parsing {json_text(key)}: {problem}")
+    return number
+
+
+def _checked(number: int, size: int) -> int:
+    """Return the index `number`, which counts from the end if it is negative."""
+    if not -size <= number < size:
+        raise OperationError(f"Unable to access invalid index: {number}: invalid index referenced")
+    return number + size if number < 0 else number
 
 
 def opened(part: Any) -> PartialObject | PartialArray:

@@ -111,7 +111,36 @@ def test_an_invalid_operation_is_refused(operation):
             "copy operation does not apply: doc is missing destination path: /z/y: missing value",
         ),
         (op("test", "/a/b", value=2), "testing value /a/b failed: test failed"),
+        (
+            op("add", "/l/x", value=1),
+            (
+                "error in add for path: '/l/x': value was not a proper array index: 'x':"
+                ' strconv.Atoi: parsing "x": invalid syntax'
+            ),
+        ),
+        (
+            op("remove", f"/l/{'9' * 20}"),
+            (
+                f"error in remove for path: '/l/{'9' * 20}':"
+                f' strconv.Atoi: parsing "{"9" * 20}": value out of range'
+            ),
+        ),
         ({"op": "add"}, "add operation failed to decode path: missing value"),
+        (
+            {"op": "test"},
+            "test operation failed to decode path: operation missing path field: missing value",
+        ),
+        (
+            op("move", "/c"),
+            "move operation failed to decode from: operation, missing from field: missing value",
+        ),
+        (
+            op("replace", 5, value=1),
+            (
+                "replace operation failed to decode path: json: cannot unmarshal number into Go"
+                " value of type string"
+            ),
+        ),
         (op("frob", "/a"), "Unexpected kind: frob"),
     ],
     ids=str,
