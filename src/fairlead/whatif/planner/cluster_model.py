@@ -600,7 +600,11 @@ class ClusterModel:
 
     def _unbind(self, bound: Pod, waiting: PodInfo | None) -> None:
         """Delete `bound` from the state; add `waiting`, the same pod without a node, again."""
+        node, ports = self.node(bound.spec.node_name), self.cluster.pods[bound.key].shape.host_ports
         self.cluster.apply(ObjectDeleted(bound))
+        if ports:  # The deletion frees them, even if another pod of the node uses them (`remove`).
+            used = (port for one in node.pods.values() for port in one.shape.host_ports)
+            node.used_ports.update(dict.fromkeys(used))
         if waiting is not None:
             self.cluster.apply(ObjectChanged(waiting.pod))
 

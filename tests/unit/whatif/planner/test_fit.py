@@ -200,6 +200,22 @@ def test_a_pod_that_the_kubelet_refuses_leaves_no_trace_in_the_model(snapshot, m
     assert [one.key for one in model.waiting_pods()] == [pod.key]
 
 
+def test_a_refused_pod_does_not_free_the_host_port_of_another_pod(snapshot, make):
+    """Another profile, whose filter NodePorts is enabled, must still find the port in use."""
+    ports = [{"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 80}]}]
+    there = make.pod("x", node_name="a", containers=ports)
+    read = snapshot(make.node("a"), there, make.pod("waits", containers=ports))
+    config = SchedulerConfig(
+        profiles=(Profile(points={"Filter": PointPlugins((), ("NodePorts",))}),)
+    )
+    model = ClusterModel(read, config)
+    [pod] = model.waiting_pods()
+    before = list(model.node("a").used_ports)
+    assert model.schedule(pod).plugins == ("kubelet",)
+    assert before
+    assert list(model.node("a").used_ports) == before
+
+
 def test_a_critical_pod_does_not_fit_if_the_kubelet_would_end_other_pods(snapshot, make):
     """A kubelet ends less important pods for a critical pod; a plan must not count on this."""
     critical = make.pod("waits", priority=2_000_000_000)
