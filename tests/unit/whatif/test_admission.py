@@ -410,3 +410,12 @@ def test_a_new_namespace_has_only_the_accounts_of_the_change(make, snapshot, acc
     assert bool(answer.difference.placed) == is_created
     messages = [one.message for one in answer.changed.errors]
     assert any('serviceaccount "builder" not found' in one for one in messages) != is_created
+
+
+def test_a_namespace_of_every_server_is_not_new(make, snapshot):
+    """The dump lists `kube-system` only; the namespace `default` may have any account."""
+    listed = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
+    web = make.workload(replicas=1, serviceAccountName="builder")
+    answer = what_if(snapshot(make.node("a"), listed), ClusterChange(apply=(web,)))
+    assert len(answer.difference.placed) == 1
+    assert not answer.changed.errors

@@ -216,7 +216,8 @@ class _Listing(Struct):
             return True
         # A controller that is not simulated creates `default`. Namespaces of the snapshot may have
         # accounts that it lacks, and so may all namespaces if it lists none.
-        is_new = _has_namespaces(storage) and namespace not in self.namespaces
+        known = namespace in self.namespaces or namespace in SYSTEM_NAMESPACES
+        is_new = not known and _has_namespaces(storage)
         return is_new and _account(attributes) != DEFAULT_ACCOUNT
 
 
