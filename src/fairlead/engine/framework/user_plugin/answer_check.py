@@ -9,13 +9,16 @@ The checks are needed because Python does not enforce the type annotations of a 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import UnionType
 from typing import Any, Final, NoReturn
 
 import numpy as np
 from msgspec import Struct
 
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.engine.core.command import (
     Bind,
+    Condition,
     CreateObject,
     DeleteObject,
     ObjectRef,
@@ -185,11 +188,9 @@ _STATUS_OR_WAIT: Final = _status("a Status, a Wait or None", others=(Wait,))
 def _check_duration(what: str, value: object) -> None:
     if not isinstance(value, int) or value < 0:
         raise ValueError(f"{what} is {value!r}, not a number of nanoseconds")
-    if 0 < value < _MILLISECOND:  # probably meant as seconds; a run would repeat it without end
+    # Less was probably meant as seconds; a run would repeat it without end.
+    if 0 < value < NANOSECONDS_PER_MILLISECOND:
         raise ValueError(f"{what} is {value} ns, less than 1 ms; plugin.seconds makes durations")
-
-
-_MILLISECOND: Final = 1_000_000
 
 
 def _pre_bind(arguments: tuple[Any, ...], answer: Any) -> Any:
@@ -201,6 +202,7 @@ def _pre_bind(arguments: tuple[Any, ...], answer: Any) -> Any:
         if not isinstance(answer.commands, tuple | list):
             raise TypeError("Preparation.commands must be a tuple of commands")
         _commands(arguments, answer.commands)
+        _check_parts(answer)
     return _STATUS_OR_PREPARATION(arguments, answer)
 
 
@@ -221,28 +223,46 @@ _PREPARATION_COMMANDS: Final = (CreateObject, DeleteObject, PatchObject, PatchSt
 
 def _check_command(command: Struct) -> None:
     """Raise TypeError if a part of `command` has another type than the one in `_PARTS`."""
-    for name in command.__struct_fields__:
+    _check_parts(command)
+    if isinstance(command, CreateObject) and not isinstance(
+        command.manifest.get("metadata", {}), Mapping
+    ):
+        raise TypeError("the metadata in CreateObject.manifest must be a mapping")
+    if isinstance(command, PatchStatus):
+        for condition in command.conditions:
+            if not isinstance(condition, Condition):
+                refuse(condition, "a Condition among the conditions")
+            _check_parts(condition)
+
+
+def _check_parts(whole: Struct) -> None:
+    for name in whole.__struct_fields__:
         kind, wanted = _PARTS.get(name, (object, ""))
-        part = getattr(command, name)
+        part = getattr(whole, name)
         if not isinstance(part, kind):
-            raise TypeError(f"{type(command).__name__}.{name} must be {wanted}, not {part!r}")
+            raise TypeError(f"{type(whole).__name__}.{name} must be {wanted}, not {part!r}")
         if isinstance(part, ObjectRef):
-            _check_command(part)
+            _check_parts(part)
 
 
-# The types of the fields of commands and ObjectRefs, with the words for messages.
+# The types of the fields of commands and their parts, with the words for messages.
 _REFERENCE: Final = (ObjectRef, "an ObjectRef, such as pod.ref")
 _MAPPING: Final = (Mapping, "a mapping")
 _TEXT: Final = (str, "a string")
-_PARTS: Final[Mapping[str, tuple[type, str]]] = {
+_PARTS: Final[Mapping[str, tuple[type | UnionType, str]]] = {
     "target": _REFERENCE,
     "regarding": _REFERENCE,
+    "related": (ObjectRef | None, "an ObjectRef or None"),
     "patch": _MAPPING,
     "manifest": _MAPPING,
     "fields": _MAPPING,
+    "conditions": (tuple | list, "a tuple of Conditions"),
+    "grace_period_s": (int | None, "an integer or None"),
     **dict.fromkeys(("kind", "namespace", "name", "uid"), _TEXT),
-    **dict.fromkeys(("type", "reason", "action", "note", "reporting_controller"), _TEXT),
+    **dict.fromkeys(("type", "status", "reason", "message", "last_heartbeat_time"), _TEXT),
+    **dict.fromkeys(("action", "note", "reporting_controller"), _TEXT),
     **dict.fromkeys(("subresource", "why", "resource_version", "policy"), _TEXT),
+    **dict.fromkeys(("on_timeout", "on_cancel"), _TEXT),
 }
 
 

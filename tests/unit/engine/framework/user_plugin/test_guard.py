@@ -157,6 +157,22 @@ REFUSED = [
     ("pre_bind", prepared(framework.PatchObject("web", {})), "PatchObject.target must be an Obj"),
     ("pre_bind", prepared(framework.PatchObject(REF, "x")), "PatchObject.patch must be a mapping"),
     ("pre_bind", prepared(framework.CreateObject("x")), "CreateObject.manifest must be a mapping"),
+    (
+        "pre_bind",
+        prepared(framework.CreateObject({"metadata": None})),
+        "the metadata in CreateObject.manifest must be a mapping",
+    ),
+    (
+        "pre_bind",
+        prepared(framework.PatchStatus(REF, conditions=({"type": "Ready"},))),
+        "expected a Condition among the conditions",
+    ),
+    (
+        "pre_bind",
+        prepared(framework.DeleteObject(REF, grace_period_s="5")),
+        "DeleteObject.grace_period_s must be an integer or None",
+    ),
+    ("pre_bind", prepared(PATCH, on_timeout=None), "Preparation.on_timeout must be a string"),
     ("pre_bind", prepared(PATCH, interval="1s"), "Preparation.interval is '1s', not a number of"),
     ("pre_bind", prepared(PATCH, interval=-5), "Preparation.interval is -5, not a number of"),
     ("pre_bind", prepared(PATCH, interval=0), "Preparation.interval is 0"),
