@@ -24,8 +24,6 @@ from fairlead.api.json import Json
 from fairlead.api.nodes.readiness import starting_condition
 from fairlead.api.objects import CSINode, Pod
 from fairlead.api.pods.facts import (
-    controller_of,
-    is_daemon_pod,
     is_static,
     is_terminal,
     is_terminating,
@@ -37,10 +35,10 @@ from fairlead.api.well_known_label import (
     STABLE,
     ZONE,
 )
-from fairlead.apiserver.kind import CSI_NODE, CSI_STORAGE_CAPACITY, DAEMON_SET, NODE, RESOURCE_SLICE
+from fairlead.apiserver.kind import CSI_NODE, CSI_STORAGE_CAPACITY, NODE, RESOURCE_SLICE
 from fairlead.engine.autoscaling.node_dependents import copied_dependent
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.change.static_pod import daemon_pod_on, static_pod_on
+from fairlead.whatif.change.static_pod import daemon_pod_on, lacks_daemon_set, static_pod_on
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -126,7 +124,7 @@ class _Model(Struct, frozen=True):
             dependents,
             _own_capacities(name, own, inventory),
             [pod for pod in pods if is_static(pod)],
-            [pod for pod in pods if _lacks_daemon_set(pod, inventory) and not is_terminal(pod)],
+            [pod for pod in pods if lacks_daemon_set(pod, inventory.get) and not is_terminal(pod)],
         )
 
     def dependents_of(self, node: str, labels: Mapping[str, str]) -> Iterator[Json]:
@@ -140,16 +138,6 @@ class _Model(Struct, frozen=True):
         for pod in self.daemon_pods:
             if pod.spec.node_selector.items() <= labels.items():
                 yield daemon_pod_on(pod, node, f"{pod.metadata.name}-{node}")
-
-
-def _lacks_daemon_set(pod: Pod, inventory: Inventory) -> bool:
-    """Return whether a DaemonSet controls `pod` that is not in `inventory`."""
-    owner = controller_of(pod.metadata)
-    return (
-        owner is not None
-        and is_daemon_pod(pod)
-        and inventory.get(DAEMON_SET, pod.metadata.namespace, owner.name) is None
-    )
 
 
 def _dependents(model: str, inventory: Inventory) -> list[Manifest]:

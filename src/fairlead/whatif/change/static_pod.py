@@ -6,12 +6,15 @@ that the dump lacks cannot create its pod on a new node.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from fairlead.api.codec import as_json
 from fairlead.api.json import Json
 from fairlead.api.objects import ObjectMeta, Pod, PodStatus
-from fairlead.apiserver.kind import POD
+from fairlead.api.pods.facts import controller_of, is_daemon_pod
+from fairlead.apiserver.kind import DAEMON_SET, POD, Kind
 from fairlead.engine.workloads.daemon_set.rule import pinned
 
 
@@ -36,6 +39,19 @@ def static_pod_on(pod: Pod, node: str) -> Json:
     spec = replace(pod.spec, node_name=node, priority=priority)
     new = replace(pod, metadata=meta, spec=spec, status=PodStatus())
     return {"apiVersion": POD.api_version, "kind": POD.kind, **as_json(new)}
+
+
+def lacks_daemon_set(pod: Pod, find: Callable[[Kind, str, str], object | None]) -> bool:
+    """Return whether a DaemonSet controls `pod` that `find` does not find.
+
+    `find` takes the kind, the namespace and the name of an object of the dump.
+    """
+    owner = controller_of(pod.metadata)
+    return (
+        owner is not None
+        and is_daemon_pod(pod)
+        and find(DAEMON_SET, pod.metadata.namespace, owner.name) is None
+    )
 
 
 def daemon_pod_on(pod: Pod, node: str, name: str) -> Json:

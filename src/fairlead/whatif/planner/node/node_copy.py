@@ -32,18 +32,21 @@ from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static, is_
 from fairlead.apiserver.kind import (
     CSI_NODE,
     CSI_STORAGE_CAPACITY,
-    DAEMON_SET,
     NODE,
     POD,
     RESOURCE_SLICE,
     Kind,
 )
-from fairlead.apiserver.registry.store import Store
 from fairlead.engine.autoscaling.node_dependents import device_pool_name
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.kubelet.node_status.node_condition import HEALTHY
 from fairlead.engine.state.node_info import NodeInfo
-from fairlead.whatif.change.static_pod import daemon_pod_on, static_pod_name, static_pod_on
+from fairlead.whatif.change.static_pod import (
+    daemon_pod_on,
+    lacks_daemon_set,
+    static_pod_name,
+    static_pod_on,
+)
 from fairlead.whatif.planner.cluster_model import ClusterModel, Dependent
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import (
@@ -90,7 +93,7 @@ class NodeCopy(Struct, frozen=True):
             node, name = pod.spec.node_name, pod.metadata.name
             if is_static(pod):
                 value = static_pod_on(pod, node)
-            elif _lacks_daemon_set(pod, model.store):
+            elif lacks_daemon_set(pod, model.store.find):
                 value = daemon_pod_on(pod, node, name)
             else:
                 continue
@@ -140,16 +143,6 @@ def _manifest(kind: Kind, view: Node | Dependent) -> Manifest:
     new = replace(view, metadata=meta)
     value: Json = {"apiVersion": kind.api_version, "kind": kind.kind, **as_json(new)}
     return Manifest(meta.name, kind, ObjectRef(kind.kind, meta.namespace, meta.name), value)
-
-
-def _lacks_daemon_set(pod: Pod, store: Store) -> bool:
-    """Return whether a DaemonSet controls `pod` that is not in `store`."""
-    owner = controller_of(pod.metadata)
-    return (
-        owner is not None
-        and is_daemon_pod(pod)
-        and store.find(DAEMON_SET, pod.metadata.namespace, owner.name) is None
-    )
 
 
 def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
