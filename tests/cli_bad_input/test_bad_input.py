@@ -309,6 +309,8 @@ CASES = [
     plan("a tolerance for a log", "replay a.log --tolerance 5s",
          "--tolerance: has no effect, because a.log records nodes of pods, not start times",
          files=(("a.log", AUDITED),)),
+    plan("an empty tolerance", "replay a.log --tolerance=", "--tolerance: is empty",
+         files=(("a.log", AUDITED),)),
     plan("a folder in place of a log", "replay .", ".: is a directory; expected a file"),
     # --- plans ---------------------------------------------------------------------------------
     plan("a pace of no drain", "drain-plan dump.yaml --max-unavailable 2",

@@ -85,7 +85,7 @@ def replay(
     from fairlead.whatif.replay.replay import read_history
     from fairlead.whatif.scenario.simkube_trace import is_simkube_trace
 
-    within = field_duration("--tolerance", "", tolerance or _TOLERANCE) or 0
+    within = field_duration("--tolerance", "", _TOLERANCE if tolerance is None else tolerance) or 0
     source, data = read_history(file, present.max_input or BYTES_MAX)
     if is_openb_table(data) or is_simkube_trace(data):
         answer = _replayed_starts(file, data, (snapshot, within), present, release)
