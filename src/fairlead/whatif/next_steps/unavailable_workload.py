@@ -16,7 +16,7 @@ from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.apiserver.kind import NODE, RESOURCE_QUOTA, STATEFUL_SET
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ON_THIS_NODE
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
-from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.cluster_change import ClusterChange, deleted_nodes
 from fairlead.whatif.next_steps.step_context import (
     NAMES_MAX,
     TRIES_MAX,
@@ -122,7 +122,7 @@ def _may_make_room(change: ClusterChange) -> bool:
     """Return whether `change` does more than remove, drain and cordon nodes."""
     rest = replace(
         change,
-        delete=tuple(one for one in change.delete if not one.startswith("node/")),
+        delete=tuple(one for one in change.delete if not any(deleted_nodes((one,)))),
         cordon=(),
         drain=(),
         drain_as_kubectl=False,
