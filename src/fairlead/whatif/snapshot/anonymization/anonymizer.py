@@ -143,14 +143,21 @@ _NAME_FIELDS: Final = frozenset(
 _NAME_ENDINGS: Final = ("Name", "Namespace", "ID", "Identity")
 _KEPT_VALUES: Final = re.compile(rf"{TIME}|{DURATION}|[+-]?[0-9.]+(e[0-9]+)?[A-Za-z%]{{0,2}}")
 _ALL: Final = "*"  # in fields of names, too: a policy of a VerticalPodAutoscaler for all containers
-# Prefixes of Kubernetes after which users choose the rest of the key, such as the name of a role.
-# The usual names in _KNOWN_ROLES are kept.
+# Published prefixes after which users choose the rest of the key, such as the name of a role. The
+# usual names in _KNOWN_ROLES are kept. AWS Load Balancer Controller names its readiness gates
+# target-health... after a namespace and a Service.
 _USERS_PREFIXES: Final = frozenset(
     _words("""
     node-role.kubernetes.io node-restriction.kubernetes.io
     container.apparmor.security.beta.kubernetes.io container.seccomp.security.alpha.kubernetes.io
+    startup-taint.cluster-autoscaler.kubernetes.io ignore-taint.cluster-autoscaler.kubernetes.io
+    status-taint.cluster-autoscaler.kubernetes.io delay-deletion.cluster-autoscaler.kubernetes.io
+    readiness.k8s.io target-health.elbv2.k8s.aws target-health.alb.ingress.k8s.aws
     """)
 )
+# Published domains of which users choose the subdomain, too. The hierarchical namespace controller
+# labels a namespace with the names of its ancestors, as in team.tree.hnc.x-k8s.io/depth.
+_USERS_DOMAINS: Final = (".node-restriction.kubernetes.io", ".tree.hnc.x-k8s.io")
 _KNOWN_ROLES: Final = frozenset(_words("control-plane master etcd worker"))
 # Names of resources can contain the name of a StorageClass or of a DeviceClass. In quotas, the
 # class is before one of these endings (upstream:
@@ -391,8 +398,11 @@ class _Rewriter(Struct, frozen=True):
 
     def _key(self, key: str) -> str:
         prefix, _, name = key.partition("/")
-        if prefix in _USERS_PREFIXES or prefix.endswith(".node-restriction.kubernetes.io"):
+        if prefix in _USERS_PREFIXES:
             return key if name in _KNOWN_ROLES else f"{prefix}/{self.replace(name)}"
+        for domain in _USERS_DOMAINS:
+            if prefix.endswith(domain):
+                return f"{self.replace(prefix.removesuffix(domain))}{domain}/{self.replace(name)}"
         if is_published(key):
             return key
         if key.endswith(_ZONE):

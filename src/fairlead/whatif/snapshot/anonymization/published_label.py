@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from fairlead.api.pods.original import REPLACES
+
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
@@ -64,15 +66,17 @@ _KEPT_PREFIXES: Final = _words("""
 """)
 """Beginnings of keys whose values are kept: Fairlead's own, and facts about instance types."""
 
+# The keys with such a beginning whose values are names or ids. Karpenter writes the name of the
+# instance profile, which contains the name of the cluster, into an annotation of each node.
+_NAMES_DESPITE_PREFIX: Final = re.compile(rf"{re.escape(REPLACES)}|.*/instance-(profile.*|id)")
+
 _VIRTUAL_NODE: Final = ("type", "virtual-kubelet")
 
 TIME: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)"
 DURATION: Final = r"([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+"
 _PLAIN_VALUE: Final = re.compile(rf"-?[0-9]+|true|false|yes|no||{TIME}|{DURATION}")
 # Published labels whose values are names or hashes, even if they look like a number.
-_NAMING_KEY: Final = re.compile(
-    r".*(name|hash|uid|pool|nodegroup|instancegroup|queue)", re.IGNORECASE
-)
+_NAMING_KEY: Final = re.compile(r".*(name|hash|uid|pool|group|queue|suffix)", re.IGNORECASE)
 
 
 def is_published(key: str) -> bool:
@@ -85,7 +89,9 @@ def is_published(key: str) -> bool:
 
 def is_kept_value(key: str, value: str) -> bool:
     """Return whether `value`, the value of the label or annotation `key`, contains no name."""
-    if key in WELL_KNOWN or key.startswith(_KEPT_PREFIXES) or (key, value) == _VIRTUAL_NODE:
+    if key in WELL_KNOWN or (key, value) == _VIRTUAL_NODE:
         return True
+    if key.startswith(_KEPT_PREFIXES):
+        return not _NAMES_DESPITE_PREFIX.fullmatch(key)
     is_plain = _PLAIN_VALUE.fullmatch(value) and not _NAMING_KEY.fullmatch(key)
     return bool(is_plain) and is_published(key)

@@ -15,6 +15,9 @@ from fairlead.whatif.snapshot.anonymization.anonymizer import (
     _words,
     anonymised,
 )
+from fairlead.whatif.snapshot.anonymization.published_label import (
+    is_published as is_published_key,
+)
 from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
 
 # Published texts that are kept: enumerations without a list of their values, names of
@@ -282,11 +285,29 @@ def test_the_user_defined_part_of_a_well_known_key_is_replaced():
     found = rewritten(POD, pod)
     assert "payments" not in str(found)
     assert "ledger" not in str(found)
+    assert "fraud" not in str(found)
     assert other in found["labels"]
     (toleration,) = found["tolerations"]
     assert toleration["key"] in found["labels"]
     path = found["volumes"][0]["fieldRef"]["fieldPath"]
     assert path == f"metadata.labels['{toleration['key']}']"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "startup-taint.cluster-autoscaler.kubernetes.io/acme",
+        "status-taint.cluster-autoscaler.kubernetes.io/acme",
+        "readiness.k8s.io/acme",
+        "target-health.elbv2.k8s.aws/k8s-acme-web-0123456789",
+        "acme.tree.hnc.x-k8s.io/depth",
+    ],
+)
+def test_names_in_published_keys_are_replaced(key):
+    found = rewritten(POD, {"labels": {key: "0"}, "readinessGates": [{"conditionType": key}]})
+    assert list(found["labels"]) == [found["readinessGates"][0]["conditionType"]]
+    assert "acme" not in str(found)
+    assert any(is_published_key(one) for one in found["labels"])
 
 
 def test_names_that_are_keys_of_maps_are_replaced():

@@ -67,6 +67,20 @@ def test_values_that_decisions_depend_on_are_kept(key, value):
     assert is_kept_value(key, value)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("karpenter.k8s.aws/instance-profile-name", "acme_15263850463527461230"),
+        ("fairlead.dev/replaces", "web-7d9f-abcde"),
+        ("resourceNameSuffix", "12345678"),
+        ("scheduling.x-k8s.io/pod-group", "2026"),
+    ],
+)
+def test_values_of_published_keys_that_are_names_are_not_kept(key, value):
+    assert is_published(key)
+    assert not is_kept_value(key, value)
+
+
 def node(labels, taints=()):
     meta = {"name": "alice", "labels": labels}
     return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": {"taints": list(taints)}}
