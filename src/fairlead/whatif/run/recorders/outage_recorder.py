@@ -260,6 +260,8 @@ class OutageRecorder(Struct):
         """Record a stimulus before the controllers handle it."""
         self.now = now
         if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            if self.affected:
+                self._match(stimulus.object)
             self._record(stimulus.object)
         elif type(stimulus) is ObjectDeleted:
             self._forget(stimulus.object)
@@ -493,8 +495,6 @@ class OutageRecorder(Struct):
     def _record_pod(self, pod: Pod) -> None:
         uid, node = pod.metadata.uid, pod.spec.node_name
         before = self.pods.get(uid)
-        if before is None and self.affected:
-            self.replacements.match(pod, self._unreplaced())
         key = self.replacements.key_of(pod)
         if before is None or before.spec.node_name != node:
             if self._by_key is not None:
@@ -512,10 +512,23 @@ class OutageRecorder(Struct):
         if self._is_sample_due:
             self._sample_pods()
 
+    def _match(self, changed: ApiObject) -> None:
+        """Find the affected pod that `changed` replaces, if it is a new pod.
+
+        Pods that exist at the start of the recording are not new: they replace no affected pod.
+        """
+        if type(changed) is Pod and changed.metadata.uid not in self.pods:
+            self.replacements.match(changed, self._unreplaced())
+
     def _unreplaced(self) -> Iterator[tuple[str, Pod]]:
-        """Yield (key, pod) of each affected pod that is deleted or terminates, not replaced yet."""
+        """Yield (key, pod) of each affected pod that is lost, and not replaced yet.
+
+        A lost pod is deleted, terminates, or has failed, as in a graceful shutdown of its node.
+        """
         for key, affected in self.affected.items():
-            if affected.state is _DOWN and all(map(is_terminating, self.pods_of(key))):
+            if affected.state is not _DOWN:
+                continue
+            if all(is_terminating(pod) or is_terminal(pod) for pod in self.pods_of(key)):
                 yield key, affected.pod
 
     def _record_restart(self, key: str, before: Pod, after: Pod) -> None:

@@ -25,8 +25,8 @@ class Replacements(Protocol):
     def match(self, pod: Pod, unreplaced: Iterable[tuple[str, Pod]]) -> None:
         """Look which pod the new pod `pod` replaces; called before `key_of`.
 
-        `unreplaced` are (key, pod) of the pods of failed nodes that are deleted or terminate, and
-        that have no replacement.
+        `unreplaced` are (key, pod) of the pods of failed nodes that are deleted, terminate or have
+        failed, and that have no replacement.
         """
 
     def key_of(self, pod: Pod) -> str:

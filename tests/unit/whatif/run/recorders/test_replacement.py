@@ -60,3 +60,21 @@ def test_other_pods_replace_nothing(recorder, old_terminates, new):
     recorder.observe(ObjectChanged(changed), 2)
     recorder.observe(ObjectChanged(new), 3)
     assert state(recorder) is AffectedPodState.DOWN
+
+
+def test_a_new_pod_replaces_a_pod_that_has_failed(recorder):
+    """The kubelet of a node that shuts down sets the phase Failed; the pod is not deleted."""
+    old = pod("old", "a")
+    recorder.observe(ObjectChanged(replace(old, status=replace(old.status, phase="Failed"))), 2)
+    recorder.observe(ObjectChanged(pod("new", "b")), 3)
+    assert state(recorder) is AffectedPodState.UP
+    assert recorder.affected["default/old"].is_replaced
+
+
+def test_a_pod_of_a_job_that_already_ran_replaces_nothing():
+    recorder = OutageRecorder(replacements=MatchedReplacements())
+    node = make_node("a")
+    failed = replace(node.metadata, annotations={KUBELET: "stopped"})
+    pods = [pod("old", "a", kind="Job", terminating=True), pod("other", "b", kind="Job")]
+    recorder.observe(ObjectsLoaded([replace(node, metadata=failed), make_node("b"), *pods]), 0)
+    assert state(recorder) is AffectedPodState.DOWN
