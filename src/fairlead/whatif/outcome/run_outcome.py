@@ -400,8 +400,8 @@ class Recurrence(Struct, frozen=True):
     """A repeated displacement; `message` describes it.
 
     `kind` is one of five words. "cycle": pods preempt each other repeatedly. "evictions": an
-    eviction loop. "rejections" (REJECTIONS): kubelets reject pods of `workload`, and they are
-    created again without end. "starving": pods of `workload` were displaced `times` times.
+    eviction loop. "rejections" (REJECTIONS): kubelets repeatedly reject pods of `workload`, and
+    they are created again. "starving": pods of `workload` were displaced `times` times.
     "wasted": preemptions for a pod of `workload` that does not use the freed resources.
     """
 

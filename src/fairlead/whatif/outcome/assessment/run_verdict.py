@@ -21,6 +21,7 @@ from fairlead.whatif.outcome.assessment.verdict import (
     data_deletion,
     gone_for_good,
     is_over,
+    lasting_loop,
     not_back,
     past_loop,
     pending_reasons,
@@ -51,9 +52,9 @@ def _loop(outcome: RunOutcome) -> str | None:
     lasting = [one for one in outcome.recurrences if not is_over(one, outcome)]
     if not lasting:
         return None
-    message, others = lasting[0].message, len(lasting) - 1
+    others = len(lasting) - 1
     more = f"; {counted(others, 'more loop')} of displacements" if others else ""
-    return f"{message[:1].upper()}{message[1:]}{more}."
+    return f"{lasting_loop(lasting[0])}{more}."
 
 
 def _repeated(outcome: RunOutcome) -> str | None:

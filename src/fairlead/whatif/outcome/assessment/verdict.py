@@ -27,6 +27,7 @@ from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, e
 from fairlead.whatif.outcome.outage import LossCause, LostPod, expected_duration
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import (
+    FAILED,
     REJECTIONS,
     UNSTOPPED,
     DeletedClaim,
@@ -147,7 +148,7 @@ def _loop(effect: Effect) -> str | None:
         return None
     if first.kind == "cycle":
         return f"Workloads displace one another in a cycle: {first.message}."
-    return f"{first.message[:1].upper()}{first.message[1:]}."
+    return f"{lasting_loop(first)}."
 
 
 def _repeated(effect: Effect) -> str | None:
@@ -155,8 +156,16 @@ def _repeated(effect: Effect) -> str | None:
     return None if first is None else past_loop(first)
 
 
+def lasting_loop(first: Recurrence) -> str:
+    """Return the sentence about a loop that did not end, without its full stop."""
+    ending = " without end" if first.kind == REJECTIONS else ""
+    return f"{first.message[:1].upper()}{first.message[1:]}{ending}"
+
+
 def past_loop(first: Recurrence) -> str:
     """Return the sentence about a loop that ended."""
+    if first.kind == REJECTIONS:
+        return f"{first.message[:1].upper()}{first.message[1:]} until all run."
     which = f"all pods of {first.workload}" if first.kind == "wasted" else "all"
     return f"{first.message[:1].upper()}{first.message[1:]}, and {which} run at the end."
 
@@ -164,10 +173,16 @@ def past_loop(first: Recurrence) -> str:
 def is_over(one: Recurrence, run: RunOutcome) -> bool:
     """Return whether the loop `one` ended and its `run` settled.
 
-    The loop ended if all wanted pods of its workload are ready at the end of the run.
+    The loop ended if all wanted pods of its workload are ready at the end of the run. A rejected
+    pod of a DaemonSet does not count as wanted; it exists until the DaemonSet creates another.
     """
-    ready = None if one.workload is None else run.workloads.get(one.workload)
-    return ready is not None and run.settled and ready.at_end >= ready.wanted
+    workload = one.workload
+    ready = None if workload is None else run.workloads.get(workload)
+    if workload is None or ready is None or not run.settled or ready.at_end < ready.wanted:
+        return False
+    return not (workload.is_daemon_set and one.kind == REJECTIONS) or not any(
+        pod.workload == workload and pod.phase == FAILED for pod in run.pods.values()
+    )
 
 
 def _rescaled(effect: Effect) -> str | None:

@@ -16,6 +16,7 @@ from fairlead.api.objects import Pod
 from fairlead.api.pods.original import original_key
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import JOB
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.pod_admission import is_rejection
 from fairlead.whatif.outcome.eviction import EVICTIONS_MAX
@@ -43,11 +44,14 @@ class RejectionRecorder(Struct):
             self._found[workload_of(pod), pod.status.reason].append(rejection)
 
     def loops(self, since: Instant) -> Iterator[Recurrence]:
-        """Yield a Recurrence for each workload and reason with endless rejections from `since` on.
+        """Yield a Recurrence for each workload and reason with repeated rejections from `since` on.
 
-        These are rejections of a pod and its replacements that are more than EVICTIONS_MAX.
+        A pod and its replacements are rejected more than EVICTIONS_MAX times. Jobs are left out,
+        because a Job fails after a number of such pods (its backoffLimit).
         """
         for (workload, reason), all_found in self._found.items():
+            if workload.kind == JOB.kind:
+                continue
             found = [one for one in all_found if one.at >= since]
             times = Counter(one.pod for one in found)
             pods = {pod for pod, count in times.items() if count > EVICTIONS_MAX}
@@ -60,6 +64,6 @@ class RejectionRecorder(Struct):
             again = "it is" if len(pods) == 1 else "they are"
             message = (
                 f"{kubelets} {counted(len(pods), 'pod')} of {workload} ({reason}), and {again} "
-                "created again without end"
+                "created again"
             )
             yield Recurrence(REJECTIONS, message, found[0].at, workload)
