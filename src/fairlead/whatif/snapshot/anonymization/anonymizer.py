@@ -35,13 +35,14 @@ from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
 
 PUBLISHED: Final = f"""\
 kept: kinds, API groups, phases, conditions, policies and other enumerations; numbers, quantities,
-  times and resource names; label and annotation keys of kubernetes.io, k8s.io and known vendors;
-  values of well-known labels (zone, region, instance type and its properties, architecture,
-  operating system, capacity type), but not host names; numbers that Gt and Lt compare; names of the
-  system's namespaces and priority classes, and in other names the parts
+  times and resource names; versions of kubelets and container runtimes; label and annotation keys
+  of kubernetes.io, k8s.io and known vendors; values of well-known labels (zone, region, instance
+  type and its properties, architecture, operating system, capacity type), but not host names;
+  numbers that Gt and Lt compare; names of the system's namespaces and priority classes, and in
+  other names the parts
   {", ".join(KEPT)};
   scheduler names, drivers and provisioners; attributes, counters and CEL expressions of devices;
-  fairlead.dev annotations
+  fairlead.dev annotations, but not names in them
 dropped: environments, commands, arguments, probes, lifecycle hooks, mounts, security contexts,
   addresses, messages, managed fields, applied configurations, events, Secrets, ConfigMaps,
   admission policies, webhooks, and kinds that no command reads
