@@ -42,7 +42,7 @@ COMPANIONS = {
     "add_pod": "def remove_pod(self, *a): pass\n    def pre_filter(self, *a): pass",
     "remove_pod": "def add_pod(self, *a): pass\n    def pre_filter(self, *a): pass",
     "concerns": "def pre_filter(self, *a): pass",
-    "is_prepared": "def pre_bind(self, *a): return plugin.Preparation((), 1, 1000)",
+    "is_prepared": "def pre_bind(self, *a): return plugin.Preparation(())",
     "is_woken_by": "def filter(self, s, p, n): return plugin.unschedulable('no')",
     "epoch": "locality = plugin.Locality.NODE\n    def score(self, *a): return 1",
 }
