@@ -408,10 +408,13 @@ def _not_created(
             by_workload[pod.workload].append(pod)
     present: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
     keys = {pod.key for pods in by_workload.values() for pod in pods} - _down(changed)
+    silent = {node.name for node in changed.nodes if not node.is_ready}
     for pod in changed.pods.values() if by_workload else ():
-        # A lost pod may still be terminating, for example because its kubelet does not answer. If
-        # the change made its node fail, the pod is reported as down instead.
-        is_leaving = pod.is_terminating and pod.key in keys
+        # A lost pod may terminate without end, for example because its kubelet does not answer. If
+        # the change made its node fail, the pod is reported as down instead. A pod that terminates
+        # when the horizon ends the run counts as present.
+        is_leaving = pod.key in keys and pod.is_terminating
+        is_leaving = is_leaving and (changed.settled or pod.node in silent)
         if pod.workload in by_workload and not pod.is_completed and not is_leaving:
             present[pod.workload].append(pod)
     for workload, pods in by_workload.items():
