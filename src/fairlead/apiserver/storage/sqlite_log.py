@@ -409,6 +409,19 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
     Raises SqliteLogError, sqlite3.Error.
     """
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(connection, path, synced=synced)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, *, synced: bool) -> None:
+    """Lock the file, and create its tables or convert them from an older format.
+
+    Raises SqliteLogError, sqlite3.Error.
+    """
     # One process owns the file. A second process is refused, because its versions would mix with
     # those of the first.
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -432,7 +445,6 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
         connection.executescript(_UPGRADE)
     elif found != (FORMAT,):
         raise SqliteLogError(f"{path}: format {found[0]}, expected {FORMAT}")
-    return connection
 
 
 def _loaded(resource: str, namespace: str, blob: bytes) -> tuple[Kind, Json]:
