@@ -134,10 +134,10 @@ def start_failure(pod: Pod) -> str:
 
 
 def is_settled(pod: Pod, config: KubeletConfig) -> bool:
-    """Return whether a fast test shows that the loaded `pod` needs no act of its kubelet.
+    """Return True only if the kubelet has nothing to do for `pod`, a pod of the dump.
 
-    The test also returns False for some pods that need no act. Examples are running pods with an
-    annotation that kubelets read.
+    This is a fast test, which also returns False for some such pods. Examples are running pods with
+    an annotation that kubelets read.
     """
     spec, status = pod.spec, pod.status
     if status.phase != "Running" or pod.metadata.deletion_timestamp:

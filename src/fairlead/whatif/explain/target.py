@@ -115,8 +115,9 @@ def _explain_node(
 ) -> TabularAnswer:
     """Return the explanation of `node` of `snapshot`; `model` is the model of `snapshot`.
 
-    The node is explained in the baseline of a plan (`read_baseline`). If a rollout is in progress
-    or pods are starting in `model`, or if the node is being deleted, `model` is used instead.
+    The answer is about the cluster at rest, from which plans start, too (`read_baseline`). If a
+    rollout is in progress or pods are starting in `model`, or if the node is being deleted, the
+    answer is about `model` instead.
     """
     name = node.metadata.name
     in_dump = frozenset(pod.key for pod in model.node(name).pods.values())

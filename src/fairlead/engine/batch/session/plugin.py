@@ -179,7 +179,7 @@ class Reclaimable(BatchPlugin, Protocol):
 
 
 class ExclusionScope(Enum):
-    """The input on which a plugin's decision to exclude a job depends.
+    """The input on which a plugin's decision to exclude a job from the victims depends.
 
     JOB: only the job that may be excluded. QUEUE: only the queue of that job. PREEMPTOR: the job
     that may be excluded and the job that needs resources. A plugin declares its scope in the

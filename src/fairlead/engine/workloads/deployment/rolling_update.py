@@ -123,9 +123,10 @@ def recreated(
 
 
 def is_scaling(parts: Sequence[ReplicaSetState], replicas: int) -> bool:
-    """Return whether a nonempty ReplicaSet in `parts` has a `desired` other than `replicas`.
+    """Return whether the replicas of the Deployment changed after its ReplicaSets were last scaled.
 
-    This means that the replicas of the Deployment changed after the ReplicaSet was last scaled.
+    A ReplicaSet in `parts` records the number of that time as `desired`; `replicas` is the present
+    number. Empty ReplicaSets are ignored.
     """
     # upstream: sync.go:isScalingEvent
     return any(

@@ -61,7 +61,7 @@ class NodeAllocatable(ReactiveController):
         return [] if node is None else self._copy(node)
 
     def _copy(self, node: Node) -> list[Command]:
-        """Return the write of the allocatable amounts that follow from a changed capacity.
+        """Return the command that writes the allocatable amounts if the capacity changed.
 
         Returns [] while the kubelet of the node does not report.
         """
