@@ -132,7 +132,8 @@ def pod_roles(
     """Yield a role for each pod that changed in either run.
 
     Pods with the same key in both runs come first, sorted by key. Pods whose counterpart in the
-    other run has a different key follow, then pods without a counterpart. `PodRole.is_displaced` explains `displaced` and `lost`.
+    other run has a different key follow, then pods without a counterpart. `PodRole.is_displaced`
+    explains `displaced` and `lost`.
     """
     alone: list[PodEnd] = []
     new: list[PodEnd] = []
