@@ -16,9 +16,9 @@ from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """The kubeconfig of a cluster with three nodes and the user alice."""
+    """The kubeconfig of a cluster with three nodes and the users alice and bob."""
     path = tmp_path_factory.mktemp("live") / "kubeconfig"
-    with up("--nodes", "3", "--kubeconfig", str(path), "--user", "alice"):
+    with up("--nodes", "3", "--kubeconfig", str(path), "--user", "alice", "--user", "bob"):
         yield str(path)
 
 
@@ -50,9 +50,9 @@ def test_a_snapshot_contains_the_cluster_and_can_be_read_like_a_dump(cluster, tm
 
 def test_a_user_without_rights_is_shown_the_role(cluster, tmp_path):
     file = tmp_path / "cluster.json"
-    done = fairlead("snapshot", str(file), "--kubeconfig", cluster, "--context", "alice")
+    done = fairlead("snapshot", str(file), "--kubeconfig", cluster, "--context", "bob")
     assert done.returncode == 2
-    assert 'User "alice" cannot list resource "nodes"' in done.stderr
+    assert 'User "bob" cannot list resource "nodes"' in done.stderr
     assert "`fairlead snapshot --rbac`" in done.stderr
     assert not file.exists()
 
