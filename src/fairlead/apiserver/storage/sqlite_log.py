@@ -166,7 +166,11 @@ class SqliteLog:
         self._written: Mark | None = None  # the mark after the last write of this process
         with self._error_conversion():
             self._connection = _opened(path, synced=synced)
-        self._base = self._value("base")
+        try:
+            self._base = self._value("base")
+        except SqliteLogError:
+            self.close()
+            raise
 
     @property
     def version(self) -> int:

@@ -81,12 +81,16 @@ class WriteAheadLog:
         if free is not None and free < DELETION_BYTES_MIN:
             self._start_reserve.release()
         self._file = SqliteLog(path, synced=synced, log_capacity=log_capacity)
+        try:
+            self._recorded = self._durable = self._file.version
+        except SqliteLogError:
+            self._file.close()
+            raise
         self._mark = HighWaterMark(path.with_suffix(MARK_SUFFIX))
         self._path = path
         self._clock = clock
         self._free_bytes = free_bytes
         self._pending: list[Row] = []
-        self._recorded = self._durable = self._file.version
         self._changed = threading.Condition()
         self._writing = threading.Lock()
         self._waiting: list[Waiter] = []

@@ -635,3 +635,34 @@ def test_changes_without_a_waiting_request_are_written_in_batches(tmp_path, monk
     asyncio.run(journal.wait_until_durable())
     assert written == [5, 1]
     journal.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param("UPDATE about SET value = 'x' WHERE name = 'base'", id="base"),
+        pytest.param("UPDATE about SET value = 'x' WHERE name = 'version'", id="version"),
+        pytest.param("UPDATE about SET value = 99 WHERE name = 'format'", id="format"),
+    ],
+)
+def test_a_file_that_cannot_be_opened_is_closed(tmp_path, monkeypatch, damage):
+    """Otherwise it would stay locked until garbage collection."""
+    path = tmp_path / "objects.db"
+    storage, log = opened(path)
+    with closing(log):
+        storage.put(CONFIG_MAP, config_map("a"))
+    with closing(sqlite3.connect(path)) as damaged, damaged:
+        damaged.execute("INSERT OR IGNORE INTO about VALUES ('base', 0), ('version', 0)")
+        damaged.execute(damage)
+    found = []
+    connect = sqlite3.connect
+
+    def recorded(*arguments, **options):
+        found.append(connect(*arguments, **options))
+        return found[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", recorded)
+    with pytest.raises(SqliteLogError):
+        WriteAheadLog(path, synced=False)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+        found[0].execute("SELECT 1")

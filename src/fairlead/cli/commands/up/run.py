@@ -174,15 +174,16 @@ def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAhe
     if options.data_dir is None:
         yield None
         return
-    try:
-        log = WriteAheadLog(objects_file(options.data_dir), clock=clock.now)
-        lived_until = log.last_time
-        loss = log.loss() or missing_credentials(options.data_dir)
-        if not loss and log.is_empty:
-            loss = missing_objects(options.data_dir)
-    except (SqliteLogError, OSError) as cause:
-        raise _data_dir_error(cause) from None
-    with closing(log):
+    with ExitStack() as opened:
+        try:
+            log = WriteAheadLog(objects_file(options.data_dir), clock=clock.now)
+            opened.enter_context(closing(log))
+            lived_until = log.last_time
+            loss = log.loss() or missing_credentials(options.data_dir)
+            if not loss and log.is_empty:
+                loss = missing_objects(options.data_dir)
+        except (SqliteLogError, OSError) as cause:
+            raise _data_dir_error(cause) from None
         if loss and not options.accept_loss:
             problem = f"{loss}; --accept-loss starts without the missing data"
             raise InputError("--data-dir", problem)
