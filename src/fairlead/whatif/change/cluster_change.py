@@ -144,6 +144,20 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         refuse_wrong_types(self)
 
     @property
+    def without_drain(self) -> ClusterChange:
+        """The change without its drain and the settings of the drain."""
+        return replace(
+            self,
+            drain=(),
+            drain_as_kubectl=False,
+            ignore_daemonsets=False,
+            delete_emptydir_data=False,
+            force=False,
+            max_unavailable=None,
+            lasts="",
+        )
+
+    @property
     def words(self) -> list[str]:
         """The change as command-line options, for titles and results."""
         parts = {

@@ -329,7 +329,7 @@ def perform_drain(answer: WhatIfAnswer, manifests: Iterable[Manifest]) -> Iterat
         words = "drain the node" if len(nodes) == 1 else "drain the nodes"
     flags = [one.flag for one in answer.effect.drain.needed]
     yield NextStep(
-        f"{words}, after the other changes" if _changes_more(change) else words,
+        f"{words}, after the other changes" if change.without_drain.words else words,
         command=shlex.join(("kubectl", "drain", *targets, *flags)),
         makes_change=True,
     )
@@ -340,18 +340,3 @@ def _is_harmless(answer: WhatIfAnswer) -> bool:
     kinds = [OutcomeKind(one.what) for one in answer.certainty if one.subject == VERDICT]
     found = [answer.verdict.first, *(Finding(kind, "") for kind in kinds)]
     return all(one.severity is Severity.GOOD for one in found)
-
-
-def _changes_more(change: ClusterChange) -> bool:
-    """Return whether `change` is more than a drain."""
-    rest = replace(
-        change,
-        drain=(),
-        drain_as_kubectl=False,
-        ignore_daemonsets=False,
-        delete_emptydir_data=False,
-        force=False,
-        max_unavailable=None,
-        lasts="",
-    )
-    return bool(rest.words)

@@ -120,19 +120,8 @@ def _runs_before(one: WorkloadEffect, context: StepContext) -> bool:
 
 def _may_make_room(change: ClusterChange) -> bool:
     """Return whether `change` does more than remove, drain and cordon nodes."""
-    rest = replace(
-        change,
-        delete=tuple(one for one in change.delete if not any(deleted_nodes((one,)))),
-        cordon=(),
-        drain=(),
-        drain_as_kubectl=False,
-        ignore_daemonsets=False,
-        delete_emptydir_data=False,
-        force=False,
-        max_unavailable=None,
-        lasts="",
-    )
-    return bool(rest.words)
+    rest = tuple(one for one in change.delete if not any(deleted_nodes((one,))))
+    return bool(replace(change.without_drain, delete=rest, cordon=()).words)
 
 
 def _without_pod(workload: WorkloadRef, effect: Effect) -> float:
