@@ -43,6 +43,13 @@ OPERATIONS_MAX: Final = 10_000  # upstream: patch.go:maxJSONPatchOperations
 COPIED_BYTES_MAX: Final = 3 << 20  # upstream: server/config.go:JSONPatchMaxCopyBytes
 _UNKNOWN_KIND: Final = "Unexpected kind: unknown"
 _TOO_DEEP: Final = "the document is nested too deeply"
+_MISSING_VALUE: Final = "missing value"
+_NO_MEMBER: Final = {
+    "path": "operation missing path field",
+    "from": "operation, missing from field",
+}
+# Upstream always says about these members that the value is missing.
+_UNEXPLAINED: Final = (("add", "path"), ("remove", "path"), ("copy", "path"))
 _MISSING: Final = object()
 
 
@@ -55,7 +62,7 @@ class PatchFailedError(ApiError):
     """
 
     def __init__(self, problem: str, *, is_failed_test: bool = False) -> None:
-        """See the class."""
+        """Create the error; the class describes the arguments."""
         failure = unprocessable()
         super().__init__(failure.reason, failure.code, failure.message, has_details=True)
         self.problem = problem
@@ -250,15 +257,6 @@ def _path_of(operation: Mapping[str, Any], kind: str, member: str = "path") -> s
     else:
         why = f"json: cannot unmarshal {json_kind(value)} into Go value of type string"
     raise OperationError(f"{kind} operation failed to decode {member}: {why}")
-
-
-_MISSING_VALUE: Final = "missing value"
-_NO_MEMBER: Final = {
-    "path": "operation missing path field",
-    "from": "operation, missing from field",
-}
-# Upstream always says about these members that the value is missing.
-_UNEXPLAINED: Final = (("add", "path"), ("remove", "path"), ("copy", "path"))
 
 
 def _member(operation: Mapping[str, Any], name: str) -> Any:
