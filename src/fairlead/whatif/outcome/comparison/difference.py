@@ -413,8 +413,8 @@ def _not_created(
         # A lost pod may terminate without end, for example because its kubelet does not answer. If
         # the change made its node fail, the pod is reported as down instead. A pod that terminates
         # when the horizon ends the run counts as present.
-        is_leaving = pod.key in keys and pod.is_terminating
-        is_leaving = is_leaving and (changed.settled or pod.node in silent)
+        stays = changed.settled or pod.node in silent
+        is_leaving = pod.key in keys and pod.is_terminating and stays
         if pod.workload in by_workload and not pod.is_completed and not is_leaving:
             present[pod.workload].append(pod)
     for workload, pods in by_workload.items():
