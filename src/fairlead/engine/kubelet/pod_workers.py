@@ -1,15 +1,16 @@
 """PodWorkers: runs the lifecycle of the pods bound to simulated nodes.
 
-A bound pod has a worker. It waits in a timer queue for the pod's next act (`pod_lifecycle`). A
-*settled* pod needs no act when it is loaded. It gets a worker only when something happens on its
-node. So the amount of work depends on the number of changes, not on the number of nodes or pods.
+A bound pod has a worker, which waits in a timer queue for the pod's next act (`pod_lifecycle`).
+Exception: a *settled* pod, which needs no act when it is loaded, gets a worker only when something
+happens on its node. So the amount of work depends on the number of changes, not on the number of
+nodes or pods.
 
 A kubelet decides whether it admits a pod when it first sees the pod (`pod_admission`). It reports a
 rejection only after the start delay of the pod. Otherwise a controller that replaces failed pods
 immediately would create an endless number of pods at one instant. Rejections that are repeated for
-a long time are reported later (`repeated_rejection`). When pods of the node have
-changed, the kubelet decides again about deferred resizes (`pod_resize`). It decides about one pod
-at a time, pods of higher priority first.
+a long time are reported later (`repeated_rejection`). When pods of the node have changed, the
+kubelet decides again about deferred resizes (`pod_resize`). It decides about one pod at a time,
+pods of higher priority first.
 
 The pods of a stopped or unknown node are frozen. Actions that become due are postponed until the
 kubelet resumes. They then happen in the order of their due times. Actions that result from changes
@@ -349,8 +350,8 @@ class PodWorkers(Struct):
         """Continue the pods on `node` after its kubelet has resumed.
 
         If the node was down (`was_down`), its containers no longer run. Otherwise the grace periods
-        of terminating pods begin now. Return the events that the method `resume` returns. Also
-        return the patches that set ready pods to not ready because their containers were lost.
+        of terminating pods begin now. Return the events about pods that stop to make room (see
+        `resume`), and the patches that set ready pods with lost containers to not ready.
         """
         if was_down:
             self._unplanned.pop(node, None)  # the loop below plans the acts of all pods
@@ -505,7 +506,8 @@ class PodWorkers(Struct):
     def _admit_rejected(self, node: str, now: Instant) -> None:
         """Admit the pods of `node` that have room now, and whose rejection is not reported yet.
 
-        A kubelet would admit replacements of these pods.
+        Real kubelets do not delay the report of a rejection. They would now admit the replacements
+        of these pods.
         """
         if not self._rejected or not self.is_reporting(node):
             return

@@ -163,7 +163,10 @@ class Scheduler:
 
     @property
     def interest(self) -> Interest:
-        """Exclude ReadinessChanged if the cluster state ignores it: then it can wake no pod."""
+        """The stimuli to handle; ReadinessChanged is included only if the cluster state applies it.
+
+        Otherwise it changes nothing, so it can wake no pod.
+        """
         return Interest(succeeded=REQUESTS, readiness=self._cluster.keeps_readiness)
 
     # --- what happened ---------------------------------------------------------------------

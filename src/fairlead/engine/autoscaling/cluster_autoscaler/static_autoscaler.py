@@ -222,7 +222,7 @@ class StaticAutoscaler:
                 self._take_over(writer.clean_deletion_candidate(name))
 
     def _take_over(self, node: Node | None) -> None:
-        """Store the changed `node` before its patch is confirmed. None is ignored."""
+        """Store the changed `node` before its patch is confirmed; do nothing if it is None."""
         if node is not None:
             self.put(node)
 

@@ -237,8 +237,8 @@ class ServedResources:
     def _pool_status(self, pool: NodePool) -> Iterator[Command]:
         """Yield a write of the pool's status if its resources or conditions have changed.
 
-        Some calls also yield a write of the hash of the pool's template. These are the first call
-        for a pool, and the first call after `pool_changed`.
+        The first call for a pool, and the first call after `pool_changed`, also yield a write of
+        the hash of the pool's template.
         """
         claims = [one for one in self._cluster.node_claims.values() if one.node_pool == pool.name]
         resources = _resources([one for one in claims if not one.metadata.deletion_timestamp])

@@ -100,7 +100,7 @@ class JobReady(BatchPlugin, Protocol):
 
 @runtime_checkable
 class JobPipelined(BatchPlugin, Protocol):
-    """A plugin that decides whether evictions for a job are worthwhile."""
+    """A plugin that decides whether a job can start once releasing resources are free."""
 
     def job_pipelined(self, job: JobInfo) -> bool:
         """Return whether enough members have a node or are pipelined."""

@@ -179,8 +179,8 @@ class StartSearch:
     def lacks_only_resources(self, job: JobInfo) -> bool:
         """Return whether the `lacking_tasks` of `job` would fit if no pod used requested amounts.
 
-        All pods still occupy their devices and ports, and count for rules about other pods. So if
-        the result is False, one of these keeps the tasks from nodes, unless `job` is too large.
+        All pods still occupy their devices, volumes and ports, and rules about other pods still
+        count them. If the result is False, one of these is the obstacle, or `job` is too large.
         """
         lacking = lacking_tasks(self.session, job)
         return self._fits(job, lacking, self._free_without_pods)
@@ -272,8 +272,8 @@ def place(
     `lacking` are the pending tasks that `job` needs to reach its minimum (`lacking_tasks`). The
     result has one row for each of them, in the same order. Returns None if one of the tasks fits on
     no node. `free` contains the free amounts, shape (resources, rows), and is not changed. Nodes
-    that were reserved for `job` are preferred, then nodes with more idle cpu. A node that one of
-    the Filter plugins `ignored` rejects counts as if no Filter plugin rejected it.
+    that were reserved for `job` are preferred, then nodes with more idle cpu. `ignored` are names
+    of Filter plugins. If one of them rejects a node, the node may be chosen nevertheless.
     """
     free = free.copy()
     preference = session.room.idle[CPU].copy()

@@ -149,7 +149,7 @@ def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInf
     found: dict[str, PodInfo] = {}
 
     def nearby(term: AffinityTerm, where: PodLocations) -> Iterator[PodInfo]:
-        """Yield all pods on those nodes of `where` that are in the domain of `node` for `term`."""
+        """Yield all pods on the nodes in `where` that share the domain of `term` with `node`."""
         domain = node.labels.get(term.topology_key)
         for row in where.rows if domain is not None else ():
             other = table.at(row)

@@ -49,9 +49,9 @@ class RollingDrainOptions(Struct, frozen=True):
     """Options of a rolling drain: at most `max_unavailable` nodes are draining or down at a time.
 
     Each node stays down for `away` nanoseconds after it is empty. If `away` is None, it stays down
-    forever, and counts towards `max_unavailable` only while it is draining. The options are the
-    value of the annotation `drain-in-turn`, and `which` is appended to this value. So two groups of
-    nodes with otherwise equal options have different values.
+    forever, and counts towards `max_unavailable` only while it is draining. The text of the options
+    is the value of the annotation `drain-in-turn`. It ends with `which`. This gives two groups of
+    nodes different values even if their other options are equal.
     """
 
     max_unavailable: int

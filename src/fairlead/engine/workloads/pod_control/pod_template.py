@@ -314,7 +314,7 @@ def missing_classes(loaded: Iterable[Replicas], known: Iterable[PriorityClass]) 
 
 
 def _states_class_value(name: str, spec: PodSpec) -> bool:
-    """Return whether a priority class `name` with the priority in `spec` can be created."""
+    """Return whether users can create a PriorityClass `name` with the priority in `spec`."""
     is_system = name.startswith(SYSTEM_PREFIX)
     return spec.priority is not None and spec.priority <= USER_VALUE_MAX and not is_system
 

@@ -133,7 +133,7 @@ def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
 
 
 def _deletion_problem(volume: PersistentVolume) -> str:
-    """Return why the unprovisioned `volume` cannot be deleted, or "" if it can be deleted."""
+    """Return why upstream cannot delete `volume`, which no provisioner created; "" if it can."""
     # upstream: pkg/volume/hostpath/host_path.go:Delete
     if volume.spec.host_path is None:
         return (

@@ -70,8 +70,9 @@ class ScaleDownPlanner:
     def candidates(self, nodes: Iterable[Node], now: Instant) -> list[Node]:
         """Return the `nodes` whose group is above its minimum size, in the order to examine them.
 
-        Empty nodes come first, starting with empty nodes that need not wait for pods to complete.
-        Among otherwise equal nodes, nodes that were unneeded in the last loop come first.
+        Empty nodes (see `DrainRules.emptiness`) come first. Among these, nodes with pods that must
+        complete before the removal come last. In each of the three groups, nodes that were unneeded
+        in the last loop come first.
         upstream: processors/nodes/pre_filtering_processor.go, processors/scaledowncandidates/
         {emptycandidates,previouscandidates}
         """

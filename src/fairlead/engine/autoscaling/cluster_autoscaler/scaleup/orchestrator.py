@@ -339,7 +339,7 @@ class _Attempt:
         return infos
 
     def _reject_failed(self, infos: Sequence[ScaleUpInfo], failed: str) -> None:
-        """Make `failed` and all later node groups in `infos` reject the pods that they accepted."""
+        """Turn acceptances by `failed` and all later node groups in `infos` into rejections."""
         names = [info.group for info in infos]
         lost = set(names[names.index(failed) :])
         for pods in self._pod_groups:
