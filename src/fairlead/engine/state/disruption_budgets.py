@@ -1,8 +1,8 @@
 """DisruptionBudgets: the PodDisruptionBudgets of the cluster, and which of them select a pod.
 
-Preemption asks for the budgets of each possible victim on each node. The status of a budget changes
-with every pod that becomes ready or unready. So a selector is evaluated once for each class of pods
-(`PodClass`). The result is kept until a selector changes.
+Preemption asks for the budgets of each possible victim on each node. So a selector is evaluated
+only once for each class of pods (`PodClass`). The result is kept until a selector changes. It is
+also kept when the status of a budget changes, as with every pod that becomes ready or unready.
 """
 
 from __future__ import annotations

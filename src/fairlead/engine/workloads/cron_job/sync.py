@@ -131,10 +131,10 @@ class CronJobState(Struct):
         return (known.schedule, known.time_zone) != (view.spec.schedule, view.spec.time_zone)
 
     def next_sync(self, now: Instant) -> Instant | None:
-        """Return the time of the first sync after the schedule changed; None means immediately.
+        """Return the time at which to sync after a change of the schedule; None means immediately.
 
-        It is the first time of the schedule after `now`. Returns None if the schedule is invalid or
-        has no such time.
+        This is the first time of the schedule after `now`. If the schedule is invalid or has no
+        such time, the sync is immediate.
         """
         # upstream: cronjob_controllerv2.go:updateCronJob
         try:

@@ -125,8 +125,8 @@ def recreated(
 def is_scaling(parts: Sequence[ReplicaSetState], replicas: int) -> bool:
     """Return whether the replicas of the Deployment changed after its ReplicaSets were last scaled.
 
-    A ReplicaSet in `parts` records the number of that time as `desired`; `replicas` is the present
-    number. Empty ReplicaSets are ignored.
+    `replicas` is the Deployment's present number. `desired` of each ReplicaSet in `parts` is the
+    number at its last scaling. Empty ReplicaSets are ignored.
     """
     # upstream: sync.go:isScalingEvent
     return any(

@@ -45,9 +45,9 @@ class PodList:
     def process(self, pods: Sequence[Pod], drained: Iterable[str]) -> list[PodInfo]:
         """Return the pods that need a new node, by descending priority.
 
-        `pods` are the pending pods. The function adds pods that will be evicted from the `drained`
-        nodes. Expendable pods and DaemonSet pods are not returned. Pods that fit a node of the
-        snapshot are placed on it for the rest of the loop.
+        `pods` are the pending pods. Pods that will be evicted from the `drained` nodes are treated
+        like pending pods. Expendable pods and DaemonSet pods are not returned. Pods that fit a node
+        of the snapshot are placed on it for the rest of the loop.
         """
         snapshot = self._context.snapshot
         cutoff = self._context.options.expendable_pods_priority_cutoff
