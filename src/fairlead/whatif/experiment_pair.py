@@ -260,8 +260,8 @@ def _without_change(
 ) -> Experiment:
     """Return the experiment without the change; it starts with `initial`. Raises InputError.
 
-    `script` is the change. A load may be for a workload that the change creates, and the notes
-    about nodes that were being removed depend on whether the change deletes these nodes.
+    `script` is the change, which matters in two ways. A load may be for a workload that the change
+    creates. The notes about nodes that were being removed say whether the change deletes them.
     """
     autoscaling = with_provider(
         read_autoscalers(snapshot.source, initial, conditions.autoscale),

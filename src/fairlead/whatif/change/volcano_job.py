@@ -54,7 +54,7 @@ class _Task(Struct, rename="camel"):
 
     @property
     def minimum(self) -> int:
-        """The task's part of the default of the Job's minAvailable, the sum over all tasks."""
+        """What the task adds to the Job's minAvailable if the Job does not state it."""
         return self.replicas if self.min_available is None else self.min_available
 
 

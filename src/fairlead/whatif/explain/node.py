@@ -260,9 +260,9 @@ def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
 
 
 def _placed_first(name: str, pods: Sequence[PodInfo], in_dump: AbstractSet[str]) -> Iterator[str]:
-    """Yield a sentence about those `pods` that the scheduler would place on the node `name` first.
+    """Yield a sentence about those `pods` of the node `name` that have no node in the dump.
 
-    They have no node in the dump; `in_dump` are the keys of the pods on the node there.
+    The planner has placed them on the node. `in_dump` are the keys of the node's pods in the dump.
     """
     added = [pod.key for pod in pods if pod.key not in in_dump]
     if added:

@@ -417,7 +417,7 @@ def _explanation(
 
 
 def _node_to_copy(evaluation: Evaluation, new_node: NewNode | None) -> str:
-    """Return the name of a node that would take the pod if it were new; "" if there is none."""
+    """Return the name of a node whose copy would take the pod; "" if there is none."""
     if new_node is not None and not new_node.refusal:
         return new_node.like
     return min((name for name, why in evaluation.verdicts.items() if why is None), default="")

@@ -271,8 +271,8 @@ def _is_of(pod: PodInfo, workload: Manifest, ref: WorkloadRef) -> bool:
 def _kept_template(workload: Manifest, pods: Iterable[PodInfo]) -> Iterator[str]:
     """Yield a sentence if the settings of `workload` keep pods of an old template.
 
-    For StatefulSets and DaemonSets, `pods` must be of several revisions. A paused Deployment may
-    have a new template although all its pods are of one revision.
+    A StatefulSet or DaemonSet gets a sentence only if `pods` are of several revisions. A paused
+    Deployment always gets one: it may have a new template although its pods are of one revision.
 
     upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
     pkg/controller/statefulset/stateful_set_control.go: updateStatefulSetAfterInvariantEstablished
@@ -319,9 +319,9 @@ def _blocked_names(workload: Manifest, pods: Iterable[PodInfo]) -> int:
 
 
 def _ordered(workload: Manifest, pods: Sequence[PodInfo], wanted: int) -> Iterator[str]:
-    """Yield the pod for which a StatefulSet waits before it creates its next pod, if there is one.
+    """Yield a sentence if a StatefulSet waits for one of its pods before it creates the next pod.
 
-    If the StatefulSet has all its pods, its next pod would be one of a scale-up.
+    If the StatefulSet has all its pods, the next pod would be that of a scale-up.
 
     upstream: pkg/controller/statefulset/stateful_set_control.go: processReplica
     """

@@ -77,8 +77,8 @@ def _expected_stop(changed: RunOutcome, away: DurationNs) -> DurationNs:
     """Return the time that a drain is expected to take; 0 if no pods are stopping.
 
     Each node is assumed to take as long as the slowest of the stopping pods. In a rolling drain,
-    each node is assumed to be back the time `away` after it became empty. A result that is too long
-    does no harm, because a run ends with the drain.
+    each node is assumed to return after it has been empty for the time `away`. A result that is too
+    long does no harm, because a run ends with the drain.
     """
     begun = {one.node: one.begun_at for one in changed.drains}
     times = [

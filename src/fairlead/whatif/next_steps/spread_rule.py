@@ -80,9 +80,9 @@ class SpreadRule(Struct, frozen=True):
     def lacks_domains(self, domains: Mapping[str, int]) -> bool:
         """Return whether a constraint has fewer domains in `domains` than its minDomains.
 
-        `domains` maps each topology key to its number of domains if tainted nodes do not count.
-        For such a constraint, the scheduler assumes that a domain without pods exists. With
-        nodeTaintsPolicy Honor, it assumes this too.
+        `domains` maps each topology key to its number of domains that have untainted nodes.
+        nodeTaintsPolicy Honor alone does not help such a constraint: if there are too few domains,
+        the scheduler assumes that a domain without pods exists.
         """
         return any(_lacks_domains(one, domains) for one in filter(is_hard, self.constraints))
 

@@ -102,7 +102,7 @@ class _Evidence(Struct, frozen=True):
         )
 
     def dark_zone(self) -> Misconception | None:
-        """Return a note if nodes of a zone were tainted, or emptied, while no node was ready."""
+        """Return a note if nodes of a zone without a ready node were tainted or emptied."""
         by_taint = self.config.evicts_by_taint
         acted = {one.zone for one in self.outage.taints}
         if not by_taint:

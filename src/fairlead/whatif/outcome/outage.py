@@ -233,9 +233,9 @@ def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> 
     """Return the time from the beginning of a rolling drain until all `drains` have ended.
 
     Nodes that are not back yet are assumed to take as long as the nodes that are back. If no node
-    is back yet, a node is assumed to be back the time `away` after it became empty. Return None if
-    no node has become empty. The estimated end of a drain that has not ended is at or after all
-    times in `drains`.
+    is back yet, a node is assumed to return after it has been empty for the time `away`. Return
+    None if no node has become empty. The estimated end of a drain that has not ended is at or after
+    all times in `drains`.
 
     Example: 6 nodes are drained, 2 at a time, and the first node is back after 10 minutes. The
     drain needs 3 turns, so it takes 30 minutes.

@@ -281,7 +281,7 @@ _DEVICES: Final = " devices"  # no name of a resource has a space
 def device_resource(driver: str) -> str:
     """Return the name under which the devices of `driver` are counted: `gpu.example.com devices`.
 
-    A device counts as requested while a claim holds it, and while its ResourceSlice exists.
+    A device counts as requested if a claim holds it and its ResourceSlice exists.
     """
     return f"{driver}{_DEVICES}"
 

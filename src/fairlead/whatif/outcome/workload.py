@@ -141,7 +141,7 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
 
     @property
     def is_outage(self) -> bool:
-        """Whether no pod was ready for UNAVAILABLE_MIN, or until the end."""
+        """Whether the workload had no ready pod for UNAVAILABLE_MIN in total, or until the end."""
         is_long = self.lowest_for is None or self.lowest_for >= UNAVAILABLE_MIN
         return self.had_none and is_long
 

@@ -507,7 +507,7 @@ class ClusterModel:
 
     @contextmanager
     def preempting(self) -> Iterator[None]:
-        """Let pods that fit nowhere try preemption in the `with` block; set `preempts` there."""
+        """Set `preempts` in the `with` block, so that pods that fit nowhere try preemption."""
         before, self.preempts = self.preempts, True
         try:
             yield
@@ -568,7 +568,7 @@ class ClusterModel:
         return Failure(f"{_REFUSED}{message}", (KUBELET,))
 
     def kubelet_refusal(self, pod: PodInfo, node: str) -> str:
-        """Return why the kubelet of `node` would refuse `pod`, such as OutOfcpu; "" for admission.
+        """Return why the kubelet of `node` refuses `pod`, such as OutOfcpu; "" if it admits it.
 
         `pod` has no node, and stays without one.
         """

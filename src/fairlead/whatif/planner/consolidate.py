@@ -293,9 +293,9 @@ def _stuck_without_rules(
 ) -> dict[str, Blocker]:
     """Return the nodes whose pods would not fit elsewhere even if `blockers` did not exist.
 
-    The result maps each of these nodes to the blocker that `_choose` returns. Nodes with `blockers`
-    of the same causes are emptied together. A user who ignores these causes (`--ignore`) unblocks
-    all of these nodes.
+    The result maps each of these nodes to the blocker that `_choose` returns. Nodes whose blockers
+    have the same causes are emptied together, because a user who ignores these causes (`--ignore`)
+    unblocks them all.
     """
     by_node: dict[str, set[BlockCause]] = {}
     for one in blockers:

@@ -57,7 +57,7 @@ _BUDGETS_NAMED_MAX: Final = 3
 
 
 class BreachedBudget(Struct, frozen=True):
-    """A `budget` that allowed `allowed` evictions, although new pods preempted `evicted` pods."""
+    """A `budget` that allowed only `allowed` evictions; `evicted` of its pods were preempted."""
 
     budget: str
     evicted: int

@@ -24,9 +24,9 @@ _IGNORED: Final = "ignoredResources"
 def profiles_without_extenders(
     config: SchedulerConfig, objects: Iterable[ApiObject]
 ) -> tuple[Profile, ...]:
-    """Return the profiles of `config`, without ignored resources that extenders manage.
+    """Return the profiles of `config`, in which NodeResourcesFit checks the extenders' resources.
 
-    Resources that none of the nodes in `objects` reports stay ignored.
+    It still ignores resources that none of the nodes in `objects` reports.
     """
     managed = {name for extender in config.extenders for name in extender.managed_resources}
     if not managed:
@@ -39,7 +39,7 @@ def profiles_without_extenders(
 
 
 def _checking(names: Collection[str], profile: Profile) -> Profile:
-    """Return `profile`, which ignores no resource in `names`."""
+    """Return `profile`, changed so that it ignores no resource in `names`."""
     fit: dict[str, Any] = dict(profile.args.get(_FIT, {}))
     ignored = fit.get(_IGNORED, ())
     if not any(name in names for name in ignored):

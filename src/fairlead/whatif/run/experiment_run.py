@@ -706,7 +706,7 @@ class ExperimentRun:
         """Yield the repeated displacements from `since` on, ordered by time.
 
         A starving workload is left out if the number of displacements of its pods is at most the
-        number of wanted pods. So few displacements need not be a loop. For example, a rolling
+        number of wanted pods. Such a small number need not be a loop. For example, a rolling
         update of another workload can displace each pod once.
         """
         recorder = self._recorder

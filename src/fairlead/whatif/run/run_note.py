@@ -71,9 +71,9 @@ def missing_class_notes(
 ) -> Iterator[str]:
     """Yield a note if unbound claims of `pending` pods name StorageClasses missing in `store`.
 
-    The scheduler says only that such a pod has unbound immediate claims. Often the cluster has the
-    class, and the dump lacks it. But the change deleted a class that is among the `initial`
-    objects.
+    The scheduler says only that such a pod has unbound immediate claims. If a class is among the
+    `initial` objects, the change deleted it. Any other class may exist in the cluster, although the
+    dump lacks it. So the note says how to add it.
     """
     claims: dict[str, list[str]] = {}
     for pod in pending:

@@ -639,7 +639,7 @@ class SizeSearch:
     def _become_survivable(self, *, only_hardest: bool = False) -> None:
         """Add nodes until the pods survive every failure; stop after `_SURVIVAL_ROUNDS_MAX` rounds.
 
-        In each round, the nodes that are missing after each failure are added. If `only_hardest` is
+        In each round, the nodes that pods need after each failure are added. If `only_hardest` is
         True, and several nodes may fail together, only the failures that are hardest to survive are
         tried.
         """
@@ -681,7 +681,7 @@ class SizeSearch:
         )
 
     def _missing_after(self, failure: str, gone: Sequence[str]) -> list[NodeOffer]:
-        """Return the offers of the nodes that are missing after the loss of the nodes in `gone`.
+        """Return the offers of the nodes to add so that the pods survive the loss of `gone`.
 
         `failure` is the name of this loss. Pods that then fit no node, not even a new one, are
         added to `pinned`.

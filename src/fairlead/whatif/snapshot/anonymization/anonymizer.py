@@ -1,9 +1,9 @@
 """Anonymises the objects of a snapshot, so that questions about them have the same answers.
 
-Every text is replaced by its pseudonym. The rules in this module keep the texts on which Fairlead's
-decisions depend. Fields that no question needs are removed. Objects of kinds that no command reads
-are removed, too, because the rules do not know which keys in them are names. `PUBLISHED` describes
-the kept texts and the removed fields for users.
+The rules in this module keep the texts on which Fairlead's decisions depend. Every other text is
+replaced by its pseudonym. Fields that no question needs are removed. Objects of kinds that no
+command reads are removed, too, because the rules do not know which keys in them are names.
+`PUBLISHED` describes the kept texts and the removed fields for users.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _is_unfinished(node: Node) -> bool:
 
 
 def _devices(manifests: Iterable[Manifest]) -> set[str]:
-    """Return the names of all devices of the nodes and NodeClaims in `manifests`."""
+    """Return the names of the extended resources of all nodes and NodeClaims in `manifests`."""
     found: set[str] = set()
     for one in entries_of(manifests):
         if isinstance(one, Manifest) and isinstance(one.view, Node):
