@@ -40,8 +40,9 @@ class RepeatedRejections(Struct):
         """Record that `pod` is rejected at `now`; return how much later the kubelet reports it.
 
         Without a pause, the kubelet reports it at `now + delay`. There is no pause for the first
-        rejection, and none after a time without rejections that is longer than all rejections
-        before it. Such a time shows that the controller does not replace the pod immediately.
+        rejection of a series. A series ends when a pod of the controller is admitted, or after a
+        time without rejections that is longer than the series lasted. Such a time shows that
+        the controller does not replace the pod immediately.
         """
         owner = controller_of(pod.metadata)
         if owner is None:

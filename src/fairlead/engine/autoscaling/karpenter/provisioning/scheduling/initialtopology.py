@@ -37,7 +37,7 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 
 
 class MovedPods:
-    """The pods of a pass; `keys` contains their keys."""
+    """The running pods that a pass moves; `keys` contains the keys of all pods of the pass."""
 
     def __init__(self, cluster: KarpenterCluster, keys: Collection[str]) -> None:
         """Find the pods among `keys` that are running on nodes of `cluster`."""
