@@ -46,8 +46,8 @@ class Workload(Struct, frozen=True):
     between churn steps, in seconds. Here, one churn step runs for every `churn_interval_s` *
     `threshold` measured pods. This is as often as in an upstream run that just reaches the
     threshold. If `is_long` is set, the workload runs only if it is requested by name.
-    `has_long_cycles` means that a cycle takes many times longer than its measurement, as a session
-    of the batch scheduler does, so that each cycle can be measured.
+    `has_long_cycles` means that measuring a cycle takes little time compared to the cycle itself,
+    for example to a session of the batch scheduler. Then every cycle is measured, not a sample.
     """
 
     name: str

@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Raise UsageError if a marker is on fewer tests than those that share the cluster."""
+    """Raise UsageError if a marker marks only some of the tests that share a cluster."""
     scope = config.getini(SCOPE)
     unseen, instead = _UNSEEN[scope]
     for item in items if unseen else ():

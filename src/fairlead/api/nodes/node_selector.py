@@ -91,7 +91,7 @@ def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
     """Return the only node names that can match, sorted; None if the names are not restricted.
 
     The names are restricted if every required term has a `metadata.name In` requirement. The result
-    is () if in every term no name satisfies all of these requirements, so that no node can match.
+    is () if no node can match: in every term, these requirements exclude each other.
     """
     # upstream: plugins/nodeaffinity/node_affinity.go:PreFilter
     required = required_node_affinity(spec)

@@ -66,7 +66,7 @@ def plain_scalar(text: str) -> Any:
 
 
 def argument_scalar(text: str) -> Any:
-    """Return the value of an unquoted scalar on a command line. Raises ScalarError as above.
+    """Return the value of an unquoted scalar on a command line; raises the same as `plain_scalar`.
 
     Words such as `y`, `no` and `Off` are usually names there. Only `true` and `false` are booleans,
     as in YAML 1.2.

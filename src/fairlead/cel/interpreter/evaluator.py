@@ -167,7 +167,7 @@ class Planner:
         return _list_of_present(items, node.optional) if node.optional else _list_of(items)
 
     def _map(self, node: MapLiteral, scope: Scope) -> Evaluate:
-        """Return the closure of a map, or of an object; only mutations create objects."""
+        """Return the closure of a map or an object; only mutating policies create objects."""
         if not node.entries and not node.type_name:
             return lambda _: {}
         entries = tuple(

@@ -61,7 +61,7 @@ class Transport(Protocol):
         ...
 
     def begin(self) -> None:
-        """Start another case. `reach` takes times that count from this call."""
+        """Start another case. The times that are passed to `reach` are relative to this call."""
         ...
 
     def ask(self, request: ReplayRequest) -> HttpAnswer:

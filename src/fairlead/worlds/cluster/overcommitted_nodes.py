@@ -37,8 +37,8 @@ class OvercommittedNodes:
 
         Return (name of the node, overcommitted resources) for each node that has become
         overcommitted. A node is in a later result again only if another resource becomes
-        overcommitted, or if the node was not overcommitted in between. The first call checks no
-        nodes: they were overcommitted before.
+        overcommitted, or if the node was not overcommitted in between. The first call returns
+        [], because its nodes have not become overcommitted since an earlier call.
         """
         found, table = [], cluster.table
         self._known = {name: one for name, one in self._known.items() if table.find(name)}
@@ -76,7 +76,7 @@ def _overcommitted(cluster: Cluster, info: NodeInfo) -> Iterator[str]:
 
 
 def _is_absent(cluster: Cluster, info: NodeInfo, resource: str) -> bool:
-    """Return whether the kubelet of a node without any of `resource` ignores requests of it."""
+    """Return whether the kubelet admits pods that request `resource` although the node has none."""
     if cluster.devices.extended.class_of(resource) is not None:
         return True
     return is_extended_resource(resource) and resource not in info.node.status.allocatable

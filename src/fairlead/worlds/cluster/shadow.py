@@ -114,7 +114,10 @@ class _Configuration(Struct, frozen=True):
 
 
 class Shadow:
-    """A `CommandSource` that compares other schedulers' placements and issues no commands."""
+    """A `CommandSource` that compares other schedulers' placements with its own choices.
+
+    It issues no commands.
+    """
 
     def __init__(self, configs: Mapping[str, SchedulerConfig], on_decision: OnDecision) -> None:
         """`configs` are the configurations to compare, by name. Raises ProfileError."""
@@ -221,9 +224,10 @@ class Shadow:
     def _is_expected(self, pod: PodInfo, new: Pod, node: str) -> bool:
         """Return whether `new` is nominated to `node` because it will be bound there.
 
-        The alternative is a nomination after preemption. The scheduler then also writes that the
-        pod is unschedulable. An earlier attempt may have written this, too. Therefore the result is
-        also True if the pod fits `node`.
+        The alternative is a nomination after preemption, with which the scheduler also writes that
+        the pod is unschedulable. The result is True if the pod has no such condition. The condition
+        may also come from an earlier attempt. So the result is True, too, if the pod fits `node`,
+        because preemption is not needed there.
 
         upstream: pkg/scheduler/schedule_one.go: bindingCycle, handleSchedulingFailure
         """

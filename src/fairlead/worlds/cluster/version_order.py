@@ -77,9 +77,10 @@ class VersionOrder:
             self._engine.handle(heappop(self._waiting)[2], now)
 
     def _version_of(self, change: _Change) -> int:
-        """Return the resource version of `change`, raised to that of the last change of its kind.
+        """Return the resource version of `change`, or that of its predecessor if that is higher.
 
-        A deleted object that a list no longer contains has the version of its last change.
+        The predecessor is the previous change of the same kind. A deleted object that is missing
+        from a new list still has the version of its last modification, so its version can be lower.
         """
         text, kind = change.object.metadata.resource_version, type(change.object)
         version = int(text) if text.isdecimal() else self._highest

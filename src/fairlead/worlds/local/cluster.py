@@ -238,7 +238,7 @@ class LocalCluster:
     def _kubelet_reports(
         self, config: EngineConfig
     ) -> tuple[NodeAddresses, NodeAllocatable] | tuple[()]:
-        """Return the controllers of what kubelets report; () if the kubelets are left out."""
+        """Return the controllers that set a kubelet's fields; () if the kubelets are left out."""
         if _KUBELET in self._options.without:
             return ()
         nodes = config.kubelet.nodes
@@ -253,7 +253,8 @@ class LocalCluster:
     def _load(self, now: Instant) -> list[Mapping[str, Any]]:
         """Load the objects of built-in kinds; return the custom resources.
 
-        Only a server knows the kinds of custom resources, such as their plural names.
+        The caller loads custom resources later: the API server, which does not exist yet, must
+        first read their kinds from the CustomResourceDefinitions.
         """
         options, storage = self._options, self.store.storage
         nodes = registered(node_manifests(options.nodes, options.zones, now), now)
@@ -309,7 +310,7 @@ def _is_custom(manifest: Mapping[str, Any] | DumpedObject) -> TypeGuard[Mapping[
 
 
 def _require_known_version(definition: Json) -> None:
-    """Raise ApiError 422 if `definition` has an old version, which has other fields."""
+    """Raise ApiError 422 if `definition`, a CRD, is in an old version of its own API (v1beta1)."""
     served = CUSTOM_RESOURCE_DEFINITION.api_version
     if definition["apiVersion"] != served:
         problem = not_supported("apiVersion", definition["apiVersion"], (served,))
@@ -317,10 +318,10 @@ def _require_known_version(definition: Json) -> None:
 
 
 def _readable(manifest: Mapping[str, Any] | DumpedObject) -> Mapping[str, Any] | DumpedObject:
-    """Return `manifest`, as JSON if it is a text with a pod spec that a user wrote by hand.
+    """Return `manifest`; decode a DumpedObject whose pod spec lacks the server's defaults.
 
-    A text is stored without changes, so it would lack the defaults of a server. A server sets a
-    dnsPolicy in each pod spec.
+    The store adds defaults only to decoded objects. It keeps the text of a DumpedObject unchanged.
+    A pod spec without dnsPolicy was written by hand, because a server always sets dnsPolicy.
     """
     if isinstance(manifest, DumpedObject) and manifest.kind.resource in _WITH_POD_SPEC:
         return manifest if b'"dnsPolicy"' in bytes(manifest.text) else manifest.value

@@ -143,7 +143,7 @@ class ControlPlane:
 
     @property
     def is_performing(self) -> bool:
-        """Whether a command of a controller is performed, so that changes are not by clients."""
+        """Whether the current changes are made by a controller's command, and not by a client."""
         return self._world.is_performing
 
     @property

@@ -284,7 +284,7 @@ class PodWriteCopies:
         """Store a template of the write `described`, made from the pod as this write stored it.
 
         The write must have been performed in full, not as a copy of an earlier write. Nothing is
-        stored if the write changed other parts of the pod than those in a template.
+        stored if the write changed parts of the pod that a `_Template` does not contain.
         """
         old = described.pod
         new = self._store.find(POD, old["metadata"]["namespace"], old["metadata"]["name"])
@@ -318,7 +318,7 @@ def _described(pod: Json, node: str, text: bytes, addresses: set[Any]) -> PodWri
 
 
 def _is_typical(described: PodWrite, new: Json) -> bool:
-    """Return whether the write changed only those parts of the pod that a template contains."""
+    """Return whether the write changed only those parts of the pod that a `_Template` contains."""
     old = described.pod
     before, after = old["metadata"], new["metadata"]
     written = _WRITTEN if described.node else _WRITTEN_WITH_STATUS

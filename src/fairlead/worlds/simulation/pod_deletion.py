@@ -99,7 +99,7 @@ def _deletion_fields(meta: ObjectMeta) -> Json:
 
 
 def _set_end(meta: ObjectMeta, deleted: Json) -> None:
-    """Set the members of `meta` that a deletion changes to their values in `deleted`."""
+    """Copy from `deleted` to `meta` the values of the members that a deletion changes."""
     fields = deleted["metadata"]
     force_setattr(meta, "deletion_timestamp", fields["deletionTimestamp"])
     force_setattr(meta, "deletion_grace_period_seconds", fields["deletionGracePeriodSeconds"])

@@ -162,15 +162,15 @@ class LiveRecording:
 
 
 def _is_target(pod: Pod) -> bool:
-    """Return whether the condition of `pod` says that the eviction API deletes it."""
+    """Return whether the condition DisruptionTarget says that the eviction API deletes `pod`."""
     target = condition(pod, "DisruptionTarget")
     return target is not None and target.reason == "EvictionByEvictionAPI"
 
 
 def _by_original(outage: OutageRecorder, pods: Mapping[str, PodEnd]) -> dict[str, PodEnd]:
-    """Return `pods` with the key of the pod that each of them replaces; see `Replacements`.
+    """Return `pods`, each under the key of the pod that it replaces; see `Replacements`.
 
-    Of several pods with one key, the first that does not terminate is returned.
+    Of several pods with the same new key, the first that does not terminate is returned.
     """
     if not outage.failed_nodes:
         return {}  # nothing reads them
