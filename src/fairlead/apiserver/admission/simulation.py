@@ -193,7 +193,7 @@ class _Listing(Struct):
         self.namespaces = frozenset(name for (_, name), _ in storage.stored_items(NAMESPACE))
 
     def has(self, kind: Kind, attributes: AdmissionAttributes, storage: Storage) -> bool:
-        """Return whether the objects of `kind` are known that the admission of a pod looks up.
+        """Return whether the snapshot lists the objects of `kind` that a pod's admission looks up.
 
         If `kind` is Namespace, `attributes` may describe any object.
         """

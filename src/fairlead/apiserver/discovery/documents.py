@@ -281,8 +281,8 @@ def _subresource(kind: Kind, part: Subresource) -> Json:
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
     """Return the responseKind of a resource or subresource, whose bodies are of the kind `name`.
 
-    `group` and `version` are those of `name`; "" means those of the document. If `kind`, the kind
-    of the resource, is custom, the group and version of `kind` replace "".
+    `group` and `version` are those of `name`. If they are "", clients assume those of the document.
+    For a custom resource, the group and version of its kind, `kind`, are returned in place of "".
     """
     if kind.is_custom and not group:
         group, version = kind.group, kind.version

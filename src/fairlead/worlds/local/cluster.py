@@ -185,9 +185,9 @@ class LocalCluster:
         self.control_plane = self._control_plane(config, now)
 
     def now(self) -> Instant:
-        """Return the time of a change that is made now.
+        """Return the time that a change made now gets: the clock's time, or the engine's if later.
 
-        While the clock is advanced, the engine works at later times than the clock shows.
+        While the clock is being advanced, the engine is ahead of it.
         """
         return max(self.clock.now(), self.control_plane.now)
 

@@ -87,7 +87,7 @@ def converted(
 def from_storage(
     kind: Kind, stored: Sequence[StoredObject], storage: Storage
 ) -> WebhookCalls[list[Json]]:
-    """Return `stored`, converted to the version of `kind`, without fields that it does not declare.
+    """Return `stored`, converted to the version of `kind` and without undeclared fields.
 
     Objects that have this version are returned unchanged. Raises ConversionFailedError.
     """

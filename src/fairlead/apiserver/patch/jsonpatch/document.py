@@ -113,7 +113,7 @@ class PartialArray:
 
 
 def _number(key: str, prefix: str = "") -> int:
-    """Return the number in `key`. The text of an OperationError begins with `prefix`."""
+    """Return the number in `key`. Raises OperationError, whose text begins with `prefix`."""
     is_number = _INDEX.fullmatch(key) is not None
     number = parse_int64(key) if is_number else None
     if number is None:

@@ -129,7 +129,7 @@ def waiting_groups(
 
 
 def _harmed(jobs: JobsOutcome, without: JobsOutcome | None) -> list[GroupExplanation]:
-    """Return the waiting groups that do not wait in `without`, or have more running members there.
+    """Return the waiting groups that in `without` do not wait or have more running members.
 
     Return [] if `without` is None or lists only some of its waiting groups.
     """
