@@ -41,7 +41,7 @@ _CONFIDENTIAL: Final = (("secrets", ""), ("serviceaccounts", "token"), ("tokenre
 
 
 class AuditLevel(StrEnum):
-    """Which bodies the audit log contains: none, those of requests, or those of responses, too."""
+    """Which bodies the audit log contains: none, only requests, or requests and responses."""
 
     METADATA = "Metadata"
     REQUEST = "Request"
