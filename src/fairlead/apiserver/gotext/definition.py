@@ -84,9 +84,9 @@ def shown_rule(rule: Json) -> Json:
 def shown_versions(versions: list[Json]) -> list[Json]:
     """Return the versions as errors quote them, with Go field names.
 
-    The fields in `_HOISTED` are always null in the result. Upstream also prints null if a field has
-    the same value in all versions. Its internal type then keeps the value in the spec. If the
-    values differ, upstream prints the value of each version, and this function does not.
+    The fields in `_HOISTED` are always null in the result. Upstream prints null only if a field
+    has the same value in all versions; its internal type keeps this value in the spec. If the
+    values differ, upstream prints the value of each version.
     """
     return [
         {shown: version.get(key, zero) for shown, key, zero in _VERSION} | dict.fromkeys(_HOISTED)

@@ -192,7 +192,7 @@ def _stamp(line: LogLine, options: LogOptions) -> str:
 
 
 class _LogWatch(Watch):
-    """A watch that drops empty events. A pod change that adds no log line is an empty event."""
+    """A watch that drops empty events; `_LogEncoder` makes one if a change adds no log line."""
 
     def add(self, line: bytes) -> None:
         """Queue an encoded event unless it is empty."""

@@ -1,4 +1,4 @@
-"""Converts objects to upstream's internal (unversioned) types, which update errors print.
+"""Converts objects to upstream's internal (unversioned) types, as errors of updates print them.
 
 Internal types have no JSON tags, so Go prints every field under its Go name. This includes fields
 that the object does not have: a pointer, list or map as null, a string as empty, a number as 0.
