@@ -62,6 +62,15 @@ class Validator(Protocol):
         """Refuse an invalid update of `old` to `new`. `new` already has its defaults."""
         ...
 
+    def validate_part(
+        self, kind: Kind, rules: KindRules, old: Json, new: Json, causes: Causes
+    ) -> None:
+        """Refuse an invalid update of a part of the spec through a subresource.
+
+        `causes` are the errors that the subresource's own rules found.
+        """
+        ...
+
     def validate_status_update(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
@@ -195,6 +204,17 @@ class SimulationValidator:
             causes += rules.update(old, new)
         causes += simulation.check_fixed_fields(kind, old, new)
         _refuse(kind, new, [*meta, *causes])
+
+    def validate_part(
+        self, kind: Kind, rules: KindRules, old: Json, new: Json, causes: Causes
+    ) -> None:
+        """Refuse an invalid update of `old` to `new` through a subresource.
+
+        `causes` are the errors that the subresource's own rules found. Raises ApiError.
+        """
+        del rules, old
+        view = _decoded(kind, new, decode)
+        _refuse(kind, new, chain(bounded(simulation.check_simulated(new, view)), causes))
 
     def validate_status_update(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
