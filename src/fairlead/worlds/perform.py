@@ -15,6 +15,7 @@ from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA, Kind, find_kind, kind_of
+from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.store import Store
@@ -142,12 +143,8 @@ def _request(
             )
         case ApplyStatus(target, status, field_manager):
             _apply_status(store, target, status, field_manager, now)
-        case PatchObject(target, patch, subresource):
-            kind = _kind(store, target.kind)
-            write = write_of(kind, subresource)
-            yield from store.patch.steps(
-                kind, target.namespace, target.name, patch, now, uid=target.uid, write=write
-            )
+        case PatchObject():
+            yield from _patch(store, command, now, write_of)
         case CreateObject(manifest):
             write = write_of(kind_of(manifest), "")
             yield from store.create.steps(manifest, now, write=write)
@@ -168,6 +165,25 @@ def _request(
             pass  # Worlds perform these without requests to the store.
         case _:
             assert_never(command)
+
+
+def _patch(
+    store: Store, command: PatchObject, now: Instant, write_of: WriteOf
+) -> WebhookCalls[None]:
+    target = command.target
+    kind = _kind(store, target.kind)
+    write = write_of(kind, command.subresource)
+    if (kind, command.subresource) != (POD, "resize"):
+        yield from store.patch.steps(
+            kind, target.namespace, target.name, command.patch, now, uid=target.uid, write=write
+        )
+        return
+    from fairlead.apiserver.registry.subresource.pod_spec import resize  # noqa: PLC0415 - rarely needed
+
+    pod = store.get(POD, target.namespace, target.name)
+    require_uid(POD, pod, target.uid)
+    wanted = store.registry.decode(POD, merge_patch(pod, command.patch))
+    yield from resize.steps(store, pod, wanted, write=write)
 
 
 def _kind(store: Store, name: str) -> Kind:

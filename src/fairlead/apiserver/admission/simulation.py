@@ -43,6 +43,7 @@ from fairlead.apiserver.admission.plugins.namespace_lifecycle import (
 from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
 )
+from fairlead.apiserver.admission.plugins.pod_resize_validator import PodResizeValidator
 from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
 from fairlead.apiserver.admission.plugins.runtime_class import RuntimeClass, RuntimeClassOverhead
 from fairlead.apiserver.admission.plugins.service_account import DEFAULT_ACCOUNT, ServiceAccount
@@ -57,7 +58,6 @@ Completed = Callable[[Kind, Json], Json]
 
 SYSTEM_NAMESPACE: Final = "kube-system"
 _USERS: Final = "checks users"
-_RUNNING_PODS: Final = "checks changes of running pods"
 _POD_GROUPS: Final = "checks PodGroups"
 # Members that are read often (STYLE.md, rule 19).
 _LOAD: Final = Operation.LOAD
@@ -68,8 +68,7 @@ NOT_SIMULATED: Final[Mapping[str, str]] = {
     "PodGroupProtection": _POD_GROUPS,
     "CertificateSigningRequests": _USERS,
     "PodTopologyLabels": "changes pods when they are bound",
-    "NodeDeclaredFeatureValidator": _RUNNING_PODS,
-    "PodResizeValidator": _RUNNING_PODS,
+    "NodeDeclaredFeatureValidator": "checks which changes older kubelets support",
     "DisabledFields": "a simulation keeps every field of its input",
     "PodGroupWorkloadExists": _POD_GROUPS,
     "RbacEscalation": _USERS,
@@ -136,6 +135,7 @@ class SimulatedAdmission:
                 _IfListed(
                     RuntimeClassOverhead(), None, RUNTIME_CLASS, self._listing, self.unchecked
                 ),
+                PodResizeValidator(),
                 _Policies(_validating, completed),
                 _UncalledWebhooks(self.unchecked, completed),
                 # last: counts against quotas, so no other plugin may refuse afterwards

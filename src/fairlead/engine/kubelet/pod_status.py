@@ -20,6 +20,7 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.api.objects import Container, ContainerStatus, Pod
 from fairlead.api.pods.facts import condition, is_sidecar
+from fairlead.api.pods.requests import RESIZE_PENDING
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import Instant
@@ -139,6 +140,35 @@ def observed(
     return PatchStatus(ref, {"phase": "Running"}, conditions)
 
 
+def resized(ref: ObjectRef, pod: Pod) -> PatchStatus:
+    """Return the status patch of the running `pod` after its kubelet has carried out a resize.
+
+    The containers have the resources of the spec, and no resize is pending any more.
+    """
+    spec, status = pod.spec, pod.status
+    kept = [one for one in status.conditions if one.type != RESIZE_PENDING]
+    fields: dict[str, Any] = {"conditions": msgspec.to_builtins(kept)}
+    for name, containers, statuses in (
+        ("containerStatuses", spec.containers, status.container_statuses),
+        ("initContainerStatuses", spec.init_containers, status.init_container_statuses),
+    ):
+        if statuses:
+            fields[name] = [_resized_row(*one) for one in _with_statuses(containers, statuses)]
+    return PatchStatus(ref, fields)
+
+
+def _resized_row(container: Container, before: ContainerStatus) -> Json:
+    """Return the status of `container`, which was `before`, with the resources of the spec."""
+    row = _kept_row(container, before)
+    if before.resources is None:  # the kubelet reports no resources
+        return row
+    requests = msgspec.to_builtins(container.resources.requests)
+    return row | {
+        "allocatedResources": requests,
+        "resources": msgspec.to_builtins(container.resources),
+    }
+
+
 def _present(one: Condition | None) -> tuple[Condition, ...]:
     return () if one is None else (one,)
 
@@ -245,14 +275,19 @@ def _row(
     If `is_restarted` is set, the container runs again, and its lastState is `ending`. Otherwise its
     state is `ending`. A container that had already ended in `before` keeps that state.
     """
-    row: Json = msgspec.to_builtins(before)
-    row |= {"image": container.image, "imageID": "", "restartCount": before.restart_count}
+    row = _kept_row(container, before)
     if is_restarted:
         row["restartCount"] += 1
         return row | {"ready": True, "state": {"running": {}}, "lastState": ending}
     if before.state.terminated is None:
         row["state"] = ending
     return row | {"ready": False}
+
+
+def _kept_row(container: Container, before: ContainerStatus) -> Json:
+    """Return the status `before` of `container` as JSON, with the fields that it must have."""
+    row: Json = msgspec.to_builtins(before)
+    return row | {"image": container.image, "imageID": "", "restartCount": before.restart_count}
 
 
 def succeeded(ref: ObjectRef) -> PatchStatus:

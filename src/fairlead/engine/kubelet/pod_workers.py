@@ -119,9 +119,10 @@ class _PodWorker(Struct):
     `stopping` is set while the kubelet stops the pod without a deletion request. The reason is a
     critical pod that needs room, the deadline of the pod, or a machine that was down. `is_lost` is
     True if the machine of the pod has returned, but the pod's containers have not started again.
-    `rejection_pause` is how much later than usual the rejection is reported. `deferral` is the
-    condition of a deferred resize. `is_attach_error_reported` is set once an
-    event has been recorded about a volume for which the pod waits.
+    `rejection_pause` is how much later than usual the rejection is reported. `is_resized` is set
+    until a simulated kubelet has decided about a resize. `deferral` is the condition of a deferred
+    resize. `is_attach_error_reported` is set once an event has been recorded about a volume for
+    which the pod waits.
     """
 
     ref: ObjectRef
@@ -138,6 +139,7 @@ class _PodWorker(Struct):
     rejection_pause: DurationNs = 0
     stopping: _PodStop | None = None
     is_lost: bool = False
+    is_resized: bool = False
     deferral: Condition | None = None
     is_attach_error_reported: bool = False
 
@@ -306,6 +308,8 @@ class PodWorkers(Struct):
             before, held_room = worker.pod, _is_admitted(worker)
             was_running = _is_running(before)
             _update(worker, pod, now)
+            if not self.config.accepts_pods and _changes_resources(before, pod):
+                worker.is_resized = True
             # An act that was sent is not planned again before `_plan` has seen its result.
             is_quiet = worker.sent is None and was_running and _is_running(pod)
             if is_quiet and not self.is_reporting(worker.node):
@@ -585,7 +589,7 @@ class PodWorkers(Struct):
             # One write reports the restart and, if the pod was ready, that it is ready again.
             at = worker.started_at if worker.ready_at is None else worker.ready_at
             due = earlier(NextAct(_RESTART, at), due)
-        if self._is_room_for_resize(worker):
+        if (worker.is_resized and _is_running(pod)) or self._is_room_for_resize(worker):
             due = earlier(NextAct(_OBSERVE, worker.started_at), due)
         if worker.stopping is None or is_terminal(pod):
             return due
@@ -609,6 +613,15 @@ class PodWorkers(Struct):
             self._changing[worker.ref.key] = worker
 
     # --- resizes -------------------------------------------------------------------------------
+
+    def deferred_resizes(self) -> dict[str, str]:
+        """Return {key of a pod whose resize is deferred: the reason}."""
+        return {
+            key: worker.deferral.message
+            for there in self._deferred.values()
+            for key, worker in there.items()
+            if worker.deferral is not None
+        }
 
     def _set_deferral(self, worker: _PodWorker, deferral: Condition | None) -> None:
         if deferral is None and worker.deferral is None:
@@ -643,8 +656,10 @@ class PodWorkers(Struct):
     def _report_spec(self, worker: _PodWorker, now: Instant) -> list[Command]:
         """Return the commands that report a changed spec of the pod.
 
-        A resize that does not fit is deferred, with an event.
+        A resize that does not fit is deferred, with an event. The kubelets of a simulation report
+        only resizes, and a deferral only once.
         """
+        worker.is_resized = False
         decision = self._decide(worker) if is_resize(worker.pod) else ADMITTED
         commands = self._preempt(worker, decision.victims, now)
         why, before = decision.rejection, worker.deferral
@@ -652,7 +667,14 @@ class PodWorkers(Struct):
         if why is not None and worker.deferral != before:
             note = deferral_note(worker.pod, why)
             commands.append(_event(worker.ref, "Warning", RESIZE_DEFERRED, note))
-        return [*commands, self._change(worker, _OBSERVE, now)]
+        if self.config.accepts_pods:
+            return [*commands, self._change(worker, _OBSERVE, now)]
+        if worker.deferral is None:
+            return [*commands, pod_status.resized(worker.ref, worker.pod)]
+        if worker.deferral != before:
+            return [*commands, PatchStatus(worker.ref, conditions=(worker.deferral,))]
+        worker.sent = None
+        return commands
 
     def _remove(self, key: str) -> None:
         worker = self._workers.pop(key, None)
@@ -782,6 +804,13 @@ def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
         not is_terminating(before) or grace_period(pod) < grace_period(before)
     ):
         worker.terminating_at = now
+
+
+def _changes_resources(before: Pod, after: Pod) -> bool:
+    """Return whether the new version `after` of a pod requests other amounts than it has."""
+    if before.spec is after.spec or before.spec.containers == after.spec.containers:
+        return False
+    return is_resize(after)
 
 
 def _is_running(pod: Pod) -> bool:

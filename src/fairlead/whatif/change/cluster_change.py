@@ -699,7 +699,8 @@ def _edit(collected: _Steps) -> None:
             edit = edit_of(text, inventory, change.namespace)
             fields.add(option, edit.target, edit.places)
             collected.notes += edit.notes
-            changed = _change_to(collected, edit.target, edit.content, option)
+            change_to = _resize if edit.is_resize else _change_to
+            changed = change_to(collected, edit.target, edit.content, option)
             refuse_absent_classes([changed], inventory)
             refuse_excess([changed])
             edited[changed.ref] = changed
@@ -713,6 +714,22 @@ def _edit(collected: _Steps) -> None:
         collected.notes += [
             note for note in unsimulated_notes(edited.values()) if note not in collected.notes
         ]
+
+
+def _resize(collected: _Steps, pod: Manifest, result: Json, source: str) -> Manifest:
+    """Add the step that gives the containers of `pod` the resources that they have in `result`.
+
+    Returns the changed manifest. Raises InputError that names `source` if a field of `result` is
+    malformed.
+    """
+    from fairlead.whatif.change.edit.pod_resize import resize_of  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.snapshot.validation.unknown_field import refuse_wrong_types  # noqa: PLC0415
+
+    changed = replace(pod, content=result, source=source)
+    refuse_wrong_types(changed, pod)
+    collected.inventory.add(replace(changed, source=pod.source))
+    collected.add(changed.title, source, *resize_of(pod.ref, pod.value, result))
+    return changed
 
 
 def _apply_recommendations(collected: _Steps, fields: EditedFields) -> None:

@@ -71,6 +71,7 @@ from fairlead.whatif.outcome.eviction import eviction_loops
 from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (
+    RESIZE_DEFERRED,
     ObjectError,
     PodEnd,
     Preempted,
@@ -608,6 +609,7 @@ class ExperimentRun:
         nodes = with_devices(self._end_state.nodes(), recorder.outage.nodes, self._cluster)
         pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
+        deferred = self._controllers.kubelets.deferred_resizes()
         found = ObjectErrors(
             store=world.store,
             pods=list(recorder.existing_pods()) if recorder.errors else [],
@@ -617,6 +619,10 @@ class ExperimentRun:
         )
         errors = (
             *self._failed_jobs(replace(found, pods=()), since),  # they create no more pods
+            *(
+                ObjectError(f"Pod {key}", f"{RESIZE_DEFERRED}: {why}")
+                for key, why in sorted(deferred.items())
+            ),
             *(found.error(subject, message) for subject, message in recorder.errors.items()),
         )
         concerned = {one.pod.workload for one in undrained}
@@ -672,6 +678,7 @@ class ExperimentRun:
             kept_revisions=kept_revisions(world.store),
             deleted_namespaces=frozenset(deleted_namespaces(self._experiment.steps)),
             failing_revisions=self._failing_revisions(),
+            deferred_resizes=frozenset(deferred),
         )
 
     def _failing_revisions(self) -> frozenset[Revision]:

@@ -4,12 +4,14 @@
     --set-resources deploy/store/web=cpu=2,memory=4Gi          requests of all containers
     --set-resources deploy/store/web:app=limits.cpu=4          a limit of the container `app`
     --set-resources deploy/store/web=cpu=-20%                  20% less CPU than now
+    --set-resources pod/store/web-0=cpu=2                      a resize of one pod, in place
     --priority-class high=5000                                 the value of a PriorityClass
 
 `--set-resources` works as `kubectl set resources`: it changes the pod template, and a rollout
 follows. An amount without `requests.` or `limits.` is a request. For extended resources and huge
 pages it is also the limit, because the two must be equal. A percentage with a sign changes the
-amount that each container has now (`relative_amount`).
+amount that each container has now (`relative_amount`). The resources of a Pod are changed in place,
+as with `kubectl patch --subresource resize`. The pod keeps its node.
 
 The value of a PriorityClass cannot be updated, so the class is deleted and created again. Pods keep
 the priority with which they were created.
@@ -40,6 +42,7 @@ from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
+    POD,
     PRIORITY_CLASS,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
@@ -49,6 +52,7 @@ from fairlead.apiserver.validation.core.resource import check_container_resource
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.whatif.change.edit.edited_field import Place
 from fairlead.whatif.change.edit.field_path import SetFieldError, set_field
+from fairlead.whatif.change.edit.pod_resize import CONTAINER_LISTS, resize_notes
 from fairlead.whatif.change.edit.relative_amount import (
     SIGN,
     RelativeAmount,
@@ -63,7 +67,14 @@ from fairlead.whatif.snapshot.manifest import Manifest
 SET: Final = "--set"
 SET_RESOURCES: Final = "--set-resources"
 PRIORITY: Final = "--priority-class"
-_TEMPLATED: Final = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER)
+_WITH_RESOURCES: Final = (
+    DEPLOYMENT,
+    STATEFUL_SET,
+    DAEMON_SET,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    POD,
+)
 _PARTS: Final = ("requests", "limits")
 _HUGE_PAGES: Final = "hugepages-"
 # Fields of a PriorityClass that cannot be updated, with the options that change them.
@@ -79,13 +90,14 @@ class ObjectEdit(Struct, frozen=True):
 
     `content` is the new content of `target`, and `notes` are texts for the answer. The keys of
     `places` are the paths of the fields that the edit sets. The values are the names of these
-    fields in messages.
+    fields in messages. If `is_resize` is set, the edit changes the resources of a pod in place.
     """
 
     target: Manifest
     content: Json
     places: dict[Place, str]
     notes: tuple[str, ...] = ()
+    is_resize: bool = False
 
 
 # --- --set --------------------------------------------------------------------------------------
@@ -109,7 +121,14 @@ def with_field(text: str, inventory: Inventory, namespace: str) -> ObjectEdit:
         place = set_field(edited, path, value, schema)
     except SetFieldError as cause:
         raise InputError(SET, cause.problem, object_name=target.title, field=cause.field) from None
-    return ObjectEdit(target, edited, {place: path})
+    is_resize = target.kind is POD and _is_of_resources(place)
+    notes = resize_notes(target, edited, SET) if is_resize else ()
+    return ObjectEdit(target, edited, {place: path}, tuple(notes), is_resize)
+
+
+def _is_of_resources(place: Place) -> bool:
+    """Return whether the field at `place` of a pod belongs to the resources of a container."""
+    return place[:1] == ("spec",) and place[1] in CONTAINER_LISTS and place[3:4] == ("resources",)
 
 
 def _split_assignment(text: str) -> tuple[str, str, str]:
@@ -140,9 +159,9 @@ def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdi
     if not sign or not amounts or (colon and not container):
         problem = "is not WORKLOAD/NAME=cpu=2,memory=4Gi or WORKLOAD/NAME:CONTAINER=cpu=2"
         raise InputError(SET_RESOURCES, f"{text!r} {problem}")
-    target = inventory.find(SET_RESOURCES, name, namespace, _TEMPLATED)
-    if target.kind not in _TEMPLATED:
-        known = ", ".join(kind.kind for kind in _TEMPLATED)
+    target = inventory.find(SET_RESOURCES, name, namespace, _WITH_RESOURCES)
+    if target.kind not in _WITH_RESOURCES:
+        known = ", ".join(kind.kind for kind in _WITH_RESOURCES)
         problem = f"cannot change a {target.kind.kind}, only the kinds {known}"
         raise InputError(SET_RESOURCES, problem)
     wanted = dict(_amounts(target.title, amounts))
@@ -171,7 +190,10 @@ def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdi
     if raised:
         why = "because a request must not exceed its limit"
         notes.append(f"{target.title}: {'; '.join(raised)}, {why}.")
-    return ObjectEdit(target, edited, places, tuple(notes))
+    if target.kind is not POD:
+        return ObjectEdit(target, edited, places, tuple(notes))
+    notes += resize_notes(target, edited, SET_RESOURCES)
+    return ObjectEdit(target, edited, places, tuple(notes), is_resize=True)
 
 
 def _described(container: str, part: str, amount: RelativeAmount, known: Quantity | None) -> str:
@@ -245,15 +267,18 @@ def _new_amount(workload: str, resource: str, text: str) -> str | RelativeAmount
 
 
 def _containers(target: Manifest, edited: Json, name: str) -> list[tuple[Place, Json]]:
-    """Return (place, container) for the containers of the pod template in `edited`.
+    """Return (place, container) for the containers of `edited`, a pod or an object with a template.
 
     If `name` is "", init containers are left out. Otherwise, only the container or init container
     `name` is returned. Raises InputError if `target` has no container of this name.
     """
-    spec = edited.get("spec", {}).get("template", {}).get("spec", {})
+    path = ("spec",) if target.kind is POD else ("spec", "template", "spec")
+    spec = edited
+    for key in path:
+        spec = spec.get(key, {})
     inner: list[tuple[Place, Json]] = [
-        (("spec", "template", "spec", field, number), one)
-        for field in ("containers", "initContainers")
+        ((*path, field, number), one)
+        for field in CONTAINER_LISTS
         for number, one in enumerate(spec.get(field, []))
     ]
     if not name:

@@ -29,6 +29,7 @@ from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRo
 from fairlead.whatif.outcome.run_outcome import (
     FAILED,
     REJECTIONS,
+    RESIZE_DEFERRED,
     UNSTOPPED,
     DeletedClaim,
     ObjectError,
@@ -421,6 +422,10 @@ def _error(effect: Effect) -> str | None:
         rollouts = _stopped_rollouts(one for one in rows if not one.pending)
         message = first.message.rstrip(".") + "." if rollouts else first.message
         return f"{_pods(count)} of {whose} {verb} not created: {message}{rollouts}"
+    if first.message.startswith(RESIZE_DEFERRED):
+        others = sum(one.message.startswith(RESIZE_DEFERRED) for one in errors) - 1
+        more = f" and {counted(others, 'other pod')} keep their" if others else " keeps its"
+        return f"{first.subject}{more} former resources, because {first.message}"
     return f"{counted(len(errors), 'error')}: {first.subject}: {first.message}"
 
 
@@ -789,7 +794,11 @@ def _updated(effect: Effect) -> str | None:
     took = effect.changed.after_start(max(running)) if len(running) == len(pods) else None
     verb = "is" if len(pods) == 1 else "are"
     within = "" if took is None else f" within {_time(took)}"
-    return f"{_pods_of(pods)} {verb} replaced or resized{within}."
+    resized = sum(one.is_resize for one in effect.difference.replaced)
+    what = "replaced or resized" if resized else "replaced"
+    if resized == len(pods):
+        what, within = "resized in place", ""
+    return f"{_pods_of(pods)} {verb} {what}{within}."
 
 
 def _started(effect: Effect) -> str | None:

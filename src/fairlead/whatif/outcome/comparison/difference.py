@@ -76,6 +76,12 @@ class PodUpdate(Struct, frozen=True):
     before: PodEnd
     pod: PodEnd
 
+    @property
+    def is_resize(self) -> bool:
+        """Whether the change resized the pod in place."""
+        is_same = self.before.key == self.pod.key and self.before.is_initial == self.pod.is_initial
+        return is_same and self.before.revision == self.pod.revision
+
 
 WAITS_FOR_LOWER: Final = "the StatefulSet waits until its pods with lower ordinals are ready"
 
@@ -230,7 +236,11 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     lost_keys = awaited.union(pod.key for pod in not_replaced)
     pending = [role.after for role in roles if role.is_newly_pending]
     placed = [role.after for role in roles if role.is_newly_placed]
-    updated = [PodUpdate(one.before, one.after) for one in roles if one.is_updated(left)]
+    updated = [
+        PodUpdate(role.before, role.after)
+        for role in roles
+        if role.is_updated(left) and role.after.key not in changed.deferred_resizes
+    ]
     elsewhere = [
         role for role in roles if role.is_moved or (role.is_newly_pending and role.had_node)
     ]

@@ -24,6 +24,7 @@ from fairlead.whatif.outcome.outage import (
 )
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import (
+    RESIZE_DEFERRED,
     BudgetHistory,
     DeletedClaim,
     Evicted,
@@ -237,7 +238,7 @@ ROWS = {
     ),
     OutcomeKind.UPDATED: (
         outcome(pod("p", "a", 2, requests={"cpu": 2})),
-        "1 pod of deploy/ns/web is replaced or resized within 2s.",
+        "1 pod of deploy/ns/web is resized in place.",
     ),
     OutcomeKind.STARTED: (
         outcome(HERE, pod("q", "b", 4)),
@@ -317,6 +318,31 @@ def test_a_lost_pod_that_is_gone_is_not_said_to_need_no_replacement():
     )
     found = verdict_of(effect_of(outcome(without), changed, NO_DRAIN))
     assert [one.kind for one in found.findings] == [OutcomeKind.GONE]
+
+
+@pytest.mark.parametrize(
+    ("revisions", "sentence"),
+    [
+        (("1", "2"), "2 pods of deploy/ns/web are replaced within 2s."),
+        (("1", "1"), "2 pods of deploy/ns/web are replaced or resized within 2s."),
+    ],
+)
+def test_updated_pods_are_replaced_or_resized(revisions, sentence):
+    old, new = revisions
+    without = outcome(pod("p", "a", 0, revision=old), pod("q", "a", 0, revision="1"))
+    resized = pod("p", "a", 2, revision=new, requests={"cpu": 2})
+    changed = outcome(resized, pod("q", "a", 2, revision="2"))
+    assert verdict_of(effect_of(without, changed, NO_DRAIN)).first.sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("others", "who"), [(0, "ns/p keeps its"), (2, "ns/p and 2 other pods keep their")]
+)
+def test_deferred_resizes_are_named_with_their_reason(others, who):
+    why = f"{RESIZE_DEFERRED}: no room"
+    errors = tuple(ObjectError(f"Pod ns/p{'' if n == 0 else n}", why) for n in range(others + 1))
+    found = verdict_of(effect_of(outcome(HERE), outcome(HERE, errors=errors), NO_DRAIN))
+    assert found.first.sentence == f"Pod {who} former resources, because {why}"
 
 
 @pytest.mark.parametrize("kind", ROWS)

@@ -1,0 +1,145 @@
+"""What-ifs that resize a pod in place."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
+from fairlead.whatif.question import what_if
+
+LINUX = {"kubernetes.io/os": "linux"}
+RESTART = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+
+
+def container(name, cpu, memory="1Gi", **fields):
+    requests = {"cpu": cpu, "memory": memory}
+    return {"name": name, "image": "i", "resources": {"requests": requests}, **fields}
+
+
+def pod_of(make, *containers, reports=True, **fields):
+    """Return the running pod x on node a; its kubelet reports the containers' resources."""
+    found = make.pod("x", node_name="a", containers=list(containers), **fields)
+    found["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    if reports:
+        found["status"]["containerStatuses"] = [
+            {
+                "name": one["name"],
+                "restartCount": 3,
+                "allocatedResources": one["resources"]["requests"],
+                "resources": one["resources"],
+            }
+            for one in containers
+        ]
+    return found
+
+
+@pytest.fixture
+def ask(snapshot, make):
+    """Returns the answer about `change` in a cluster of node a, which has 4 CPUs, and `objects`."""
+
+    def ask_what_if(*objects, **change):
+        found = snapshot(make.node("a", **LINUX), *objects)
+        return what_if(found, ClusterChange(**change))
+
+    return ask_what_if
+
+
+def sentences(answer):
+    return [one.sentence for one in answer.verdict.findings]
+
+
+def other(make, cpu):
+    return make.pod("other", node_name="a", cpu=cpu)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"set_resources": ("pod/x=cpu=3",)},
+        {"set_resources": ("pod/x:c=cpu=+200%",)},
+        {"set": ("pod/x:spec.containers[c].resources.requests.cpu=3",)},
+    ],
+)
+@pytest.mark.parametrize("reports", [True, False])
+def test_a_pod_that_fits_its_node_is_resized(ask, make, change, reports):
+    answer = ask(pod_of(make, container("c", "1"), reports=reports), other(make, "1"), **change)
+    assert sentences(answer) == ["pod/default/x is resized in place."]
+    [update] = answer.difference.updated
+    assert (update.before.requests["cpu"], update.pod.requests["cpu"]) == (1000, 3000)
+    is_assumed = any("does not report the resources" in note for note in answer.changed.notes)
+    assert is_assumed is not reports
+
+
+def test_a_resize_without_room_is_deferred(ask, make):
+    """The scheduler counts the wanted amounts nevertheless, so new pods find less room."""
+    pods = pod_of(make, container("c", "1")), other(make, "2")
+    answer = ask(*pods, set_resources=("pod/x=cpu=3",))
+    assert answer.verdict.first.kind is OutcomeKind.ERROR
+    assert answer.verdict.first.sentence == (
+        "Pod default/x keeps its former resources, because its resize is deferred: Node didn't "
+        "have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
+    )
+    assert not answer.difference.updated
+    [node] = answer.changed.nodes
+    assert node.requested["cpu"] == 5000
+
+
+def test_a_deferred_resize_happens_when_another_pod_leaves(ask, make):
+    pods = pod_of(make, container("c", "1")), other(make, "2")
+    answer = ask(*pods, set_resources=("pod/x=cpu=3",), delete=("pod/other",))
+    assert "pod/default/x is resized in place." in sentences(answer)
+    assert not answer.changed.errors
+
+
+def test_a_smaller_pod_makes_room_for_a_pending_one(ask, make):
+    pods = pod_of(make, container("c", "3")), make.pod("waiting", cpu="2")
+    answer = ask(*pods, set_resources=("pod/x=cpu=2",))
+    assert sentences(answer)[0] == "pod/default/x is resized in place."
+    assert [one.key for one in answer.difference.placed] == ["default/waiting"]
+
+
+def test_several_resizes_of_one_pod_are_made(ask, make):
+    pod = pod_of(make, container("c", "1"), container("d", "1"))
+    answer = ask(
+        pod,
+        set=("pod/x:metadata.labels.a=b",),
+        set_resources=("pod/x:c=cpu=2", "pod/x:d=memory=2Gi"),
+    )
+    [update] = answer.difference.updated
+    assert update.pod.requests == {"cpu": 3000, "memory": 3 << 30}
+
+
+def test_the_answer_says_what_a_resize_leaves_as_it_was(ask, make):
+    pod = pod_of(make, container("c", "1", resizePolicy=RESTART), owner="web-1")
+    notes = ask(pod, set_resources=("pod/x=memory=2Gi",)).changed.notes
+    assert (
+        "Pod default/x: ReplicaSet web-1 does not change, so a replacement of the pod has the "
+        "former resources."
+    ) in notes
+    assert (
+        "Pod default/x: a kubelet would restart c (resizePolicy). The simulation does not."
+    ) in notes
+    notes = ask(pod, set_resources=("pod/x=cpu=2",)).changed.notes
+    assert not any("restart" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "problem"),
+    [
+        ("cpu=5", "allocatable resources: cpu, requested: 5000, allocatable: 4000"),
+        ("nvidia.com/gpu=1", "only cpu and memory resources are mutable"),
+        ("limits.cpu=1,cpu=1,limits.memory=1Gi", "Pod QOS Class may not change"),
+    ],
+)
+def test_a_resize_that_the_api_server_refuses_is_an_input_error(ask, make, amounts, problem):
+    with pytest.raises(InputError, match=f"^--set-resources: Pod default/x: .*{problem}"):
+        ask(pod_of(make, container("c", "1")), set_resources=(f"pod/x={amounts}",))
+
+
+def test_a_completed_pod_cannot_be_resized(ask, make):
+    pod = pod_of(make, container("c", "1"))
+    pod["status"]["phase"] = "Succeeded"
+    with pytest.raises(InputError, match="Pod default/x: its phase is Succeeded, so it cannot"):
+        ask(pod, set_resources=("pod/x=cpu=2",))
