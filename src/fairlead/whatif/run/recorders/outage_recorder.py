@@ -518,18 +518,16 @@ class OutageRecorder(Struct):
         Pods that exist at the start of the recording are not new: they replace no affected pod.
         """
         if type(changed) is Pod and changed.metadata.uid not in self.pods:
-            self.replacements.match(changed, self._unreplaced())
+            self.replacements.match(changed, self._is_unreplaced)
 
-    def _unreplaced(self) -> Iterator[tuple[str, Pod]]:
-        """Yield (key, pod) of each affected pod that is lost, and not replaced yet.
+    def _is_unreplaced(self, key: str) -> bool:
+        """Return whether the affected pod `key` is lost, and not replaced yet.
 
         A lost pod is deleted, terminates, or has failed, as in a graceful shutdown of its node.
         """
-        for key, affected in self.affected.items():
-            if affected.state is not _DOWN:
-                continue
-            if all(is_terminating(pod) or is_terminal(pod) for pod in self.pods_of(key)):
-                yield key, affected.pod
+        return self.affected[key].state is _DOWN and all(
+            is_terminating(pod) or is_terminal(pod) for pod in self.pods_of(key)
+        )
 
     def _record_restart(self, key: str, before: Pod, after: Pod) -> None:
         """Record the restart of the containers of an affected pod, whose key is `key`."""
@@ -570,6 +568,7 @@ class OutageRecorder(Struct):
         affected = self.affected.get(key)
         if affected is None:
             affected = self.affected[key] = AffectedPod(pod, node, self.now)
+            self.replacements.lose(pod, key)
             self._tally[_DOWN] += 1
             before = self._evicted_before.pop(pod.metadata.uid, None)
             # A taint that came together with the failure has evicted the pod just before.

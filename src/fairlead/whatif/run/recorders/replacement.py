@@ -6,12 +6,13 @@ no such annotation, replacements are matched with the pods of failed nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from msgspec import Struct, field
 
-from fairlead.api.objects import Pod
+from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.original import original_key
 from fairlead.engine.workloads.pod_control.unknown_owner import REPLICA_KINDS, keeps_name
@@ -22,11 +23,14 @@ _RENAMING_KINDS: Final = (*REPLICA_KINDS, "Job")  # they create replacements und
 class Replacements(Protocol):
     """Finds the pod key of each pod."""
 
-    def match(self, pod: Pod, unreplaced: Iterable[tuple[str, Pod]]) -> None:
+    def lose(self, pod: Pod, key: str) -> None:
+        """Note that the node of `pod`, which has the key `key`, has failed."""
+
+    def match(self, pod: Pod, is_unreplaced: Callable[[str], bool]) -> None:
         """Look which pod the new pod `pod` replaces; called before `key_of`.
 
-        `unreplaced` are (key, pod) of the pods of failed nodes that are deleted, terminate or have
-        failed, and that have no replacement.
+        `is_unreplaced` takes the key of a pod that `lose` noted. It returns whether the pod is
+        deleted, terminates or has failed, and has no replacement.
         """
 
     def key_of(self, pod: Pod) -> str:
@@ -36,7 +40,10 @@ class Replacements(Protocol):
 class StatedReplacements(Struct):
     """Reads the annotation of replacements."""
 
-    def match(self, pod: Pod, unreplaced: Iterable[tuple[str, Pod]]) -> None:
+    def lose(self, pod: Pod, key: str) -> None:
+        """Do nothing."""
+
+    def match(self, pod: Pod, is_unreplaced: Callable[[str], bool]) -> None:
         """Do nothing."""
 
     def key_of(self, pod: Pod) -> str:
@@ -48,18 +55,29 @@ class MatchedReplacements(Struct):
     """Matches each new pod with the first unreplaced pod of the same controller."""
 
     _keys: dict[str, str] = field(default_factory=dict)  # {uid: key}, of replacements
+    # {uid of a controller: keys of its pods of failed nodes}, oldest first
+    _lost: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
-    def match(self, pod: Pod, unreplaced: Iterable[tuple[str, Pod]]) -> None:
+    def lose(self, pod: Pod, key: str) -> None:
+        """Note that the controller of `pod` may replace the pod."""
+        if owner := _renaming_controller(pod):
+            self._lost[owner.uid].append(key)
+
+    def match(self, pod: Pod, is_unreplaced: Callable[[str], bool]) -> None:
         """Match `pod` with a pod of the same ReplicaSet, ReplicationController or Job."""
-        owner = controller_of(pod.metadata)
-        if owner is None or owner.kind not in _RENAMING_KINDS or keeps_name(owner.kind, pod):
-            return
-        for key, lost in unreplaced:
-            other = controller_of(lost.metadata)
-            if other is not None and other.uid == owner.uid:
-                self._keys[pod.metadata.uid] = key
-                return
+        owner = _renaming_controller(pod)
+        keys = () if owner is None else self._lost.get(owner.uid, ())
+        if (lost := next(filter(is_unreplaced, keys), None)) is not None:
+            self._keys[pod.metadata.uid] = lost
 
     def key_of(self, pod: Pod) -> str:
         """Return the key of the pod that was matched; the own key of a pod without match."""
         return self._keys.get(pod.metadata.uid) or original_key(pod)
+
+
+def _renaming_controller(pod: Pod) -> OwnerReference | None:
+    """Return the controller of `pod` if it creates replacements under other names, else None."""
+    owner = controller_of(pod.metadata)
+    if owner is None or owner.kind not in _RENAMING_KINDS or keeps_name(owner.kind, pod):
+        return None
+    return owner
