@@ -150,7 +150,7 @@ class TemplateRows:
     def __init__(
         self, template: JsonTemplate, columns: Sequence[Sequence[str]], count: int
     ) -> None:
-        """Each of `columns` has the `count` strings of one placeholder, escaped as in JSON."""
+        """`columns` has a column for each placeholder: `count` strings, escaped as in JSON."""
         self.template = template
         self.columns = columns
         self._count = count

@@ -226,7 +226,10 @@ def scaled(one: WorkloadEffect, count: int) -> NextStep:
 
 
 def more_ready(one: WorkloadEffect, tried: Effect | None) -> bool:
-    """Return whether the workload `one` has more ready pods at the end of the trial `tried`."""
+    """Return whether the trial `tried` ends with more ready pods of a workload than the change.
+
+    `one` is the effect of the change on this workload.
+    """
     if tried is None:
         return False
     found = tried.changed.workloads.get(one.workload)

@@ -273,7 +273,10 @@ class InitialTopology:
 
 
 def anti_affinity_groups(cluster: KarpenterCluster, pod: Pod) -> list[TopologyGroup]:
-    """Return a group without counts for each term of the pod's required anti-affinity."""
+    """Return the groups of `pod`, one for each term of its required anti-affinity.
+
+    The groups have not counted any pods yet.
+    """
     affinity = pod.spec.affinity
     terms = None if affinity is None else affinity.pod_anti_affinity
     if terms is None:
