@@ -77,7 +77,7 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     load: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise InputError if a field has a value of another type, or a negative duration."""
+        """Raise InputError if the type of a value is wrong, or if a duration is negative."""
         refuse_wrong_types(self)
         for name in ("horizon", "startup"):
             duration = getattr(self, name)

@@ -261,7 +261,7 @@ def _stopped_autoscaler_note(snapshot: Snapshot, effect: Effect) -> Iterator[str
 
 
 def _failed_before_change(change: ClusterChange, without: RunOutcome) -> list[str]:
-    """Return a note about nodes that fail in the change, but are out of service without it."""
+    """Return a note about nodes of --fail-node that are out of service even without the change."""
     named = {name.removeprefix(f"{HOSTNAME}=") for name in change.failures.fail_node}
     found = sorted(named & without.failed_nodes)
     if not found:

@@ -140,7 +140,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     namespace: str = ""
 
     def __post_init__(self) -> None:
-        """Raise InputError if a field has a value of another type."""
+        """Raise InputError if a field has a value of another type than its annotation."""
         refuse_wrong_types(self)
 
     @property
@@ -507,7 +507,7 @@ def _as_dict(value: object) -> object:
 
 
 def _applied_text(given: str | PathLike[str] | Mapping[str, Any]) -> str:
-    """Return the text for `given` in `words`: the file, or the kind and name of the object."""
+    """Return how `ClusterChange.words` names `given`: the file, or the object's kind and name."""
     if not isinstance(given, Mapping):
         return str(given)
     name = mapping(given.get("metadata")).get("name", "")

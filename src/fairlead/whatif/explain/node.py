@@ -117,7 +117,7 @@ def explain_node(
 
     `in_dump` has the keys of the node's pods in the dump. In the planner's cluster model, waiting
     pods are already placed, and the pods that they preempt are removed. `preempted` has the keys of
-    the pods that this removed from the node. The model is unchanged afterwards.
+    the pods that were removed from this node. The model is unchanged afterwards.
     """
     info = planner.model.node(name)
     pods = sorted(info.pods.values(), key=lambda pod: (-pod.priority, pod.key))

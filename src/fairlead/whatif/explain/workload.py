@@ -514,8 +514,8 @@ class _OneMore(Struct, frozen=True):
     """The result of a trial in which one more pod of a workload is scheduled.
 
     `message` says why the pod is not placed, or why it is placed only by preemption of `victims`.
-    `breached` are the keys of the budgets that do not allow the disruption of all their `victims`.
-    `refusals` are the reasons of the nodes that do not admit the pod.
+    `breached` are the keys of the budgets that do not allow the disruption of all `victims` that
+    they cover. `refusals` are the reasons of the nodes that do not admit the pod.
     """
 
     placement: Placement | None = None

@@ -42,7 +42,7 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
     nodes, a rolling drain is suggested for such pods.
 
-    In four cases, new nodes are suggested only if a trial shows that fewer pods wait:
+    In four cases, new nodes are suggested only if a trial shows that fewer pods wait with them:
 
     - There are several zones, and rules or volumes may keep the pods off one of them.
     - A spread constraint keeps pods off nodes.
@@ -115,9 +115,10 @@ def _first_nodes(
 
 
 def _created_later(pending: Iterable[PodEnd], context: StepContext) -> Iterator[PodEnd]:
-    """Yield a `pending` pod of a StatefulSet once for each pod that the StatefulSet creates later.
+    """Yield a pod for each pod that a StatefulSet creates only after a pod of `pending` is ready.
 
-    The StatefulSet creates these pods only after the pending pod is ready. They need as much room.
+    The later pods do not exist yet. The pending pod, which needs as much room as each of them, is
+    yielded in their place.
     """
     missing = {
         one.workload: one.missing
@@ -174,8 +175,8 @@ def _copies_of(
 ) -> Iterator[NextStep]:
     """Yield a what-if with the new nodes `more`.
 
-    If `is_tried` is set, or if other pods may take the room first, the what-if is tried, and
-    yielded only if fewer pods then wait.
+    If `is_tried` is set, or if other pods may take the room first, the what-if is tried. It is
+    then yielded only if fewer pods wait with the new nodes than without them.
     """
     if more is not None and (is_tried or _others_lack_room(context)):
         yield from _best_nodes([more], 0, context)
@@ -186,9 +187,9 @@ def _copies_of(
 def _room_for(
     short: Collection[PodEnd], nodes: Sequence[NodeEnd], context: StepContext, *, is_tried: bool
 ) -> Iterator[NextStep]:
-    """Yield a what-if with new nodes for the `short` pods.
+    """Yield a what-if with new nodes for the pods that lack room (`short`).
 
-    If `is_tried` is set, or if a spread constraint keeps `short` pods off the present nodes, new
+    If `is_tried` is set, or if a spread constraint keeps these pods off the present nodes, new
     nodes of up to TRIES_MAX zones are tried, and the best are suggested. Otherwise, if other pods
     may take the room first, only the nodes that seem best are tried. In all other cases, these
     nodes are suggested without a trial.
@@ -214,11 +215,11 @@ def _by_zone(
     nodes: Sequence[NodeEnd],
     context: StepContext,
 ) -> list[NewNodes]:
-    """Return `first`, and new nodes for the `short` pods in each other zone of `nodes`.
+    """Return `first`, and new nodes in each other zone of `nodes`, for the pods that lack room.
 
-    The scheduler's reasons do not show in which zone a pod may run. If a node lacks room, the
-    scheduler does not check other rules. Zones with few pods of the workloads come first, because
-    there the workloads' spread constraints most likely admit more pods.
+    The pods are `short`. The scheduler's reasons do not show in which zone a pod may run. If a node
+    lacks room, the scheduler does not check other rules. Zones with few pods of the workloads come
+    first, because there the workloads' spread constraints most likely admit more pods.
     """
     zone_of = {node.name: node.zone for node in nodes}
     workloads = {pod.workload for pod in short}
@@ -291,7 +292,10 @@ def _lacking_nodes(context: StepContext) -> list[PodEnd]:
 
 
 class _TriedNodes(Struct, frozen=True):
-    """New nodes, the effect of a what-if with them, and how many fewer pods wait."""
+    """New nodes, and the effect of a what-if with them.
+
+    `gain` is the decrease of the number of waiting pods.
+    """
 
     nodes: NewNodes
     effect: Effect
@@ -363,7 +367,7 @@ def _of_each_zone(candidates: Sequence[NewNodes]) -> NewNodes:
 
 
 def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepContext) -> _TriedNodes:
-    """Return `best` with fewer nodes, if as many pods run with the fewer nodes.
+    """Return `best` with fewer nodes, if no more pods wait than with all its nodes.
 
     `waiting` is the number of pods that wait without new nodes. Only one smaller number is tried.
     Example: if half of these pods run with 6 new nodes, 3 new nodes are tried.

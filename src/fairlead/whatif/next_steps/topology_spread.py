@@ -82,8 +82,9 @@ def _without_failed_nodes(context: StepContext) -> Iterator[NextStep]:
 
     A zone without Node objects does not count for topology spread. The command is for machines that
     do not come back. If a machine comes back, its kubelet registers the node again. There is no
-    command if as many pods stay pending after the deletion, or if there are too many nodes to name.
-    The deletion is tried without the outage, because a simulation of an outage takes long.
+    command if the deletion does not reduce the number of pending pods, or if there are too many
+    nodes to name. The deletion is tried without the outage, because a simulation of an outage takes
+    long.
     """
     change = context.answer.change
     if not context.may_be_shut_down():
@@ -235,10 +236,10 @@ def _rules_against(pods: Sequence[PodEnd], context: StepContext) -> list[SpreadR
 def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Iterator[NextStep]:
     """Try up to three what-ifs with other topology spread constraints; yield the first that helps.
 
-    A what-if helps if more pods of an edited workload are ready at the end. In the first what-if,
-    the constraints of all workloads of `rules` do not count tainted nodes. The others are about the
-    workload with the most pods without a node. In the second, its constraints also have no
-    minDomains. In the third, they are only preferences (ScheduleAnyway).
+    A what-if helps if more pods of an edited workload are ready at the end than without the edit.
+    In the first what-if, the constraints of all workloads of `rules` do not count tainted nodes.
+    The others are about the workload with the most pods without a node. In the second, its
+    constraints also have no minDomains. In the third, they are only preferences (ScheduleAnyway).
     """
     rows = {row.workload: row for row in context.answer.effect.workloads}
     counting = [rule for rule in rules if rule.ignores_taints]

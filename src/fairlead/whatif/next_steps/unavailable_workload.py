@@ -173,9 +173,9 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
     """Yield the command that lets pods of the workloads `rows` be replaced on other nodes.
 
     The command is for machines that are shut down. There is no command if the nodes come back, or
-    if their kubelets still work. The command helps if it leads to more ready pods of one of the
-    workloads at the end. It does not help pods whose volumes no other node can use, so the nodes of
-    up to TRIES_MAX workloads are tried.
+    if their kubelets still work. The command helps if one of the workloads has more ready pods at
+    the end than without the command. It does not help pods whose volumes no other node can use, so
+    the nodes of up to TRIES_MAX workloads are tried.
     """
     if not context.may_be_shut_down():
         return

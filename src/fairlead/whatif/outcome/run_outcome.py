@@ -609,7 +609,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def completed(self) -> list[PodEnd]:
         """The pods that succeeded or failed during the run, sorted by key.
 
-        The list includes pods that have been deleted since.
+        The list includes pods that were deleted after they had completed.
         """
         ended = (*self.pods.values(), *self.completed_and_deleted)
         found = (pod for pod in ended if pod.is_completed and pod.ended_at is not None)

@@ -121,8 +121,9 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     `lowest_for` is the total time for which only `lowest` pods were ready. It is None if `lowest`
     is less than `wanted` and the number of ready pods remains at `lowest` until the end. If
     `has_ended`, the time from the last change of the number to the end of the run does not count.
-    For a Job or a pod without a controller that `has_ended`, `ready_counts` has each change of the
-    number of ready pods: the time of the change and the new number.
+    `ready_counts` has each change of the number of ready pods: the time of the change and the new
+    number. It is () unless `has_ended` is True and the workload is not permanent (a Job, for
+    example).
     `failed_indexes` are the indexes that an Indexed Job does not try again.
     """
 

@@ -35,7 +35,11 @@ _ROLLING: Final = "RollingUpdate"
 
 
 class DumpActivity(Struct, frozen=True):
-    """The workloads with `rollouts` in progress, and the `starting` pods of all other workloads."""
+    """The activity in progress in a dump.
+
+    `rollouts` are the workloads whose rollouts are in progress. `starting` are the starting pods of
+    all other workloads.
+    """
 
     rollouts: Sequence[WorkloadRef]
     starting: Sequence[Pod]

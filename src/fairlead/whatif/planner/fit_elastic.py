@@ -232,8 +232,8 @@ def _breached(
 ) -> Iterator[BreachedBudget]:
     """Yield the budgets that the pods `preemptors` breached by the preemption of `victims`.
 
-    For `BreachedBudget.allowed`, the victims whose preemption did not breach the budget are
-    counted. What the budget allows at the end may be more, because preempted pods may run again.
+    `BreachedBudget.allowed` is the number of victims whose preemption did not breach the budget.
+    The budget may allow more evictions at the end, because preempted pods may run again.
     """
     breaches = Counter(one.pdb for one in outcome.pdb_breaches if one.by in preemptors)
     preempted = Counter(pod.key for pod in victims)

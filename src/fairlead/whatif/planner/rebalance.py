@@ -66,7 +66,7 @@ _NODES_TRIED_MAX: Final = 8  # number of the fullest nodes that are tried before
 
 
 class NodeBalance(Struct, frozen=True):
-    """The number of `waiting` pods, and figures about the loads of schedulable, ready nodes.
+    """The number of waiting pods, and how even the loads of schedulable, ready nodes are.
 
     `fullest` is the largest load, `deviation` the standard deviation of the loads, and `squares`
     the sum of their squares. `deviation` and `squares` are weighted by the size of the nodes: a

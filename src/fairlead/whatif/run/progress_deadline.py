@@ -154,7 +154,10 @@ def _initial_revisions(
 
 
 class _Replay(Struct):
-    """The pods of a Deployment during a rollout; `old` are those of other revisions."""
+    """The numbers of pods of a Deployment during the rollout of a revision.
+
+    `new` pods have this revision, and `ready` of them are ready. `old` pods have another revision.
+    """
 
     old: int
     new: int = 0

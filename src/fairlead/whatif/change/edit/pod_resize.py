@@ -38,7 +38,7 @@ def resize_of(pod: ObjectRef, before: Json, after: Json) -> Iterator[Command]:
 
 
 def resize_notes(pod: Manifest, after: Json, option: str) -> list[str]:
-    """Return notes about the resize of `pod`, whose content is `after` then.
+    """Return notes about the resize of `pod`; `after` is its content after the resize.
 
     Raises InputError that names `option` if the pod has completed.
     """
@@ -67,7 +67,11 @@ def resize_notes(pod: Manifest, after: Json, option: str) -> list[str]:
 
 
 def _missing_reports(pod: Json) -> dict[str, Any]:
-    """Return the container statuses of a running pod with resources if some lack them, else {}."""
+    """Return the lists of container statuses in which resources are missing, with these added.
+
+    The result is keyed by the field of the status. The added resources are those of the spec.
+    Return {} if the pod does not run.
+    """
     spec, status = pod["spec"], pod.get("status", {})
     if status.get("phase") != "Running":
         return {}

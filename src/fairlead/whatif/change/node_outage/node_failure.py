@@ -44,7 +44,7 @@ class Failures(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     at: str = ""
 
     def __post_init__(self) -> None:
-        """Raise InputError if a field has a value of another type."""
+        """Raise InputError if a field has a value of another type than its annotation."""
         refuse_wrong_types(self)
 
     @property

@@ -178,7 +178,7 @@ def has_node_pools(manifests: Iterable[Manifest]) -> bool:
 
 
 def _installed(manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
-    """Yield (words about it, its name) of each autoscaler of the cluster `manifests`."""
+    """Yield (words for a note, name) of each autoscaler of the cluster `manifests`."""
     if has_node_pools(manifests):
         yield "NodePools of Karpenter", KARPENTER
     if cluster_autoscaler_flags(manifests) is not None:

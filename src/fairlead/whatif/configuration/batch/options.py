@@ -22,7 +22,7 @@ class BatchOptions(Struct, frozen=True):
     plugins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise InputError if a field has a value of another type."""
+        """Raise InputError if a field has a value of another type than its annotation."""
         refuse_wrong_types(self)
 
 

@@ -101,8 +101,8 @@ def new_shortages(
 ) -> list[tuple[PodAutoscalerOutcome, ReplicaShortage]]:
     """Return the autoscalers of the run `changed` that lack replicas because of the change.
 
-    Their metrics propose more than maxReplicas for at least `LONGER` longer than in the run
-    `without`.
+    Their metrics propose more than maxReplicas for a longer time than in the run `without`. The
+    difference is at least `LONGER`.
     """
     before = {one.autoscaler: one.shortage for one in without}
     found = []

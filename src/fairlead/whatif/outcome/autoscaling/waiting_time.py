@@ -34,9 +34,10 @@ class PodWait(Struct, frozen=True):
 
 
 class WaitingTimes(Struct, frozen=True, kw_only=True):
-    """The distribution of the waits of the `bound` pods; `still_waiting` pods are not included.
+    """The distribution of the waits that have ended.
 
-    If no pod was bound, all times are 0, and `longest_pod` is "".
+    `bound` is the number of these waits, and `still_waiting` the number of the other waits. If no
+    pod was bound, all times are 0, and `longest_pod` is "".
     """
 
     bound: int = 0

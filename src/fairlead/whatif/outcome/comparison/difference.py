@@ -484,7 +484,7 @@ def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
 
     The numbers are compared node by node; a node with fewer pods in `changed` counts as 0. If a
     node did not fail in `without`, all its pods in `changed` count. They also count if the node
-    returned earlier in `without`, or only there.
+    returned only in `without`, or earlier there than in `changed`.
     """
     if changed.outage is None:
         return 0
@@ -500,7 +500,7 @@ def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
 
 
 def _is_back_later(node: NodeHistory, other: NodeHistory) -> bool:
-    """Return whether only `other` returns, or `node` returns later."""
+    """Return whether `other` returns, and `node` returns later than `other` or not at all."""
     if other.back_at is None:
         return False
     return node.back_at is None or node.back_at > other.back_at
@@ -593,12 +593,12 @@ def _recovered_after(
     current: Mapping[str, PodEnd],
     completed: Iterable[PodEnd],
 ) -> DurationNs | None:
-    """Return the time from the change until the last `concerned` or `completed` pod started.
+    """Return the time from the change until the last affected pod started.
 
-    The result is at least the time until the last failed node returned. Return None if at the end a
-    `concerned` pod does not run and has not completed. `concerned` contains pod keys. If a pod of
-    the run without the change has another name in `changed`, `current` maps its key to the pod in
-    `changed`.
+    The affected pods are those with the keys in `concerned`, and the pods in `completed`. The
+    result is at least the time until the last failed node returned. Return None if at the end a pod
+    with a key in `concerned` does not run and has not completed. If a pod of the run without the
+    change has another name in `changed`, `current` maps its key to the pod in `changed`.
     """
     starts = [pod.started_at for pod in completed]
     for key in concerned:

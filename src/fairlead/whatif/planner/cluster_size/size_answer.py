@@ -342,7 +342,7 @@ def _nodes(question: SizeQuestion, found: SizeResult) -> ResultTable:
 
 
 def _binds(found: SizeResult) -> ResultTable:
-    """Return a table of the causes of the lower bound on the cost, each with its share of it."""
+    """Return a table of the causes of the lower bound on the cost, with the share of each."""
     causes = sorted((-share, cause) for cause, share in found.bound.causes.items() if share > 0)
     rows = [
         {"resource": cause, "share": round(-share, 4), "percent": f"{-share:.0%}"}

@@ -92,7 +92,7 @@ class DeviceKinds:
 
     @cached_property
     def _reading(self) -> tuple[str, frozenset[str]]:
-        """All CEL expressions that select devices as one text, and all requested capacities."""
+        """One text with all CEL expressions that select devices, and all requested capacities."""
         related = self._model.cluster.related
         selectors: list[DeviceSelector] = []
         requested: set[str] = set()

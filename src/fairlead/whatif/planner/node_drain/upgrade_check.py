@@ -9,8 +9,9 @@ the surge nodes are drained and deleted.
 
 A surge node is a copy of the newest node in service of its pool and zone (`copy_node`).
 
-If the user states no pace, a faster pace is simulated, too: a tenth of the nodes of each round at a
-time. Both simulations run at the same time if there are two cores.
+If the user states no pace, a faster pace is simulated, too. With surge nodes, a tenth of the nodes
+of one pool in one zone are then drained at a time, otherwise a tenth of all nodes. Both simulations
+run at the same time if there are two cores.
 """
 
 from __future__ import annotations

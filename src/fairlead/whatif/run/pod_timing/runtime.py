@@ -126,7 +126,7 @@ class RuntimeDraw(Struct, frozen=True):
 
 
 class RuntimeCoverage(Struct, frozen=True):
-    """The number of `running` pods of a dump, and how many of them have a `known` runtime.
+    """How many pods of a dump run (`running`), and for how many the runtime is known (`known`).
 
     `stated` is the number of pods whose known runtime comes from a file. Pods of DaemonSets and
     static pods are not counted. `longest` is the longest known runtime, 0 if there is none.

@@ -268,7 +268,7 @@ class Recorder(Struct):
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
         """Give each pending pod without a recorded reason the reason that `why` returns for it.
 
-        A later call replaces this reason, because the pod's status may have changed meanwhile.
+        A later call replaces this reason, because the pod's status may have changed between calls.
         """
         if not self.counts.has_pending():
             return

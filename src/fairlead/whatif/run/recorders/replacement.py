@@ -27,7 +27,7 @@ class Replacements(Protocol):
         """Note that the node of `pod`, which has the key `key`, has failed."""
 
     def match(self, pod: Pod, is_unreplaced: Callable[[str], bool]) -> None:
-        """Look which pod the new pod `pod` replaces; called before `key_of`.
+        """Find the pod that the new pod `pod` replaces; called before `key_of`.
 
         `is_unreplaced` takes the key of a pod that `lose` noted. It returns whether the pod is
         deleted, terminates or has failed, and has no replacement.

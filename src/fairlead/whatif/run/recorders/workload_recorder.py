@@ -160,9 +160,9 @@ def _ready_counts(
 ) -> dict[Instant, int]:
     """Return {instant: number of ready pods from then on}; the first instant is `since`.
 
-    `before` is the number before `since`, and `changes` are its changes since then. Several changes
-    at one instant count as one. Example: `before` is 3, and `changes` are (5 s, -1) and (9 s, +1).
-    Then 3 pods were ready before 5 s, 2 from 5 s, and 3 from 9 s.
+    `before` is the number before `since`. `changes` are the changes of the number from `since` on.
+    Several changes at one instant count as one. Example: `before` is 3, and `changes` are (5 s, -1)
+    and (9 s, +1). Then 3 pods were ready before 5 s, 2 from 5 s, and 3 from 9 s.
     """
     counts = {since: before}
     ready = before

@@ -52,9 +52,10 @@ _ORDINAL: Final = re.compile(r"(?P<name>.+)-(?P<ordinal>[0-9]+)")
 
 
 def _token(repetition: str) -> re.Pattern[str]:
-    """Return a pattern for numbers, and for pseudonyms with a number of `repetition` digits.
+    """Return a pattern for numbers and pseudonyms.
 
-    If a pseudonym is found, the group 1 of the match is its number.
+    `repetition` states how many digits the number in a pseudonym has, such as `{3}` or `+`. If a
+    pseudonym is found, the group 1 of the match is its number.
     """
     codes = "|".join(sorted({*_CODES, _DIGIT, _UPPER}, key=len, reverse=True))
     return re.compile(rf"{_NUMBER}|(?<![A-Za-z0-9])(?:{codes})([0-9]{repetition})(?![A-Za-z0-9])")
