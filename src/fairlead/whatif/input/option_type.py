@@ -1,7 +1,7 @@
 """Refuses values that do not have the type of their field or argument.
 
-Structs and functions do not check the types of their values. The values of the command line have
-the right types. Those of a script may have others.
+Structs and functions do not check the types of their values. Values from the command line have the
+right types. Values from a script may have wrong types.
 """
 
 from __future__ import annotations

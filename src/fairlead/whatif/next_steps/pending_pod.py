@@ -242,7 +242,7 @@ def _by_zone(
 def _taken_by_copies(
     node: NodeEnd, movable: Sequence[PodEnd], left: Mapping[str, str], reach: VolumeReach
 ) -> Iterator[PodEnd]:
-    """Yield the `movable` pods that copies of `node` can take.
+    """Yield the pods of `movable` that copies of `node` can take.
 
     The result contains all pods that left `node`. It also contains other pods of the same
     workloads, if a copy of `node` reaches their volumes. `left` maps the key of each pod to the
@@ -320,8 +320,8 @@ def _best_nodes(
     candidate, unless fewer pods wait than there are candidates. If some pods still wait, the step
     says how many pods run. If all of them wait, a note says so.
 
-    `added` is the number of nodes that the question adds already. With more room, a pod may still
-    wait. Its rules may exclude the new nodes, or other pods may be placed on them first.
+    `added` is the number of nodes that the question adds already. A pod may wait in spite of the
+    new nodes. Its rules may exclude them, or other pods may be placed on them first.
     """
     waiting = _waiting(context.answer.effect)
     found: list[_TriedNodes] = []
@@ -380,7 +380,7 @@ def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepConte
 
 
 def _tried_nodes(more: NewNodes, added: int, context: StepContext) -> list[_TriedNodes]:
-    """Return the result of a what-if that adds `more` nodes; [] if it is invalid."""
+    """Return the result of a what-if that adds the new nodes `more`; [] if it is invalid."""
     tried = context.ask(
         replace(context.answer.change, add_nodes=added + more.count, like=more.like)
     )
@@ -399,7 +399,7 @@ def _waiting(effect: Effect) -> int:
 def _no_help(
     tried: Sequence[_TriedNodes], candidates: Sequence[NewNodes], context: StepContext
 ) -> str:
-    """Return a note which says that pods stay pending even with the `tried` nodes."""
+    """Return a note that pods stay pending even with the new nodes that were tried (`tried`)."""
     nodes = " or ".join(one.nodes.words for one in tried)
     first = tried[0]
     pending = first.effect.difference.pending

@@ -197,7 +197,7 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
 
 
 def _nodes_to_taint(one: WorkloadEffect, context: StepContext) -> tuple[str, ...]:
-    """Return the failed nodes whose pods of `one` should be replaced on other nodes.
+    """Return the failed nodes with pods of the workload `one` to replace on other nodes.
 
     Return () if a command cannot name so many nodes, or if the change edits one of them.
     """

@@ -69,8 +69,8 @@ def later_cron_job_notes(
 
     Call this for a run that simulates CronJobs, and that has ended at `end` because it settled.
     `start` is its beginning, and `initial` are the objects that existed then. Suspended and invalid
-    CronJobs are left out. At the start of the run, a CronJob may create the Job of a time that it
-    missed before; it is left out, too.
+    CronJobs are left out. A CronJob that creates a Job at the start of the run, for a time that it
+    missed before, is left out, too.
     """
     before = {
         one.ref.key: _last_time(one.value) for one in samples(initial) if one.kind is CRON_JOB

@@ -45,7 +45,7 @@ _COMPLETE: Final = (
 
 
 def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
-    """Yield notes about those `written` objects that nothing simulates.
+    """Yield notes about those objects in `written` that nothing simulates.
 
     For a workload whose controller is not simulated, a note says that no pods are created. For an
     object of an unknown API group, a note says that it has no effect.

@@ -263,8 +263,9 @@ def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
     """Yield a text for cpu and for memory if the size that `one` states contradicts `node`.
 
     `one` is the instance type of `node`. If the capacity of `node` is absent or equals its
-    allocatable amounts, no reservation is visible, as on a node that a scenario generates. Its
-    machine may then be larger than the node states. So a larger size of `one` is no contradiction.
+    allocatable amounts, no reservation is visible, as on a node that a scenario generates. The
+    machine of `node` may then be larger than `node` states. So a larger size of `one` is no
+    contradiction.
     """
     may_be_larger = node.status.capacity in ({}, node.status.allocatable)
     for name in ("cpu", "memory"):

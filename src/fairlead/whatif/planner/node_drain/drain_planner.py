@@ -142,8 +142,8 @@ class PlannedDrain(Struct, frozen=True):
     node to the scheduler's reasons. Their replacements are placed only when the node has returned;
     `moves` contains these placements too. `preempts` are the pods in `waits` that could preempt
     other pods instead of waiting. `failing` maps pods to their Jobs, which fail because of the
-    evictions, so nothing replaces the pods, although `moves` contains them. It is only set for
-    drains of a single node.
+    evictions, so nothing replaces the pods, although `moves` contains them. `failing` is only set
+    for drains of a single node.
     """
 
     node: str

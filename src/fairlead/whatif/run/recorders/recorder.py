@@ -751,8 +751,8 @@ class Recorder(Struct):
     def undrained(self) -> list[Undrained]:
         """Return the pods that a drain has not removed, sorted by key.
 
-        There are three causes. Their evictions are refused, Karpenter does not evict them because
-        of the annotation do-not-disrupt, or they have not stopped. Pods are left out if Cluster
+        The eviction of such a pod is refused, or Karpenter does not evict the pod because of the
+        annotation do-not-disrupt, or the pod has not stopped. Pods are left out if Cluster
         Autoscaler or the descheduler requested the refused eviction. In this case, Cluster
         Autoscaler keeps the node, and the descheduler does not try again.
         """
