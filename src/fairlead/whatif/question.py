@@ -414,11 +414,11 @@ def _effect(
 
 
 def _compared_with_return(without: RunOutcome, changed: RunOutcome) -> RunOutcome:
-    """Return `changed`, whose ready pods before the change are counted as if failed nodes worked.
+    """Return `changed` with other numbers of ready pods before the change.
 
-    In the run `without` the change, the nodes that had failed before the run return to service. So
-    in the result, the number of ready pods of a workload before the change is at least the number
-    at the end of `without`.
+    They are the numbers that there would be if the failed nodes worked. In the run `without` the
+    change, the nodes that had failed before the run return to service. So in the result, the number
+    of ready pods of a workload before the change is at least the number at the end of `without`.
     """
     workloads = {
         ref: replace(one, before=max(one.before, without.workloads[ref].at_end))
@@ -453,7 +453,7 @@ def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tupl
 def _scheduler_notes(
     change: ClusterChange, conditions: Conditions, effect: Effect
 ) -> Iterator[str]:
-    """Yield why another scheduler configuration or plugin made no difference, if that is so."""
+    """Yield why a scheduler configuration or plugin of the user made no difference, if so."""
     if not effect.difference.is_empty:
         return
     is_named = bool(conditions.config or conditions.plugin or conditions.batch.source)

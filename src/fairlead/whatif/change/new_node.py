@@ -109,7 +109,10 @@ class _Model(Struct, frozen=True):
 
     @classmethod
     def of(cls, model: Manifest, templates: Sequence[Json], inventory: Inventory) -> _Model:
-        """Return what new nodes copy from `model`; no devices if `templates` have another type."""
+        """Return what new nodes copy from `model`.
+
+        If the instance type of `templates` differs from that of `model`, no devices are copied.
+        """
         name = model.ref.name
         dependents = _dependents(name, inventory)
         if templates and _type_of(templates[0]) != _type_of(model.value):

@@ -162,10 +162,10 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
 
 
 def _refuse_less(budgets: Iterable[BudgetOutcome], context: StepContext) -> set[str]:
-    """Return the `budgets` that refuse fewer evictions with unhealthyPodEvictionPolicy AlwaysAllow.
+    """Return the keys of those `budgets` that refuse fewer evictions with AlwaysAllow than now.
 
-    One simulation sets this policy in all budgets with unready pods, except in those that the
-    change of the question may already edit.
+    To find out, one simulation sets unhealthyPodEvictionPolicy AlwaysAllow in all budgets with
+    unready pods, except in those that the change of the question may already edit.
     """
     effect, change = context.answer.effect, context.answer.change
     unready = {

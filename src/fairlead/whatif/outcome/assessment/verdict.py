@@ -375,7 +375,7 @@ def _incomplete_gangs(effect: Effect) -> str:
 
 
 def _later_pods(effect: Effect) -> str:
-    """Return a sentence about pods that StatefulSets create only once pending pods are ready.
+    """Return a sentence about pods that StatefulSets create only after pending pods are ready.
 
     Return "" if there are none.
     """
