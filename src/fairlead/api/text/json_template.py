@@ -133,15 +133,43 @@ class JsonTemplate:
 class TemplateText:
     """A JSON text that is stored as its template and the strings in the placeholders."""
 
-    __slots__ = ("strings", "template")
+    __slots__ = ("_strings", "template")
 
     def __init__(self, template: JsonTemplate, strings: Sequence[str]) -> None:
         """`strings` are the contents of the placeholders, escaped as in JSON."""
         self.template = template
-        self.strings = strings
+        self._strings = strings
+
+    @property
+    def strings(self) -> Sequence[str]:
+        """The contents of the placeholders, escaped as in JSON."""
+        return self._strings
 
     def __bytes__(self) -> bytes:
         return self.template.text(self.strings)
+
+
+class _RowText(TemplateText):
+    """A text of a TemplateRows; its strings are collected from the columns at each access.
+
+    Most of these texts are never read.
+    """
+
+    __slots__ = ("_columns", "_index")
+
+    def __init__(
+        self, template: JsonTemplate, columns: Sequence[Sequence[str]], index: int
+    ) -> None:
+        """The strings are those at `index` of each of `columns`."""
+        self.template = template
+        self._columns = columns
+        self._index = index
+
+    @property
+    def strings(self) -> Sequence[str]:
+        """The contents of the placeholders, escaped as in JSON."""
+        index = self._index
+        return [column[index] for column in self._columns]
 
 
 class TemplateRows:
@@ -168,7 +196,7 @@ class TemplateRows:
 
     def __getitem__(self, index: int) -> TemplateText:
         """Return the text at `index`, which must be less than the number of texts."""
-        return TemplateText(self.template, [column[index] for column in self.columns])
+        return _RowText(self.template, self.columns, index)
 
     def __iter__(self) -> Iterator[TemplateText]:
         if not self.columns:

@@ -49,11 +49,13 @@ class DumpedReplicas(Replicas):
         """Return a pod, or the pods of a slice. Each access returns the same Python objects."""
         if isinstance(index, slice):
             return [self[one] for one in range(len(self))[index]]
-        if index not in self._made:
+        made = self._made.get(index)
+        if made is None:
             index = range(len(self))[index]  # negative indexes; may raise IndexError
-            if index not in self._made:
-                self._made[index] = self.template.view_of(self.texts[index].strings)
-        return self._made[index]
+            made = self._made.get(index)
+            if made is None:
+                made = self._made[index] = self.template.view_of(self.texts[index].strings)
+        return made
 
     def __iter__(self) -> Iterator[Pod]:
         return map(self.__getitem__, range(len(self)))
