@@ -23,9 +23,12 @@ from typing import ClassVar, Final
 
 from fairlead.api.objects import (
     ApiObject,
+    CSINode,
+    Node,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    StatefulSet,
     StorageClass,
 )
 from fairlead.api.pods.volumes import BOUND, is_claimed
@@ -68,6 +71,16 @@ from fairlead.engine.workloads.volumes.volume_index import (
 _WRITES: Final = (CreateObject, PatchObject, PatchStatus, DeleteObject)
 _KINDS: Final = ("PersistentVolume", "PersistentVolumeClaim")
 _OWN_WRITES: Final = tuple(WritesTo(command, _KINDS) for command in _WRITES)
+# What `ClaimCreator` and `VolumeIndex` store, and pods.
+_OBJECTS: Final = (
+    Pod,
+    StatefulSet,
+    PersistentVolumeClaim,
+    PersistentVolume,
+    StorageClass,
+    Node,
+    CSINode,
+)
 
 
 class Volumes:
@@ -75,7 +88,11 @@ class Volumes:
 
     issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
     interest: ClassVar[Interest] = Interest(
-        succeeded=_OWN_WRITES, failed=_OWN_WRITES, readiness=False
+        changed=_OBJECTS,
+        deleted=_OBJECTS,
+        succeeded=_OWN_WRITES,
+        failed=_OWN_WRITES,
+        readiness=False,
     )
 
     def __init__(

@@ -42,22 +42,20 @@ class VolumeIndex:
 
     def observe(self, obj: ApiObject) -> None:
         """Store a new or changed object."""
-        match obj:
-            case PersistentVolumeClaim():
-                self.claims[obj.key] = obj
-            case PersistentVolume():
-                self._drop_volume(obj.key)
-                self._file_volume(obj)
-                if obj.spec.claim_ref is not None:
-                    self._assumed.pop(obj.key, None)
-            case StorageClass():
-                self.classes[obj.key] = obj
-            case Node():
-                self.nodes[obj.key] = obj
-            case CSINode():
-                self.csi_nodes[obj.key] = obj
-            case _:
-                pass
+        # Most objects are nodes, or of other kinds.
+        if type(obj) is Node:
+            self.nodes[obj.key] = obj
+        elif type(obj) is PersistentVolumeClaim:
+            self.claims[obj.key] = obj
+        elif type(obj) is PersistentVolume:
+            self._drop_volume(obj.key)
+            self._file_volume(obj)
+            if obj.spec.claim_ref is not None:
+                self._assumed.pop(obj.key, None)
+        elif type(obj) is StorageClass:
+            self.classes[obj.key] = obj
+        elif type(obj) is CSINode:
+            self.csi_nodes[obj.key] = obj
 
     def forget(self, obj: ApiObject) -> None:
         """Remove a deleted object."""

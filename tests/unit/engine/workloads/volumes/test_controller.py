@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.codec import decode
+from fairlead.api.objects import Lease, PersistentVolumeClaim, PodDisruptionBudget, StatefulSet
 from fairlead.engine.core.command import CreateObject, DeleteObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import (
@@ -32,6 +33,14 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 @pytest.fixture
 def world(new_world):
     return new_world(Volumes(), GarbageCollector())
+
+
+def test_heartbeats_and_budgets_are_not_passed_to_the_controller():
+    """They change often while nodes fail, and concern no volume."""
+    kinds = (Lease, PodDisruptionBudget, StatefulSet, PersistentVolumeClaim)
+    changed = [Volumes.interest.includes((ObjectChanged, kind, "")) for kind in kinds]
+    deleted = [Volumes.interest.includes((ObjectDeleted, kind, "")) for kind in kinds]
+    assert changed == deleted == [False, False, True, True]
 
 
 def claim(name="c", of="fast", size="1Gi", *, meta=None, **spec):
