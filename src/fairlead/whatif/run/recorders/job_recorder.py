@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from fairlead.api.objects import ApiObject, Node, Pod
+from fairlead.api.objects import Node, Pod
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodPreempting, QueueAllocation, Record, Reporter
@@ -45,25 +45,24 @@ class _CapacityRecorder(Struct):
 
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Record the nodes in `stimulus`, which arrives at `now`."""
-        if type(stimulus) is ObjectChanged:
-            changed = [self._update(stimulus.object)]
+        if type(stimulus) is ObjectChanged and type(stimulus.object) is Node:
+            has_changed = self._update(stimulus.object)
         elif type(stimulus) is ObjectDeleted and type(stimulus.object) is Node:
             gone = stimulus.object.metadata.name
-            changed = [self._replace(self._nodes.pop(gone, None), None)]
+            has_changed = self._replace(self._nodes.pop(gone, None), None)
         elif type(stimulus) is ObjectsLoaded:
             # without pods, so that no pod is made for this
-            changed = [self._update(one) for one in stimulus.others]
+            updates = [self._update(one) for one in stimulus.others if type(one) is Node]
+            has_changed = any(updates)
         else:
             return
-        if any(changed):
+        if has_changed:
             self._record(now)
 
-    def _update(self, found: ApiObject) -> bool:
-        if type(found) is not Node:
-            return False
-        name = found.metadata.name
-        before, self._nodes[name] = self._nodes.get(name), found
-        return self._replace(before, found)
+    def _update(self, node: Node) -> bool:
+        name = node.metadata.name
+        before, self._nodes[name] = self._nodes.get(name), node
+        return self._replace(before, node)
 
     def _replace(self, before: Node | None, after: Node | None) -> bool:
         """Replace `before` by `after` in the total; return whether their allocatable differs.
