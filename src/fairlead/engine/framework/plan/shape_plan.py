@@ -244,6 +244,10 @@ class ShapePlan:
         if table.node_log.position != self._node_position:
             nodes = table.node_log.since(self._node_position)
             self.static.refresh(pod)
+            if nodes is not None and self.static.changed_at <= self._node_position:
+                # The nodes that NODE plugins reject are rejected as before. Usually, these are all
+                # nodes: a failed node gets one taint after another.
+                nodes = [row for row in nodes if not self.static.codes[row]]
         pods = table.pod_log.since(self._pod_position)
         # None means that the log no longer contains all changes since the last refresh.
         if nodes is None or pods is None or (nodes and self.node_names is not None):
@@ -251,8 +255,7 @@ class ShapePlan:
             return
         if self._size < table.size and self.node_names is None:
             self._extend(table.size)
-        if nodes or pods:
-            self._redo(pod, nodes, pods)
+        self._redo(pod, nodes, pods)
         if nodes and self.matrix is not None:
             self.matrix.rebase(self)
         self._explain(pod)

@@ -52,8 +52,9 @@ class StaticResults:
     """The verdicts and scores of the plugins in `points` on every node.
 
     If `node_names` is not None, there are results only for the nodes with these names. The results
-    include the changes in the node log before `position`. `refresh` increments `version` if results
-    of unchanged nodes may have changed.
+    include the changes in the node log before `position`. `changed_at` is the value of `position`
+    after the last call of `refresh` that may have changed a result. `refresh` increments `version`
+    if results of unchanged nodes may have changed.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class StaticResults:
         self.broken: Broken = {}
         self.version = 0
         self._size = -1
-        self.position = -1
+        self.position = self.changed_at = -1
         self._epochs: list[object] = []
         self.codes: Codes
         self.score: Scores
@@ -93,12 +94,15 @@ class StaticResults:
         nodes = None if self._size < 0 else log.since(self.position)
         if nodes is None or self._node_names is not None:
             self._build(pod)
+            has_changed = True
         else:
             if self._size < table.size:
                 self._extend(table.size)
-            self._redo_nodes(pod, sorted(set(nodes)))
-            self._refresh_epochs(pod)
+            has_changed = self._redo_nodes(pod, sorted(set(nodes)))
+            has_changed |= self._refresh_epochs(pod)
         self.position = log.position
+        if has_changed:
+            self.changed_at = log.position
 
     def _build(self, pod: PodInfo) -> None:
         self._evaluator.rows = rows = self._candidate_rows()
@@ -129,25 +133,32 @@ class StaticResults:
             self.raw_scores[name] = np.append(scores, np.zeros(more, np.int64))
         self._size = size
 
-    def _redo_nodes(self, pod: PodInfo, rows: Sequence[int]) -> None:
+    def _redo_nodes(self, pod: PodInfo, rows: Sequence[int]) -> bool:
+        """Recompute `rows`, whose Nodes changed; return whether a result may have changed."""
         if len(rows) >= _COLUMNS_FROM:
             self._redo(pod, np.array(rows, np.int64))
-            return
+            return True
+        has_changed = False
         for row in rows:
-            self._redo_one(pod, row)
-        self._find_live()
+            has_changed |= self._redo_one(pod, row)
+        if has_changed:
+            self._find_live()
+        return has_changed
 
-    def _redo_one(self, pod: PodInfo, row: int) -> None:
-        """Recompute one row, as `_redo` does for many; there must be results for all nodes."""
-        evaluator, points = self._evaluator, self._points
+    def _redo_one(self, pod: PodInfo, row: int) -> bool:
+        """Recompute one row, as `_redo` does for many; there must be results for all nodes.
+
+        Return False if the node is rejected, and was rejected before for the same reason.
+        """
+        evaluator, points, before = self._evaluator, self._points, self.codes[row]
         if not self._table.alive[row]:
             self.codes[row] = NO_NODE
-            return
+            return bool(before != NO_NODE)
         node = self._table.at(row)
         status = first_rejection(points.filters, self._state, pod, node)
-        self.codes[row] = 0 if status is None else evaluator.code(status)
+        code = self.codes[row] = 0 if status is None else evaluator.code(status)
         if status is not None:
-            return
+            return bool(code != before)
         self.broken.pop(row, None)
         self.score[row] = sum(
             point.weight * evaluator.score_one(point, pod, node, row, self.broken)
@@ -156,6 +167,7 @@ class StaticResults:
         for point in points.normalized:
             raw = evaluator.score_one(point, pod, node, row, self.broken)
             self.raw_scores[point.name][row] = raw
+        return True
 
     def _redo(self, pod: PodInfo, positions: Rows) -> None:
         evaluator, table = self._evaluator, self._table
@@ -186,18 +198,20 @@ class StaticResults:
         epochs = (getattr(point.plugin, "epoch", None) for point in points)
         return [epoch() if epoch is not None else None for epoch in epochs]
 
-    def _refresh_epochs(self, pod: PodInfo) -> None:
+    def _refresh_epochs(self, pod: PodInfo) -> bool:
         """Recompute scores that depend on the set of all nodes, if that set has changed.
 
-        Increments `version` only if a score changes. Often no score does, for example if no node
-        has an image of the pod.
+        Increments `version`, and returns True, only if a score changes. Often no score does, for
+        example if no node has an image of the pod.
         """
         epochs = self._current_epochs()
         if epochs == self._epochs:
-            return
+            return False
         self._epochs = epochs
         before = [scores.copy() for scores in (self.score, *self.raw_scores.values())]
         self._score(pod, np.flatnonzero(self.codes == 0))
         after = (self.score, *self.raw_scores.values())
-        if not all(map(np.array_equal, before, after)):
-            self.version += 1
+        if all(map(np.array_equal, before, after)):
+            return False
+        self.version += 1
+        return True

@@ -25,7 +25,7 @@ class StaticScores:
     def __init__(self, width: int) -> None:
         self._scores: Scores = np.zeros((0, width), np.int64)
         self._statics: list[StaticResults | None] = []  # the source of each array in `_scores`
-        self._positions: list[int] = []  # position in the node log of each of `_statics`
+        self._changed_at: list[int] = []  # `changed_at` of each of `_statics`
         self._index: Rows = np.zeros(16, np.int64)
         self._count = 0
 
@@ -45,7 +45,7 @@ class StaticScores:
         if at is None:
             at = len(self._statics)
             self._statics.append(None)
-            self._positions.append(-1)
+            self._changed_at.append(-1)
         if at >= len(self._scores):
             more = np.zeros((max(1, at), self._scores.shape[1]), np.int64)
             self._scores = np.concatenate((self._scores, more))
@@ -67,8 +67,8 @@ class StaticScores:
         self._copy(static, at)
 
     def _copy(self, static: StaticResults, at: int) -> None:
-        if self._statics[at] is not static or self._positions[at] != static.position:
-            self._statics[at], self._positions[at] = static, static.position
+        if self._statics[at] is not static or self._changed_at[at] != static.changed_at:
+            self._statics[at], self._changed_at[at] = static, static.changed_at
             self._scores[at] = np.where(static.codes == 0, static.score, NOT_FEASIBLE)
 
     def rejected(self, member: int) -> Mask:

@@ -94,3 +94,43 @@ def test_a_kept_plan_equals_a_new_plan(names, seed):
         if fits.any():
             best = np.flatnonzero(new.total == new.total.max())
             assert list(plan.best_positions()) == best.tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_kept_plans_of_many_shapes_equal_new_plans(seed):
+    """The plans share the results of NODE plugins, and are updated at different times."""
+    chance, cluster, placed = Chance(seed), Cluster(), []
+    for name in NODES:
+        cluster.apply(ObjectChanged(make_node(name, cpu=3)))
+    pods = [make_pod(f"w{number}", requests={"cpu": f"{number}00m"}) for number in range(1, 31)]
+    infos = [PodInfo(pod, cluster.shapes.shape_of(pod)) for pod in pods]
+    kept = plans_of(cluster)
+    for number in range(120):
+        if chance.one_in(3):
+            put_node(chance, cluster, chance.of(NODES))
+        else:
+            change(chance, cluster, placed, number)
+        info = chance.of(infos)
+        plan, new = kept.plan_for(info), plans_of(cluster).plan_for(info)
+        assert plan.total.tolist() == new.total.tolist()
+        assert verdicts(plan) == verdicts(new)
+    assert any(kept.plan_for(info).matrix is not None for info in infos)
+
+
+def test_another_taint_of_a_rejected_node_changes_no_result():
+    """So the plan, and the matrix with the plans of other shapes, need not be updated."""
+    cluster = Cluster()
+    for name in NODES:
+        cluster.apply(ObjectChanged(make_node(name, cpu=3)))
+    pod = make_pod("waiting", requests={"cpu": "1"})
+    info, kept = PodInfo(pod, cluster.shapes.shape_of(pod)), plans_of(cluster)
+    cluster.apply(ObjectChanged(make_node("n1", cpu=3, taints=["key:NoSchedule"])))
+    static = kept.plan_for(info).static
+    changed_at = static.changed_at
+    taints = ["key:NoSchedule", "other:NoExecute"]
+    cluster.apply(ObjectChanged(make_node("n1", cpu=3, taints=taints)))
+    assert verdicts(kept.plan_for(info)) == verdicts(plans_of(cluster).plan_for(info))
+    assert static.changed_at == changed_at
+    cluster.apply(ObjectChanged(make_node("n1", cpu=3)))
+    assert verdicts(kept.plan_for(info)) == verdicts(plans_of(cluster).plan_for(info))
+    assert static.changed_at > changed_at
