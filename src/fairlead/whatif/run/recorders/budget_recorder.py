@@ -37,12 +37,19 @@ class BudgetRecorder(Struct):
     breaches: list[PdbBreach] = field(default_factory=list)
     _budgets: dict[str, dict[str, PodDisruptionBudget]] = field(default_factory=dict)
     _records: dict[str, _Record] = field(default_factory=dict)
+    # keys of the budgets that select the pods of a namespace with these labels
+    _selections: dict[tuple[str, frozenset[tuple[str, str]]], list[str]] = field(
+        default_factory=dict
+    )
     _lost_at: Instant = -1  # the last instant at which pods were deleted
     _allowed: dict[str, int] = field(default_factory=dict)
 
     def observe(self, pdb: PodDisruptionBudget, now: Instant) -> None:
         """Record a new version of the budget `pdb`: its status, rule and selector."""
-        self._budgets.setdefault(pdb.metadata.namespace, {})[pdb.key] = pdb
+        budgets = self._budgets.setdefault(pdb.metadata.namespace, {})
+        before, budgets[pdb.key] = budgets.get(pdb.key), pdb
+        if before is None or before.spec.selector != pdb.spec.selector:
+            self._selections.clear()
         record = self._records.setdefault(pdb.key, _Record(""))
         record.rule = _rule(pdb)
         status = pdb.status
@@ -53,16 +60,23 @@ class BudgetRecorder(Struct):
     def forget(self, pdb: PodDisruptionBudget) -> None:
         """Record the deletion of `pdb`."""
         self._budgets.get(pdb.metadata.namespace, {}).pop(pdb.key, None)
+        self._selections.clear()
 
     def covering(self, pod: Pod) -> list[PodDisruptionBudget]:
         """Return the budgets that select `pod` and do not count it as disrupted yet."""
         name = pod.metadata.name
         return [pdb for pdb in self._selecting(pod) if name not in pdb.status.disrupted_pods]
 
-    def _selecting(self, pod: Pod) -> Iterator[PodDisruptionBudget]:
-        for pdb in self._budgets.get(pod.metadata.namespace, {}).values():
-            if selector_matches(pdb.spec.selector, pod.metadata.labels):
-                yield pdb
+    def _selecting(self, pod: Pod) -> list[PodDisruptionBudget]:
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        budgets = self._budgets.get(namespace, {})
+        pods = namespace, frozenset(labels.items())
+        found = self._selections.get(pods)
+        if found is None:
+            found = self._selections[pods] = [
+                key for key, pdb in budgets.items() if selector_matches(pdb.spec.selector, labels)
+            ]
+        return [budgets[key] for key in found]
 
     def displaced(self, pod: Pod, now: Instant) -> None:
         """Record that `pod` was preempted, evicted or deleted with its node.

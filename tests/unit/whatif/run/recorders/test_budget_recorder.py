@@ -84,3 +84,18 @@ def test_a_budget_that_needs_no_healthy_pod_is_not_broken_by_the_loss_of_an_unre
     recorder.observe(decode_as(PodDisruptionBudget, budget), 0)
     recorder.evicted(pod("a"), "taint x", 1)
     assert [one.pod for one in recorder.breaches] == breaches
+
+
+def test_the_budgets_of_a_pod_are_found_again_after_a_change_of_budgets() -> None:
+    """A budget may be created, deleted, or get another selector."""
+    found = []
+    recorder = BudgetRecorder()
+    for name, app in (("b", "web"), ("c", "web"), ("b", "other")):
+        spec = {"maxUnavailable": 1, "selector": {"matchLabels": {"app": app}}}
+        meta = {"name": name, "namespace": "shop"}
+        budget = decode_as(PodDisruptionBudget, {"metadata": meta, "spec": spec})
+        recorder.observe(budget, 0)
+        found.append([one.metadata.name for one in recorder.covering(pod("a"))])
+    recorder.forget(recorder.covering(pod("a"))[0])
+    found.append([one.metadata.name for one in recorder.covering(pod("a"))])
+    assert found == [["b"], ["b", "c"], ["c"], []]
