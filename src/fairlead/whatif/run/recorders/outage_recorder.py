@@ -606,8 +606,8 @@ class OutageRecorder(Struct):
         is_up, back_at = affected.state is _UP, affected.back_at
         if is_up and self.now not in (back_at, affected.restarted_at):
             return
-        state, running = self._state(key)
-        if state is not _DOWN or self._exists(key):
+        state, running, exists = self._state(key)
+        if exists:
             affected.ended_at = None
         elif affected.ended_at is None:
             affected.ended_at = self.now
@@ -624,10 +624,6 @@ class OutageRecorder(Struct):
             affected.is_replaced = not is_same or affected.evicted_at is not None
         self._is_sample_due = True
 
-    def _exists(self, key: str) -> bool:
-        """Return whether a pod with `key` exists that has not failed."""
-        return any(self.pods[uid].status.phase != "Failed" for uid in self._uids_of(key))
-
     def _set_state(self, affected: AffectedPod, state: AffectedPodState) -> None:
         if affected.state is state:
             return
@@ -635,26 +631,30 @@ class OutageRecorder(Struct):
         self._tally[state] += 1
         affected.state = state
 
-    def _state(self, key: str) -> tuple[AffectedPodState, str]:
-        """Return (best state of the pods with `key`, uid of the pod that is up).
+    def _state(self, key: str) -> tuple[AffectedPodState, str, bool]:
+        """Return (best state of the pods with `key`, uid of the pod that is up, whether it exists).
 
         UP is better than WAITING, and WAITING is better than DOWN. The uid is "" if no pod is up.
+        The last item is whether a pod with `key` exists that has not failed.
         """
-        best = _DOWN
+        best, exists = _DOWN, False
         pods, serving = self.pods, self._is_serving
         for uid in self._uids_of(key):
             pod = pods[uid]
             phase, node = pod.status.phase, pod.spec.node_name
             if phase == "Succeeded":
-                return _UP, uid
-            if is_terminating(pod) or phase == "Failed":
+                return _UP, uid, True
+            if phase == "Failed":
+                continue
+            exists = True
+            if is_terminating(pod):
                 continue
             is_on_working_node = bool(node) and serving.get(node, False)
             if is_on_working_node and phase == "Running":
-                return _UP, uid
+                return _UP, uid, True
             if is_on_working_node or not node:
                 best = _WAITING
-        return best, ""
+        return best, "", exists
 
     def _sample_pods(self) -> None:
         """Add a sample if states of pods have changed; it replaces one of the same instant."""
