@@ -102,7 +102,9 @@ class NodeWriter:
         Call `observe_node` afterwards to continue with pending edits.
         """
         command = outcome.command
-        if not isinstance(command, PatchObject | PatchStatus) or command.target.kind != "Node":
+        if type(command) is not PatchStatus and type(command) is not PatchObject:
+            return None
+        if command.target.kind != "Node":
             return None
         pending = self._pending.get(command.target.name)
         if pending is None or pending.sent != command:

@@ -134,7 +134,7 @@ class GarbageCollector(Struct):
 
         If `looks_up_owners` is set, postpone the commands until `handle_deadline` and return [].
         """
-        if isinstance(stimulus, CommandSucceeded | CommandFailed):
+        if type(stimulus) is CommandSucceeded or type(stimulus) is CommandFailed:
             self._observe_outcome(stimulus, now)
             return []
         commands = self._consequences(stimulus)
