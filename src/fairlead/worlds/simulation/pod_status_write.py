@@ -138,11 +138,13 @@ def next_conditions(
     for change in changes:
         if not change.status or change.last_heartbeat_time:
             return None
-        place = next((i for i, one in enumerate(merged) if one.type == change.type), len(merged))
-        old = merged[place] if place < len(merged) else None
-        since = timestamp
-        if old is not None and old.status == change.status:
-            since = old.last_transition_time
+        since, place = timestamp, len(merged)
+        for index, old in enumerate(merged):
+            if old.type == change.type:
+                place = index
+                if old.status == change.status:
+                    since = old.last_transition_time
+                break
         after = PodCondition(
             type=change.type,
             status=change.status,
