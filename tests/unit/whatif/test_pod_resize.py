@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import what_if
@@ -91,6 +92,51 @@ def test_a_deferred_resize_happens_when_another_pod_leaves(ask, make):
     answer = ask(*pods, set_resources=("pod/x=cpu=3",), delete=("pod/other",))
     assert "pod/default/x is resized in place." in sentences(answer)
     assert not answer.changed.errors
+
+
+def test_a_sidecar_is_resized_only_if_it_fits(ask, make):
+    sidecar = container("s", "1", restartPolicy="Always")
+    pods = pod_of(make, container("c", "1"), initContainers=[sidecar]), other(make, "1")
+    answer = ask(*pods, set_resources=("pod/x:s=cpu=2",))
+    assert sentences(answer) == ["pod/default/x is resized in place."]
+    answer = ask(*pods, set_resources=("pod/x:s=cpu=3",))
+    assert "its resize is deferred" in answer.verdict.first.sentence
+
+
+def test_only_the_first_of_two_resizes_fits(ask, make):
+    """The kubelet decides about one after the other; an undecided pod has its former resources."""
+    pods = pod_of(make, container("c", "1")), other(make, "1")
+    answer = ask(*pods, set_resources=("pod/x=cpu=3", "pod/other=cpu=3"))
+    assert [one.subject for one in answer.changed.errors] == ["Pod default/other"]
+
+
+def test_an_infeasible_resize_is_decided_again_with_new_amounts(ask, make):
+    """While the kubelet has not decided, the former amounts count for the scheduler."""
+    pod = pod_of(make, container("c", "1"))
+    pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "9"
+    pod["status"]["containerStatuses"][0] |= {
+        "allocatedResources": {"cpu": "1", "memory": "1Gi"},
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+    }
+    infeasible = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+    pod["status"]["conditions"].append(infeasible)
+    answer = ask(pod, other(make, "2"), set_resources=("pod/x=cpu=3",))
+    assert "requested: 3000, used: 2000, capacity: 4000" in answer.verdict.first.sentence
+    answer = ask(pod, other(make, "2"), set_resources=("pod/x=cpu=2",))
+    assert sentences(answer)[0] == "pod/default/x is resized in place."
+
+
+def test_a_kubelet_that_does_not_answer_resizes_no_pod(ask, make):
+    pod = pod_of(make, container("c", "1"), tolerations=[{"operator": "Exists"}])
+    change = {"set_resources": ("pod/x=cpu=3",), "failures": Failures(fail_node=("a",))}
+    answer = ask(pod, **change)
+    [error] = answer.changed.errors
+    assert error.message == (
+        "its resize is not carried out: the kubelet of its node does not answer"
+    )
+    assert not answer.difference.updated
+    answer = ask(pod, **change, lasts="30s")
+    assert "pod/default/x is resized in place." in sentences(answer)
 
 
 def test_a_smaller_pod_makes_room_for_a_pending_one(ask, make):

@@ -129,9 +129,12 @@ class Kubelets:
         """Return {key of a pod that waits for a volume: key of the pod that holds the volume}."""
         return self._workers.awaiting_volumes()
 
-    def deferred_resizes(self) -> dict[str, str]:
-        """Return {key of a pod whose resize does not fit on its node now: the reason}."""
-        return self._workers.deferred_resizes()
+    def unfinished_resizes(self) -> dict[str, str]:
+        """Return {key of a running pod whose resize is not carried out: why it is deferred}.
+
+        The value is "" if the kubelet of the pod does not work.
+        """
+        return self._workers.unfinished_resizes()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Do the first kind of work that is due at `now`, and return its commands.

@@ -120,9 +120,9 @@ def admit(
 ) -> Admission:
     """Return whether the kubelet of `node` admits `pod`, and which pods it must end first.
 
-    The usage of `node` already includes `pod`. `find_others` returns the unfinished pods that the
-    kubelet has admitted; it is called only if needed. `resources[column]` is the name of the
-    resource in `column`.
+    The usage of `node` already includes `pod`, but during a resize maybe with other requests.
+    `find_others` returns the unfinished pods that the kubelet has admitted; it is called only if
+    needed. `resources[column]` is the name of the resource in `column`.
     """
     rejection = _pressure_rejection(pod.pod, node.node)
     if rejection is not None:
@@ -130,7 +130,8 @@ def admit(
     # Pods that the kubelet has not admitted yet are counted too, so `has_room` may be False
     # although `pod` fits.
     has_room = len(node.pods) <= node.allowed_pods and all(
-        node.requested_of(column) <= node.allocatable_of(column) for column, _ in pod.shape.wanted
+        node.requested_of(column) - _amount(pod, column) + requested <= node.allocatable_of(column)
+        for column, requested in pod.shape.wanted
     )
     others = () if has_room and not pod.shape.host_ports else find_others()
     short = [] if has_room else list(_insufficient(pod, node, others, resources))

@@ -119,10 +119,9 @@ class _PodWorker(Struct):
     `stopping` is set while the kubelet stops the pod without a deletion request. The reason is a
     critical pod that needs room, the deadline of the pod, or a machine that was down. `is_lost` is
     True if the machine of the pod has returned, but the pod's containers have not started again.
-    `rejection_pause` is how much later than usual the rejection is reported. `is_resized` is set
-    until a simulated kubelet has decided about a resize. `deferral` is the condition of a deferred
-    resize. `is_attach_error_reported` is set once an event has been recorded about a volume for
-    which the pod waits.
+    `rejection_pause` is how much later than usual the rejection is reported. `deferral` is the
+    condition of a deferred resize. `is_attach_error_reported` is set once an event has been
+    recorded about a volume for which the pod waits.
     """
 
     ref: ObjectRef
@@ -139,7 +138,6 @@ class _PodWorker(Struct):
     rejection_pause: DurationNs = 0
     stopping: _PodStop | None = None
     is_lost: bool = False
-    is_resized: bool = False
     deferral: Condition | None = None
     is_attach_error_reported: bool = False
 
@@ -180,6 +178,8 @@ class PodWorkers(Struct):
     _changing: dict[str, _PodWorker] = field(default_factory=dict)
     # Workers whose pods wait for a volume, by pod key, by the key of the pod that holds the volume.
     _awaiting: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
+    # Workers of pods about whose resize a simulated kubelet has not decided yet, by pod key.
+    _resized: dict[str, _PodWorker] = field(default_factory=dict)
     # Workers of pods whose resize is deferred, by node, then by pod key.
     _deferred: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
     # Workers of rejected pods whose rejection is reported after a pause, by node, then by pod key.
@@ -309,7 +309,7 @@ class PodWorkers(Struct):
             was_running = _is_running(before)
             _update(worker, pod, now)
             if not self.config.accepts_pods and _changes_resources(before, pod):
-                worker.is_resized = True
+                self._resized[key] = worker
             # An act that was sent is not planned again before `_plan` has seen its result.
             is_quiet = worker.sent is None and was_running and _is_running(pod)
             if is_quiet and not self.is_reporting(worker.node):
@@ -543,7 +543,8 @@ class PodWorkers(Struct):
         return [self._allocated(one) for one in others]
 
     def _allocated(self, pod: PodInfo) -> PodInfo:
-        if self.cluster is None or deferral_of(pod.pod) is None:
+        is_resized = pod.key in self._resized or deferral_of(pod.pod) is not None
+        if self.cluster is None or not is_resized:
             return pod
         own = allocated_pod(pod.pod)
         return PodInfo(own, self.cluster.shapes.shape_of(own), pod.key)
@@ -589,7 +590,8 @@ class PodWorkers(Struct):
             # One write reports the restart and, if the pod was ready, that it is ready again.
             at = worker.started_at if worker.ready_at is None else worker.ready_at
             due = earlier(NextAct(_RESTART, at), due)
-        if (worker.is_resized and _is_running(pod)) or self._is_room_for_resize(worker):
+        is_resized = bool(self._resized) and worker.ref.key in self._resized
+        if (is_resized and _is_running(pod)) or self._is_room_for_resize(worker):
             due = earlier(NextAct(_OBSERVE, worker.started_at), due)
         if worker.stopping is None or is_terminal(pod):
             return due
@@ -614,14 +616,19 @@ class PodWorkers(Struct):
 
     # --- resizes -------------------------------------------------------------------------------
 
-    def deferred_resizes(self) -> dict[str, str]:
-        """Return {key of a pod whose resize is deferred: the reason}."""
-        return {
+    def unfinished_resizes(self) -> dict[str, str]:
+        """Return {key of a running pod whose resize is not carried out: why it is deferred}.
+
+        The value is "" if the kubelet has not decided about the resize, because it does not work.
+        """
+        deferred = {
             key: worker.deferral.message
             for there in self._deferred.values()
             for key, worker in there.items()
-            if worker.deferral is not None
+            if worker.deferral is not None and _is_running(worker.pod)
         }
+        undecided = (key for key, worker in self._resized.items() if _is_running(worker.pod))
+        return deferred | dict.fromkeys(undecided, "")
 
     def _set_deferral(self, worker: _PodWorker, deferral: Condition | None) -> None:
         if deferral is None and worker.deferral is None:
@@ -659,7 +666,7 @@ class PodWorkers(Struct):
         A resize that does not fit is deferred, with an event. The kubelets of a simulation report
         only resizes, and a deferral only once.
         """
-        worker.is_resized = False
+        self._resized.pop(worker.ref.key, None)
         decision = self._decide(worker) if is_resize(worker.pod) else ADMITTED
         commands = self._preempt(worker, decision.victims, now)
         why, before = decision.rejection, worker.deferral
@@ -680,6 +687,7 @@ class PodWorkers(Struct):
         worker = self._workers.pop(key, None)
         if worker is not None:
             self._set_deferral(worker, None)
+            self._resized.pop(key, None)
             self._drop_rejected(worker)
             self._changing.pop(key, None)
             self._make_workers(worker.node)
@@ -808,7 +816,8 @@ def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
 
 def _changes_resources(before: Pod, after: Pod) -> bool:
     """Return whether the new version `after` of a pod requests other amounts than it has."""
-    if before.spec is after.spec or before.spec.containers == after.spec.containers:
+    old, new = before.spec, after.spec
+    if old is new or (old.containers, old.init_containers) == (new.containers, new.init_containers):
         return False
     return is_resize(after)
 

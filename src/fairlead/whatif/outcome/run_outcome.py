@@ -35,6 +35,9 @@ SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 REJECTIONS: Final = "rejections"
 RESIZE_DEFERRED: Final = "its resize is deferred"
+RESIZE_UNDECIDED: Final = "its resize is not carried out: the kubelet of its node does not answer"
+KEPT_RESOURCES: Final = (RESIZE_DEFERRED, RESIZE_UNDECIDED)
+"""The beginnings of errors about pods that keep their former resources."""
 COMPLETED: Final = (SUCCEEDED, FAILED)
 """The phases of a pod that has completed."""
 _RECENT: Final = seconds(5 * 60)
@@ -449,8 +452,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     with an update strategy that keeps pods at an old revision. It maps each of them to the lowest
     ordinal that it updates, None if it updates no pods. `deleted_namespaces` are the namespaces
     that the steps delete. `failing_revisions` are the revisions whose pods fail to start in the
-    dump; new pods of these revisions do not start either. `deferred_resizes` are the keys of the
-    pods whose resize does not fit on their nodes.
+    dump; new pods of these revisions do not start either. `unfinished_resizes` are the keys of
+    running pods that keep their former resources although the steps resize them.
     """
 
     started_at: Instant
@@ -490,7 +493,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     kept_revisions: Mapping[WorkloadRef, int | None] = field(default_factory=dict)
     deleted_namespaces: frozenset[str] = frozenset()
     failing_revisions: frozenset[Revision] = frozenset()
-    deferred_resizes: frozenset[str] = frozenset()
+    unfinished_resizes: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         """Return the size of the cluster; a text with its pods would be very long."""

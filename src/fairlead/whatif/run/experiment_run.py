@@ -72,6 +72,7 @@ from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (
     RESIZE_DEFERRED,
+    RESIZE_UNDECIDED,
     ObjectError,
     PodEnd,
     Preempted,
@@ -609,7 +610,7 @@ class ExperimentRun:
         nodes = with_devices(self._end_state.nodes(), recorder.outage.nodes, self._cluster)
         pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
-        deferred = self._controllers.kubelets.deferred_resizes()
+        resizes = self._controllers.kubelets.unfinished_resizes()
         found = ObjectErrors(
             store=world.store,
             pods=list(recorder.existing_pods()) if recorder.errors else [],
@@ -620,8 +621,8 @@ class ExperimentRun:
         errors = (
             *self._failed_jobs(replace(found, pods=()), since),  # they create no more pods
             *(
-                ObjectError(f"Pod {key}", f"{RESIZE_DEFERRED}: {why}")
-                for key, why in sorted(deferred.items())
+                ObjectError(f"Pod {key}", f"{RESIZE_DEFERRED}: {why}" if why else RESIZE_UNDECIDED)
+                for key, why in sorted(resizes.items())
             ),
             *(found.error(subject, message) for subject, message in recorder.errors.items()),
         )
@@ -678,7 +679,7 @@ class ExperimentRun:
             kept_revisions=kept_revisions(world.store),
             deleted_namespaces=frozenset(deleted_namespaces(self._experiment.steps)),
             failing_revisions=self._failing_revisions(),
-            deferred_resizes=frozenset(deferred),
+            unfinished_resizes=frozenset(resizes),
         )
 
     def _failing_revisions(self) -> frozenset[Revision]:

@@ -28,8 +28,8 @@ from fairlead.whatif.outcome.outage import LossCause, LostPod, expected_duration
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import (
     FAILED,
+    KEPT_RESOURCES,
     REJECTIONS,
-    RESIZE_DEFERRED,
     UNSTOPPED,
     DeletedClaim,
     ObjectError,
@@ -422,10 +422,11 @@ def _error(effect: Effect) -> str | None:
         rollouts = _stopped_rollouts(one for one in rows if not one.pending)
         message = first.message.rstrip(".") + "." if rollouts else first.message
         return f"{_pods(count)} of {whose} {verb} not created: {message}{rollouts}"
-    if first.message.startswith(RESIZE_DEFERRED):
-        others = sum(one.message.startswith(RESIZE_DEFERRED) for one in errors) - 1
-        more = f" and {counted(others, 'other pod')} keep their" if others else " keeps its"
-        return f"{first.subject}{more} former resources, because {first.message}"
+    if first.message.startswith(KEPT_RESOURCES):
+        others = sum(one.message.startswith(KEPT_RESOURCES) for one in errors) - 1
+        verb = "keeps its" if others == 1 else "keep their"
+        more = f". {counted(others, 'other pod')} {verb} former resources too." if others else ""
+        return f"{first.subject} keeps its former resources, because {first.message}{more}"
     return f"{counted(len(errors), 'error')}: {first.subject}: {first.message}"
 
 

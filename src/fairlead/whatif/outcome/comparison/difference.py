@@ -239,7 +239,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     updated = [
         PodUpdate(role.before, role.after)
         for role in roles
-        if role.is_updated(left) and role.after.key not in changed.deferred_resizes
+        if role.is_updated(left) and role.after.key not in changed.unfinished_resizes
     ]
     elsewhere = [
         role for role in roles if role.is_moved or (role.is_newly_pending and role.had_node)

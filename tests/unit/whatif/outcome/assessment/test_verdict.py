@@ -336,13 +336,19 @@ def test_updated_pods_are_replaced_or_resized(revisions, sentence):
 
 
 @pytest.mark.parametrize(
-    ("others", "who"), [(0, "ns/p keeps its"), (2, "ns/p and 2 other pods keep their")]
+    ("others", "also"),
+    [
+        (0, ""),
+        (1, ". 1 other pod keeps its former resources too."),
+        (2, ". 2 other pods keep their former resources too."),
+    ],
 )
-def test_deferred_resizes_are_named_with_their_reason(others, who):
+def test_deferred_resizes_are_named_with_their_reason(others, also):
     why = f"{RESIZE_DEFERRED}: no room"
     errors = tuple(ObjectError(f"Pod ns/p{'' if n == 0 else n}", why) for n in range(others + 1))
     found = verdict_of(effect_of(outcome(HERE), outcome(HERE, errors=errors), NO_DRAIN))
-    assert found.first.sentence == f"Pod {who} former resources, because {why}"
+    sentence = f"Pod ns/p keeps its former resources, because {why}{also}"
+    assert found.first.sentence == sentence
 
 
 @pytest.mark.parametrize("kind", ROWS)
