@@ -110,6 +110,17 @@ def test_only_the_first_of_two_resizes_fits(ask, make):
     assert [one.subject for one in answer.changed.errors] == ["Pod default/other"]
 
 
+@pytest.mark.parametrize("reports", [True, False])
+def test_a_deferred_resize_in_two_steps_leaves_its_room_to_other_pods(ask, make, reports):
+    pod = pod_of(make, container("c", "1"), container("d", "1"), reports=reports)
+    steps = "pod/x:c=cpu=3", "pod/x:d=cpu=500m", "pod/other=cpu=2"
+    answer = ask(pod, other(make, "1"), set_resources=steps)
+    assert [one.subject for one in answer.changed.errors] == ["Pod default/x"]
+    assert "pod/default/other is resized in place." in sentences(answer)
+    notes = answer.changed.notes
+    assert len(notes) == len(set(notes))
+
+
 def test_an_infeasible_resize_is_decided_again_with_new_amounts(ask, make):
     """While the kubelet has not decided, the former amounts count for the scheduler."""
     pod = pod_of(make, container("c", "1"))
@@ -182,6 +193,12 @@ def test_the_answer_says_what_a_resize_leaves_as_it_was(ask, make):
 def test_a_resize_that_the_api_server_refuses_is_an_input_error(ask, make, amounts, problem):
     with pytest.raises(InputError, match=f"^--set-resources: Pod default/x: .*{problem}"):
         ask(pod_of(make, container("c", "1")), set_resources=(f"pod/x={amounts}",))
+
+
+@pytest.mark.parametrize("field", ["spec={}", "spec.containers=[]"])
+def test_other_fields_of_a_pod_cannot_be_set(ask, make, field):
+    with pytest.raises(InputError, match=r"^--set: Pod default/x: .* is invalid"):
+        ask(pod_of(make, container("c", "1")), set=(f"pod/x:{field}",))
 
 
 def test_a_completed_pod_cannot_be_resized(ask, make):

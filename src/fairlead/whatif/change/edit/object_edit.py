@@ -128,7 +128,8 @@ def with_field(text: str, inventory: Inventory, namespace: str) -> ObjectEdit:
 
 def _is_of_resources(place: Place) -> bool:
     """Return whether the field at `place` of a pod belongs to the resources of a container."""
-    return place[:1] == ("spec",) and place[1] in CONTAINER_LISTS and place[3:4] == ("resources",)
+    is_of_resources = place[:1] == ("spec",) and place[3:4] == ("resources",)
+    return is_of_resources and place[1] in CONTAINER_LISTS
 
 
 def _split_assignment(text: str) -> tuple[str, str, str]:

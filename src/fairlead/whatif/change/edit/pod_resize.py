@@ -37,6 +37,15 @@ def resize_of(pod: ObjectRef, before: Json, after: Json) -> Iterator[Command]:
     yield PatchObject(pod, {"spec": lists}, "resize")
 
 
+def with_reports(before: Json, after: Json) -> Json:
+    """Return `after` with the resources that the containers are assumed to have before the resize.
+
+    The next resize of the pod then starts from these resources, not from those in `after`.
+    """
+    reports = _missing_reports(before)
+    return {**after, "status": {**after["status"], **reports}} if reports else after
+
+
 def resize_notes(pod: Manifest, after: Json, option: str) -> list[str]:
     """Return notes about the resize of `pod`; `after` is its content after the resize.
 
