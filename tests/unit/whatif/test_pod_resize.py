@@ -172,8 +172,8 @@ def test_the_answer_says_what_a_resize_leaves_as_it_was(ask, make):
     pod = pod_of(make, container("c", "1", resizePolicy=RESTART), owner="web-1")
     notes = ask(pod, set_resources=("pod/x=memory=2Gi",)).changed.notes
     assert (
-        "Pod default/x: ReplicaSet web-1 does not change, so a replacement of the pod has the "
-        "former resources."
+        "Pod default/x: the resize does not change ReplicaSet web-1, so a replacement of the pod "
+        "has the resources of the pod template."
     ) in notes
     assert (
         "Pod default/x: a kubelet would restart c (resizePolicy). The simulation does not."

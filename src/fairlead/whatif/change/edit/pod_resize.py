@@ -59,8 +59,8 @@ def resize_notes(pod: Manifest, after: Json, option: str) -> list[str]:
     owners = before["metadata"].get("ownerReferences") or ()
     if owner := next((one for one in owners if one.get("controller")), None):
         notes.append(
-            f"{pod.title}: {owner['kind']} {owner['name']} does not change, so a replacement of "
-            "the pod has the former resources."
+            f"{pod.title}: the resize does not change {owner['kind']} {owner['name']}, so a "
+            "replacement of the pod has the resources of the pod template."
         )
     if _missing_reports(before):
         notes.append(
