@@ -179,9 +179,13 @@ def _patch(
         )
         return
     from fairlead.apiserver.registry.subresource.pod_spec import resize  # noqa: PLC0415 - rarely needed
+    from fairlead.worlds.container_resources import missing_resources  # noqa: PLC0415
 
     pod = store.get(POD, target.namespace, target.name)
     require_uid(POD, pod, target.uid)
+    if rows := missing_resources(pod):  # the kubelet would have reported them before the resize
+        yield from _request(store, PatchStatus(target, rows), now, write_of)
+        pod = store.get(POD, target.namespace, target.name)
     wanted = store.registry.decode(POD, merge_patch(pod, command.patch))
     yield from resize.steps(store, pod, wanted, write=write)
 

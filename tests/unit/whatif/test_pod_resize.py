@@ -121,6 +121,13 @@ def test_a_deferred_resize_in_two_steps_leaves_its_room_to_other_pods(ask, make,
     assert len(notes) == len(set(notes))
 
 
+def test_a_pod_that_started_before_the_change_has_the_resources_of_its_spec(ask, make):
+    """The kubelets of a simulation do not report these resources when they start a pod."""
+    pods = pod_of(make, container("c", "1")), other(make, "2")
+    answer = ask(*pods, set_resources=("pod/x=cpu=3",), reschedule="all")
+    assert "its resize is deferred" in answer.verdict.first.sentence
+
+
 def test_an_infeasible_resize_is_decided_again_with_new_amounts(ask, make):
     """While the kubelet has not decided, the former amounts count for the scheduler."""
     pod = pod_of(make, container("c", "1"))

@@ -722,15 +722,13 @@ def _resize(collected: _Steps, pod: Manifest, result: Json, source: str) -> Mani
     Returns the changed manifest. Raises InputError that names `source` if a field of `result` is
     malformed.
     """
-    from fairlead.whatif.change.edit.pod_resize import resize_of, with_reports  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.change.edit.pod_resize import resize_of  # noqa: PLC0415 - rarely needed
     from fairlead.whatif.snapshot.validation.unknown_field import refuse_wrong_types  # noqa: PLC0415
 
     changed = replace(pod, content=result, source=source)
     refuse_wrong_types(changed, pod)
-    result = with_reports(pod.value, result)
-    changed = replace(changed, content=result)
     collected.inventory.add(replace(changed, source=pod.source))
-    collected.add(changed.title, source, *resize_of(pod.ref, pod.value, result))
+    collected.add(changed.title, source, resize_of(pod.ref, result))
     return changed
 
 

@@ -52,7 +52,7 @@ from fairlead.apiserver.validation.core.resource import check_container_resource
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.whatif.change.edit.edited_field import Place
 from fairlead.whatif.change.edit.field_path import SetFieldError, set_field
-from fairlead.whatif.change.edit.pod_resize import CONTAINER_LISTS, resize_notes
+from fairlead.whatif.change.edit.pod_resize import resize_notes
 from fairlead.whatif.change.edit.relative_amount import (
     SIGN,
     RelativeAmount,
@@ -63,6 +63,7 @@ from fairlead.whatif.input.byte_amount import missing_unit
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.worlds.container_resources import CONTAINER_LISTS
 
 SET: Final = "--set"
 SET_RESOURCES: Final = "--set-resources"

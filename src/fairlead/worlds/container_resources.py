@@ -1,0 +1,49 @@
+"""The resources of containers that the status of a pod lacks.
+
+Since Kubernetes 1.33, kubelets report which resources each container of a pod has. The kubelets of
+a simulation report this only after a resize, and older kubelets do not report it at all. Before a
+resize, such a container has the resources of the spec.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.api.json import Json
+
+CONTAINER_LISTS: Final = {
+    "containers": "containerStatuses",
+    "initContainers": "initContainerStatuses",
+}
+"""The fields of a pod's spec with containers, and the fields of the status that report them."""
+_COMPLETED: Final = ("Succeeded", "Failed")
+
+
+def missing_resources(pod: Json) -> dict[str, Any]:
+    """Return the lists of container statuses in which resources are missing, with these added.
+
+    The result is keyed by the field of the status. The added resources are those of the spec.
+    Return {} if the pod has no node or has completed.
+    """
+    spec, status = pod["spec"], pod.get("status") or {}
+    if not spec.get("nodeName") or status.get("phase") in _COMPLETED:
+        return {}
+    found = {}
+    for field, reports in CONTAINER_LISTS.items():
+        known = {one.get("name"): one for one in status.get(reports) or ()}
+        containers = spec.get(field) or ()
+        rows = [_with_resources(known.get(one.get("name"), {}), one) for one in containers]
+        if any(row is not known.get(row["name"]) for row in rows):
+            found[reports] = rows
+    return found
+
+
+def _with_resources(status: Json, container: Json) -> Json:
+    """Return `status` with the resources of `container` if it has none."""
+    if "resources" in status:
+        return status
+    resources = container.get("resources") or {}
+    amounts = {key: resources[key] for key in ("requests", "limits") if resources.get(key)}
+    allocated = resources.get("requests")
+    row = {"name": container.get("name", ""), **status, "resources": amounts}
+    return {**row, "allocatedResources": allocated} if allocated else row
