@@ -49,6 +49,18 @@ def test_long_names_of_alternatives_stay_in_their_places(page, tmp_path, width):
     )""")
 
 
+def test_a_printed_comparison_fits_on_the_paper_and_does_not_break_its_headings(page, report):
+    page.open(report, width=718)
+    page.js("dispatchEvent(new Event('beforeprint'))")
+    page.send("Emulation.setEmulatedMedia", media="print")
+    headings = "[...document.querySelectorAll('#alternatives thead th.kind-count')]"
+    assert page.js(f"Math.max(...{headings}.map(e => e.clientHeight))") < 80
+    right = "[...document.querySelectorAll('.compared')].map(e => e.getBoundingClientRect().right)"
+    assert max(page.js(right)) <= 701
+    page.send("Emulation.setEmulatedMedia", media="")
+    page.js("dispatchEvent(new Event('afterprint'))")
+
+
 def test_a_name_links_to_its_report_and_the_report_links_back(page, report):
     page.open(report)
     page.follow(".compared .name", 1)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from fairlead.cli.main import run
 from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.report_file import write_report
 from fairlead.engine.core.instant import seconds
@@ -16,6 +18,7 @@ from fairlead.whatif.report.write import asset
 
 pytestmark = pytest.mark.needs("chromium")
 
+STORE = Path(__file__).parents[2] / "examples" / "store" / "store.yaml"
 WIDTHS = (1920, 1366, 1024, 768, 480, 380)
 
 
@@ -721,5 +724,24 @@ def test_a_printed_table_does_not_break_short_names_of_nodes(page, reports):
     page.send("Emulation.setEmulatedMedia", media="print")
     cells = "[...document.querySelectorAll('#panel-preemptions td.kind-node')]"
     assert min(page.js(f"{cells}.map(e => e.clientWidth)")) >= 62
+    page.send("Emulation.setEmulatedMedia", media="")
+    page.js("dispatchEvent(new Event('afterprint'))")
+
+
+def test_a_printed_table_breaks_neither_durations_nor_words(page, tmp_path):
+    """The values of narrow columns, such as `13m31s` and `breached`, stay on one line."""
+    path = tmp_path / "report.html"
+    question = ["--fail-zone", "west-1b", "--for", "20m"]
+    run(["whatif", str(STORE), *question, "--report", str(path), "-o", "json"])
+    page.open(path, width=718)
+    page.js("dispatchEvent(new Event('beforeprint'))")
+    page.send("Emulation.setEmulatedMedia", media="print")
+    cells = "[...document.querySelectorAll('#panel-workloads td.kind-word span')]"
+    assert "13m31s" in page.texts("#panel-workloads td.kind-word")
+    assert page.js(f"{cells}.map(e => e.getClientRects().length)") == [1] * 8
+    # Chromium repeats the headings on each page only if they contain no button box.
+    assert page.js("getComputedStyle(document.querySelector('.data th button')).display") == (
+        "contents"
+    )
     page.send("Emulation.setEmulatedMedia", media="")
     page.js("dispatchEvent(new Event('afterprint'))")

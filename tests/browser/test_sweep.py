@@ -29,3 +29,12 @@ def test_the_distributions_are_visible_without_scrolling_sideways(page, report, 
     assert page.js("document.documentElement.scrollWidth <= innerWidth")
     assert page.js("document.querySelector('.measures svg').getBoundingClientRect().width") > 100
     assert page.problems == []
+
+
+def test_a_printed_report_shows_every_column_of_the_cases(page, report):
+    """Paper cannot be scrolled sideways."""
+    page.open(report, width=718)
+    page.send("Emulation.setEmulatedMedia", media="print")
+    columns = "[...document.querySelectorAll('th')].map(e => e.getBoundingClientRect().right)"
+    assert max(page.js(columns)) <= 701
+    page.send("Emulation.setEmulatedMedia", media="")

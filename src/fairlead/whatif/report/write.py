@@ -41,6 +41,13 @@ table { border-collapse: collapse; width: 100%; background: var(--card); }
 th, td { padding: 7px 10px; border-bottom: 1px solid var(--line); text-align: left; }
 th { color: var(--ink-2); font-weight: 600; font-size: 12px; }
 td.number, th.number { text-align: right; white-space: nowrap; }
+@media print {
+  main { margin: 0; padding: 0; }
+  section { overflow: visible; }
+  table { font-size: 11px; }
+  th, td { padding: 5px 4px; overflow-wrap: anywhere; }
+  th, th.number { font-size: 11px; white-space: normal; overflow-wrap: normal; }
+}
 """
 
 

@@ -25,10 +25,10 @@ svg line.median { stroke: var(--ink-2); stroke-dasharray: 3 3; }
 a { color: var(--accent); }
 /* In a narrow window, the name, the histogram and the worst case have lines of their own. */
 @media (max-width: 760px) {
-  .measures, .measures tbody { display: block; }
+  .measures, .measures :is(thead, tbody) { display: block; }
   .measures tr { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); }
   .measures tr > * { padding-inline: 6px; border: 0; }
-  .measures tr + tr { border-top: 1px solid var(--line); }
+  .measures tbody tr { border-top: 1px solid var(--line); }
   .measures td:first-child { font-weight: 600; }
   .measures td:is(:nth-child(1), :nth-child(6), :nth-child(7)) { grid-column: 1 / -1; }
   .measures th:is(:nth-child(1), :nth-child(6), :nth-child(7)) { display: none; }
@@ -82,7 +82,7 @@ def _distributions(measures: Sequence[Json], cases: Sequence[Json]) -> str:
         '<th class="number">95%</th><th class="number">most</th>'
         "<th>cases by value (dashed: median; line: 95%)</th><th>case with the most</th></tr>"
     )
-    return f'<table class="measures">\n{head}\n{chr(10).join(rows)}\n</table>'
+    return f'<table class="measures">\n{_table_parts(head, rows)}\n</table>'
 
 
 def _histogram(one: Json, values: Sequence[Number], cases: int) -> str:
@@ -131,11 +131,15 @@ def _cases(cases: Sequence[Json], parameters: Sequence[str], worst: int, worst_r
             *(f'<th class="number">{html.escape(BY_NAME[n].heading)}</th>' for n in differing),
         )
     )
-    rows = [f"<tr>{head}</tr>", *(_case(one, parameters, differing, worst, worst_report)
-                                  for one in cases[:CASES_MAX])]  # fmt: skip
+    rows = [_case(one, parameters, differing, worst, worst_report) for one in cases[:CASES_MAX]]
     more = len(cases) - CASES_MAX
     rest = f"<p>and {more:,} more in cases.csv</p>" if more > 0 else ""
-    return f"<table>\n{chr(10).join(rows)}\n</table>{rest}"
+    return f"<table>\n{_table_parts(f'<tr>{head}</tr>', rows)}\n</table>{rest}"
+
+
+def _table_parts(head: str, rows: Iterable[str]) -> str:
+    """Return the rows of a table as HTML; a browser prints `head` on each page of the table."""
+    return "\n".join(("<thead>", head, "</thead>", "<tbody>", *rows, "</tbody>"))
 
 
 def _case(
