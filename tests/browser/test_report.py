@@ -745,3 +745,15 @@ def test_a_printed_table_breaks_neither_durations_nor_words(page, tmp_path):
     )
     page.send("Emulation.setEmulatedMedia", media="")
     page.js("dispatchEvent(new Event('afterprint'))")
+
+
+def test_the_recovery_times_over_seeds_have_a_unit(page, tmp_path):
+    """The other amounts in these columns are numbers of pods."""
+    path = tmp_path / "report.html"
+    question = ["--fail-zone", "west-1b", "--for", "20m", "--seeds", "2"]
+    run(["whatif", str(STORE), *question, "--report", str(path), "-o", "json"])
+    page.open(path)
+    page.click("#tab-certainty")
+    rows = page.lines("#panel-certainty tbody tr")
+    assert "pods all affected run after 2 2 20m01s 20m01s 20m01s 20m01s certain" in rows
+    assert "deploy/store/search evicted 2 2 3 3 3 3 certain" in rows

@@ -19,10 +19,13 @@ from fairlead.engine.core.instant import seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import one_line
+from fairlead.whatif.outcome.assessment.certainty import RECOVERED
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.result.table import SIMULATION_TABLES, TABLES, AnswerTable, cell_text
 
+# The amounts of an outcome with the seeds of --seeds.
+_SEED_AMOUNTS: Final = ("least", "median", "p90", "most")
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
@@ -137,8 +140,10 @@ def _table(table: AnswerTable, rows: Sequence[Mapping[str, Any]], rows_max: int)
 
 
 def _cell(row: Mapping[str, Any], field: str) -> str:
-    """Return the text of a cell; amounts of resources have units, as in the text output."""
+    """Return the text of a cell; amounts of resources and times of recovery have units."""
     match row.get(field):
+        case int() | float() as time_s if field in _SEED_AMOUNTS and row["what"] == RECOVERED:
+            return for_readers(seconds(time_s))
         case int() | float() as amount if "resource" in row:
             return amount_text(row["resource"], amount)
         case dict() as amounts:

@@ -49,3 +49,18 @@ def test_a_small_terminal_shows_the_outcomes_by_seed(monkeypatch, capsys):
     change = ["--drain", "topology.kubernetes.io/zone=west-1b", "--seeds", "3"]
     run(["whatif", str(STORE), *change, "--no-report"])
     assert "IN 3 SEEDS" in capsys.readouterr().out
+
+
+def test_in_markdown_the_recovery_times_over_seeds_have_a_unit(capsys):
+    change = ["--fail-zone", "west-1b", "--for", "20m", "--seeds", "2"]
+    run(["whatif", str(STORE), *change, "-o", "markdown"])
+    lines = capsys.readouterr().out.splitlines()
+    rows = [
+        line
+        for line in lines
+        if line.startswith(("| pods | all", "| deploy/store/search | evicted"))
+    ]
+    assert rows == [
+        "| pods | all affected run after | 2 | 2 | 20m01s | 20m01s | 20m01s | 20m01s | certain |",
+        "| deploy/store/search | evicted | 2 | 2 | 3 | 3 | 3 | 3 | certain |",
+    ]

@@ -15,7 +15,8 @@ const textOrder = new Intl.Collator("en", { numeric: true });
 /**
  * `table` is { length, columns }; `fields` are [{ key, label, kind }] with kind text, word, name, pod,
  * node, time, duration, count, money or priority; a field's `priority` names the column with the
- * priority of its pod. `facet` names a column whose values become buttons.
+ * priority of its pod. `isDuration(columns, row)` of a field of kind count tells whether the value in
+ * this row is a time. `facet` names a column whose values become buttons.
  */
 export function dataTable({
   table,
@@ -218,7 +219,7 @@ function passes({ table: { columns }, fields, priorities, facet, chosen, text },
   return (
     !text ||
     fields.some((field) =>
-      [spelled(field, columns[field.key][row], priorities), priorityOf(field, columns, row, priorities)].some((words) =>
+      [spelled(field, columns, row, priorities), priorityOf(field, columns, row, priorities)].some((words) =>
         words.toLowerCase().includes(text),
       ),
     )
@@ -230,7 +231,9 @@ function priorityOf({ priority }, columns, row, priorities) {
 }
 
 /** A cell's value as the text that is shown. */
-function spelled({ kind }, value, priorities) {
+function spelled({ key, kind, isDuration }, columns, row, priorities) {
+  const value = columns[key][row];
+  if (isDuration?.(columns, row)) return duration(value);
   if (kind === "time") return clock(value);
   if (kind === "count") return count(value);
   if (kind === "hours") return hours(value);
@@ -246,7 +249,7 @@ function podPriority({ priority }, columns, row, priorities) {
 
 function cellOf({ table: { columns }, priorities, known }, field, row) {
   const value = columns[field.key][row];
-  const text = spelled(field, value, priorities);
+  const text = spelled(field, columns, row, priorities);
   const cell = h("td", {
     role: "cell",
     class: `kind-${field.kind}`,

@@ -62,6 +62,9 @@ const PACKING = {
   ],
 };
 
+/** Whether the amounts in the row are times, not numbers of pods (certainty.py: RECOVERED). */
+const isRecovery = ({ what }, row) => what[row] === "all affected run after";
+
 const CERTAINTY = {
   key: "certainty",
   label: "Certainty over seeds",
@@ -71,10 +74,10 @@ const CERTAINTY = {
     { key: "what", label: "What", kind: "text" },
     { key: "seeds", label: "Seeds", kind: "count" },
     { key: "total", label: "Of", kind: "count" },
-    { key: "least", label: "Least", kind: "count" },
-    { key: "median", label: "Median", kind: "count" },
-    { key: "p90", label: "90%", kind: "count" },
-    { key: "most", label: "Most", kind: "count" },
+    { key: "least", label: "Least", kind: "count", isDuration: isRecovery },
+    { key: "median", label: "Median", kind: "count", isDuration: isRecovery },
+    { key: "p90", label: "90%", kind: "count", isDuration: isRecovery },
+    { key: "most", label: "Most", kind: "count", isDuration: isRecovery },
     { key: "certain", label: "Certain?", kind: "text" },
   ],
 };
