@@ -15,6 +15,22 @@ ROOT: Final = Path(__file__).parent.parent
 ACTION: Final[dict[str, Any]] = yaml.safe_load((ROOT / "action.yml").read_text())
 STEPS: Final = {step["id"]: step for step in ACTION["runs"]["steps"]}
 STORE: Final = str(ROOT / "examples" / "store" / "store.yaml")
+POLICY: Final = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: root}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}
+  validations:
+  - {expression: "false", message: container `app` needs runAs_NonRoot}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: root}
+spec: {policyName: root, validationActions: [Deny]}
+"""
 
 
 class Runner:
@@ -98,6 +114,23 @@ def test_the_errors_of_a_comparison_name_the_alternative_and_the_condition(runne
     assert runner.ask(question, "displaced>1\n") == 0
     _, condition = runner.decide().stdout.splitlines()
     assert condition.startswith("::error::one: --fail-on displaced>1: store/frontend-6d58cd5f89-")
+
+
+def test_the_verdict_and_the_errors_of_the_job_are_plain_text(
+    runner: Runner, tmp_path: Path
+) -> None:
+    """The comment is Markdown, in which special characters have a backslash before them."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(POLICY)
+    question = f"--apply {policy} --scale deploy/store/frontend=9"
+    assert runner.ask(question, "errors>0") == 0
+    words = "denied request: container `app` needs runAs_NonRoot"
+    assert runner.output("verdict").endswith(words)
+    verdict, condition = runner.decide().stdout.splitlines()
+    assert verdict.startswith("::error::1 pod of deploy/store/frontend is not created: ")
+    assert verdict.endswith(words)
+    assert condition.startswith("::error::--fail-on errors>0: ReplicaSet store/frontend-")
+    assert condition.endswith(words)
 
 
 @pytest.mark.parametrize(
