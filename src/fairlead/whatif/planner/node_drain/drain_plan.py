@@ -718,10 +718,15 @@ def unsafe_because(run: DrainRun) -> str:
     if run.unbegun:
         drains, begin = ("drain", "begins") if len(run.unbegun) == 1 else ("drains", "begin")
         parts.append(f"the {drains} of {listed(run.unbegun, 2)} never {begin}")
-    replicated = [str(one.workload) for one in run.stopped if one.wanted > 1]
-    if replicated:
-        verb = "stops" if len(replicated) == 1 else "stop"
-        parts.append(f"{listed(replicated, 2)} {verb} for a time")
+    replicated = [one for one in run.stopped if one.wanted > 1]
+    absent = [str(one.workload) for one in replicated if one.stopped_for is None]
+    if absent:
+        verb = "has" if len(absent) == 1 else "have"
+        parts.append(f"{listed(absent, 2)} {verb} no ready pod at the end")
+    stopped = [str(one.workload) for one in replicated if one.stopped_for is not None]
+    if stopped:
+        verb = "stops" if len(stopped) == 1 else "stop"
+        parts.append(f"{listed(stopped, 2)} {verb} for a time")
     if run.pending:
         verb = "has" if len(run.pending) == 1 else "have"
         parts.append(f"{listed(list(run.pending), 2)} {verb} no node at the end")
@@ -729,10 +734,8 @@ def unsafe_because(run: DrainRun) -> str:
         owners = listed([str(one.workload) for one in run.uncreated], 2)
         number = sum(one.pods for one in run.uncreated)
         verb = "is" if number == 1 else "are"
-        why = run.uncreated[0].why.partition(" is forbidden: ")
-        parts.append(
-            f"{counted(number, 'pod')} of {owners} {verb} not created again ({why[2] or why[0]})"
-        )
+        reason = run.uncreated[0].reason
+        parts.append(f"{counted(number, 'pod')} of {owners} {verb} not created again ({reason})")
     parts += _failed_jobs(run)
     if run.lost:
         parts.append(f"{counted(len(run.lost), 'pod')} on other nodes gone for good")

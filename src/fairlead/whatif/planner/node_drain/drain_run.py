@@ -99,6 +99,12 @@ class UncreatedPods(Struct, frozen=True):
     pods: int
     why: str
 
+    @property
+    def reason(self) -> str:
+        """The part of `why` that names the rule: the text after the name of the refused pod."""
+        before, _, after = self.why.partition(" is forbidden: ")
+        return after or before
+
 
 class _Baseline(Struct, frozen=True):
     """The result of a simulation without a drain.

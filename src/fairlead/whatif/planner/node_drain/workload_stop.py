@@ -12,6 +12,8 @@
     replicas share a volume or devices that     none that Fairlead knows (the same as in the row
     only one node can use at a time             above); with a budget for one pod, the drain would
                                                 never end
+    evicted pods are not created again, for     a higher quota; none that Fairlead knows for other
+    example because of a quota                  refusals
     all replicas are evicted together           a budget that allows one unavailable pod
 
 A budget with maxUnavailable 1 is enough for several replicas. The eviction API refuses the second
@@ -107,12 +109,16 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
         for move in drain.moves
         if move.pod in drain.waits
     }
+    uncreated = {one.workload: one.reason for one in run.uncreated}
     changes = _Changes(planner)
     found = []
     for one in sorted(run.stopped, key=lambda one: (-one.wanted, str(one.workload))):
         member = members.get(one.workload, _Member())
         waiting = waits.get(str(one.workload))
-        if waiting is None:
+        refusal = uncreated.get(one.workload) if one.stopped_for is None else None
+        if waiting is None and refusal is not None:
+            why, edit = f"its pods are not created again: {refusal}", _quota_edit(one, refusal)
+        elif waiting is None:
             why, edit = _cause(one, member, run.pace.max_unavailable), changes.of(one, member)
         else:
             node, reasons = waiting
@@ -147,7 +153,7 @@ def stop_table(stops: Iterable[WorkloadStop]) -> ResultTable:
         ResultColumn("why", "why"),
         ResultColumn("edit", "what would help"),
     )
-    return ResultTable("stopped", "workloads that stop for a time", columns, rows, 6)
+    return ResultTable("stopped", "workloads that stop", columns, rows, 6)
 
 
 def _members(
@@ -162,6 +168,12 @@ def _members(
                 member.pods.append(info.pod)
                 member.nodes[drain.node] = None
     return found
+
+
+def _quota_edit(one: StoppedWorkload, refusal: str) -> str:
+    """Return which quota to raise so that it admits new pods; "" if no quota refuses them."""
+    excess = QuotaExcess.read(refusal)
+    return f"raise quota {one.workload.namespace}/{excess.quota}" if excess else ""
 
 
 def _cause(one: StoppedWorkload, member: _Member, at_once: int) -> str:

@@ -16,7 +16,7 @@ from fairlead.testing.device_builders import (
     make_slice,
 )
 from fairlead.testing.storage_builders import make_claim, make_claim_volumes, make_volume
-from fairlead.whatif.planner.node_drain.drain_plan import plan_drains, run_plan
+from fairlead.whatif.planner.node_drain.drain_plan import plan_drains, run_plan, unsafe_because
 from fairlead.whatif.planner.node_drain.workload_stop import workload_stops
 from fairlead.whatif.run.progress import NoProgress
 
@@ -71,6 +71,38 @@ def test_a_quota_may_have_to_admit_the_second_replica(planner, experiment, make,
     objects = [*nodes(make), *deployment(make, "web", ["a"]), quota]
     [stop] = stops_of(planner, experiment, objects)
     assert stop.edit == f"{first}{SECOND}; {BUDGET}"
+
+
+@pytest.mark.parametrize("on", [["a"], ["a", "b"]])
+def test_a_workload_whose_pods_are_refused_is_not_helped_by_a_budget(planner, experiment, make, on):
+    """The quota was lowered after the pods were created, so no pod is created again."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"pods": "0"}},
+    }
+    objects = [*nodes(make), *deployment(make, "web", on), quota]
+    [stop] = stops_of(planner, experiment, objects)
+    assert stop.stopped_for is None
+    assert stop.why.startswith("its pods are not created again: exceeded quota: q, requested: ")
+    assert stop.edit == "raise quota default/q"
+
+
+def test_an_answer_says_that_a_workload_does_not_run_again(planner, experiment, make):
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"pods": "0"}},
+    }
+    objects = [*nodes(make), *deployment(make, "web", ["a", "b"]), quota]
+    plan = plan_drains(planner(*objects), ["a", "b"], NoProgress(), return_again=True)
+    run_plan(plan, experiment(*objects), NoProgress(), max_unavailable=1, away=seconds(300))
+    assert unsafe_because(plan.runs[0]).startswith(
+        "deploy/default/web has no ready pod at the end, 2 pods of deploy/default/web are not "
+        "created again (exceeded quota: q, "
+    )
 
 
 def test_a_single_replica_gets_a_second_one_and_a_budget(planner, experiment, make):
