@@ -169,9 +169,9 @@ def kubeconfigs(options: ConnectionOptions, *, by_default: bool = False) -> tupl
 @contextmanager
 def _reading(name: str) -> Iterator[OnRead]:
     """Show how many objects were read from the cluster `name`, during the `with` block."""
-    from fairlead.cli.output.console.progress_bar import may_be_terminal
+    from fairlead.cli.output.console.progress_bar import is_terminal
 
-    if not may_be_terminal():
+    if not is_terminal(sys.stderr):
         yield lambda _: None
         return
     from fairlead.cli.output.console.terminal import stderr_console

@@ -35,3 +35,10 @@ def test_the_planning_commands_show_how_much_they_have_read(monkeypatch, capsys)
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     run(["fit", STORE, "--like", "deploy/store/frontend"])
     assert "objects" in capsys.readouterr().err
+
+
+def test_forced_colours_do_not_write_progress_to_a_log(monkeypatch, capsys):
+    """CI systems set FORCE_COLOR; a log would contain every state of the bar."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert run(["fit", STORE, "--like", "deploy/store/frontend"]) == 0
+    assert capsys.readouterr().err == ""

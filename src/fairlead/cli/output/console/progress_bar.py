@@ -7,7 +7,7 @@ import sys
 from contextlib import AbstractContextManager
 from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
@@ -28,7 +28,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
         No bars appear on stderr if it is not a terminal, or if the terminal is dumb.
         """
-        self._progress = _progress(console) if console or may_be_terminal() else None
+        self._progress = _progress(console) if console or is_terminal(sys.stderr) else None
         self._phase: TaskID | None = None
         self._shown_at = 0.0
 
@@ -94,9 +94,13 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             self._progress.update(self._phase, completed=done, detail=detail, refresh=True)
 
 
-def may_be_terminal() -> bool:
-    """Return whether rich may treat stderr as a terminal; does not import rich."""
-    return sys.stderr.isatty() or bool({"FORCE_COLOR", "TTY_COMPATIBLE"} & os.environ.keys())
+def is_terminal(stream: TextIO) -> bool:
+    """Return whether `stream` is a terminal, or counts as one because of TTY_COMPATIBLE=1.
+
+    FORCE_COLOR only requests colours, although rich counts every stream as a terminal then. CI
+    systems set it for their logs. This function does not import rich.
+    """
+    return stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1"
 
 
 def _progress(console: Console | None) -> Progress:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Any, Final
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
@@ -12,6 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from fairlead.cli.output.console.progress_bar import is_terminal
 from fairlead.cli.output.result_file import discard_stdout
 from fairlead.whatif.input.error import one_line
 
@@ -73,9 +75,19 @@ def stdout_console() -> Console:
     """Return a console for stdout, without spaces at the ends of lines.
 
     If stdout is not a terminal, the width is the value of COLUMNS. If there is no valid width, the
-    console is wide enough for tables.
+    console is wide enough for tables. FORCE_COLOR adds colours, but does not make stdout a
+    terminal: names are not shortened, and the rows are not limited by the height of a screen.
     """
     console = _PipeConsole(highlight=False, emoji=False, markup=False)
+    if console.is_terminal and not is_terminal(sys.stdout):
+        color_system: Any = console.color_system  # rich's type for it is private
+        console = _PipeConsole(
+            highlight=False,
+            emoji=False,
+            markup=False,
+            force_terminal=False,
+            color_system=color_system,
+        )
     console.push_render_hook(_TrimmingHook())
     is_set = console.is_terminal or os.environ.get("COLUMNS")
     if not is_set or not 1 <= console.width <= _WIDTH_MAX:
@@ -86,7 +98,7 @@ def stdout_console() -> Console:
 def stderr_console() -> Console:
     """Return a console for stderr, wide enough for tables if stderr is not a terminal."""
     console = Console(stderr=True, highlight=False, emoji=False, markup=False)
-    if not console.is_terminal:
+    if not console.is_terminal or not is_terminal(sys.stderr):
         console.width = WIDTH_WITHOUT_TERMINAL
     return console
 

@@ -48,6 +48,16 @@ def test_no_line_ends_with_a_space(forced, monkeypatch, capsys):
     ]  # fmt: skip
 
 
+def test_forced_colours_do_not_make_a_pipe_a_terminal(monkeypatch, capsys):
+    """CI systems set FORCE_COLOR; their logs have no height, and names must not be shortened."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    console = stdout_console()
+    print_line(console, "x" * 100, style="bold")
+    assert (console.is_terminal, console.width) == (False, WIDTH_WITHOUT_TERMINAL)
+    assert capsys.readouterr().out == f"\x1b[1m{'x' * 100}\x1b[0m\n"
+
+
 def test_the_further_lines_of_an_item_are_indented(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "20")
     print_item(stdout_console(), "shop/web: 2 → 9, between 4 and 36")
