@@ -669,6 +669,71 @@ def test_equal_parts_of_templates_are_one_object(tmp_path):
     assert list(first) == list(second)
 
 
+def with_rbd_image(image, key="image"):
+    """Return a deployment with a volume; the volume has an image, too."""
+    found = deployment()
+    volume = {"name": "data", "rbd": {"monitors": ["a"], key: image}}
+    found["spec"]["template"]["spec"]["volumes"] = [volume]
+    return found
+
+
+def with_labels_of_template(labels):
+    found = deployment(image="web:2")
+    found["spec"]["template"]["metadata"]["labels"] = labels
+    return found
+
+
+def with_spec(**fields):
+    found = deployment(image="web:2")
+    found["spec"] |= fields
+    return found
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(with_rbd_image("a"), with_rbd_image("b"), id="an image of a volume"),
+        pytest.param(
+            with_rbd_image("web:1"), deployment(image="web:1"), id="only one has a volume"
+        ),
+        pytest.param(deployment(image="a"), deployment(image="b\\c"), id="an escaped image"),
+        pytest.param(deployment(image="a"), deployment(image="\u00e4"), id="an image not in ASCII"),
+        pytest.param(deployment(image="a"), deployment(image=""), id="an empty image"),
+        pytest.param(deployment(), with_labels_of_template({"app": "a b"}), id="a wrong label"),
+        pytest.param(deployment(), with_labels_of_template({"app": 1}), id="a label of wrong type"),
+        pytest.param(deployment(), with_spec(replicas=-1), id="a wrong number of replicas"),
+        pytest.param(deployment(), with_spec(replicas=2**70), id="a long integer"),
+        pytest.param(
+            deployment(),
+            with_spec(copy=deployment(image="web:2")["spec"]["template"]["spec"]),
+            id="a copy of the template's spec",
+        ),
+        pytest.param(
+            deployment(),
+            {"copy": deployment(image="web:2")["spec"]["template"]["spec"], **deployment()},
+            id="a copy before the template's spec",
+        ),
+    ],
+)
+def test_a_template_like_an_earlier_one_is_loaded_like_its_value(tmp_path, one, other):
+    metas = [{"metadata": meta(name, namespace="shop")} for name in ("a", "b")]
+    objects = [node(), one | metas[0], other | metas[1]]
+    path = written(tmp_path, objects)
+    assert loaded(path, read_snapshot) == loaded(path, read_values)
+
+
+def test_an_image_with_an_escaped_key_is_not_taken_for_another(tmp_path):
+    """Such a key is valid JSON. The image of the volume would be taken for that of the container."""
+    objects = [
+        with_rbd_image(image) | {"metadata": meta(name, namespace="shop")}
+        for name, image in (("a", "web:1"), ("b", "web:2"))
+    ]
+    path = written(tmp_path, [node(), *objects])
+    of_containers = '"image": "web:1",'  # no comma follows the image of a volume
+    path.write_text(path.read_text().replace(of_containers, '"im\\u0061ge": "web:1",'))
+    assert loaded(path, read_snapshot) == loaded(path, read_values)
+
+
 @pytest.mark.parametrize(
     "text",
     [

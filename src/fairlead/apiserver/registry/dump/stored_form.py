@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from itertools import repeat
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
@@ -25,7 +24,6 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from fairlead.api.codec import DecodeError, decode_as
-from fairlead.api.json import Json
 from fairlead.api.objects import (
     Affinity,
     ApiObject,
@@ -54,6 +52,7 @@ from fairlead.apiserver.admission.plugins.default_toleration_seconds import (
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.dump.replicas import DumpedReplicas
 from fairlead.apiserver.registry.simulation import SIMULATION
+from fairlead.apiserver.validation.apps.workload import Replicated
 from fairlead.apiserver.validation.core.pod.affinity import check_affinity
 from fairlead.apiserver.validation.core.pod.spec import PHASES, check_scheduled_pod
 from fairlead.apiserver.validation.meta.format import dns_label_problems, dns_subdomain_problems
@@ -114,19 +113,24 @@ class StoredForm:
         self._labels: dict[bytes, dict[str, str] | None] = {}
         self._amounts: dict[bytes, bool] = {}  # validity of amounts in statuses
         self._valid_labels: set[tuple[str, str]] = set()
-        self._templates: dict[bytes, Json] = {}  # specs of valid templates, see `_has_workload`
         self._nodes: set[str] = set()  # valid names of nodes
 
-    def has(self, kind: Kind, view: ApiObject, like: Pod | None = None) -> bool:
+    def has(self, kind: Kind, view: ApiObject, like: ApiObject | None = None) -> bool:
         """Return whether `view`, decoded from an object of `kind`, is certainly in stored form.
 
         This changes `view`: a part that equals a part of an earlier view is replaced by the earlier
-        Python object. So nothing else may use `view` yet. `like` is a pod in stored form; parts
-        that `view` shares with `like` are not checked again. Raises OverflowError for integers that
-        do not fit into 64 bits.
+        Python object. So nothing else may use `view` yet.
+
+        `like` is an object in stored form, of the same class as `view`. Parts that a pod shares
+        with the pod `like` are not checked again. If `view` is a workload, the spec of its pod
+        template may differ from that in `like` only in images, and is not checked again.
+
+        The caller must have checked that all integers of a workload fit into 64 bits. For a pod
+        with a longer integer, OverflowError is raised.
         """
         match view:
             case Pod():
+                assert like is None or isinstance(like, Pod)
                 like_meta = None if like is None else like.metadata
                 return self._has_metadata(kind, view.metadata, like_meta) and self._has_pod(
                     view, like
@@ -140,8 +144,9 @@ class StoredForm:
                 )
                 is_valid = is_complete and not any(check_simulated({}, view))
             case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
-                _ENCODE(view)  # rejects integers that are too long to be stored
-                is_valid = view.spec.pod_management_policy != "" and self._has_workload(view)
+                is_valid = view.spec.pod_management_policy != "" and (
+                    _is_valid_workload(view) if like is None else self._is_valid_like(view)
+                )
             case _:
                 return False
         return is_valid and self._has_metadata(kind, view.metadata)
@@ -188,30 +193,15 @@ class StoredForm:
             and all(map(_is_time, started))
         )
 
-    def _has_workload(self, workload: Deployment | ReplicaSet | StatefulSet | DaemonSet) -> bool:
-        """Return whether the spec and the status are complete and valid.
-
-        The templates of a Deployment and its ReplicaSets usually differ only in metadata and
-        images. So the rest of such templates is checked once and becomes one Python object, as
-        described at `has`. No check reads an image.
-        """
+    def _is_valid_like(self, workload: Replicated) -> bool:
+        """Return whether `workload` is valid; the spec of its pod template is known to be valid."""
         template = workload.spec.template
-        spec = template.get("spec")
-        if not isinstance(spec, dict) or not _are_containers(spec.get("containers")):
-            return False
-        key = _ENCODE(_with_images(spec, repeat("")))
-        like = self._templates.get(key)
-        if like is None or template.keys() != {"metadata", "spec"}:
-            if any(check_simulated({}, workload)):
-                return False
-            self._templates.setdefault(key, spec)
-            return True
+        if template.keys() != {"metadata", "spec"}:
+            return not any(check_simulated({}, workload))
         try:
             meta = decode_as(ObjectMeta, template["metadata"])
         except DecodeError:
             return False
-        images = [one["image"] for one in spec["containers"]]
-        force_setattr(workload.spec, "template", {**template, "spec": _with_images(like, images)})
         return self._are_valid_labels(meta.labels) and not any(
             check_simulated_besides_template(workload)
         )
@@ -300,6 +290,16 @@ class StoredForm:
         return True
 
 
+def _is_valid_workload(workload: Replicated) -> bool:
+    """Return whether `workload` is valid, and each container of its pod template has an image."""
+    spec = workload.spec.template.get("spec")
+    return (
+        isinstance(spec, dict)
+        and _are_containers(spec.get("containers"))
+        and not any(check_simulated({}, workload))
+    )
+
+
 def _are_containers(containers: Any) -> bool:
     """Return whether `containers` is a list of at least one container, each with an image."""
     return (
@@ -307,17 +307,6 @@ def _are_containers(containers: Any) -> bool:
         and bool(containers)
         and all(isinstance(one, dict) and isinstance(one.get("image"), str) for one in containers)
     )
-
-
-def _with_images(spec: Json, images: Iterable[str]) -> Json:
-    """Return the spec of a pod template with `images` in its containers."""
-    containers = spec["containers"]
-    return {
-        **spec,
-        "containers": [
-            {**one, "image": image} for one, image in zip(containers, images, strict=False)
-        ],
-    }
 
 
 def _has_valid_owners(meta: ObjectMeta) -> bool:

@@ -52,8 +52,14 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.registry.dump.object import DumpedObject, Text
 from fairlead.apiserver.registry.dump.replicas import DumpedReplicas
 from fairlead.apiserver.registry.dump.stored_form import StoredForm
+from fairlead.apiserver.validation.apps.workload import Replicated
 from fairlead.whatif.snapshot.decoder.newest_timestamp import NewestTimestamp, times_of
 from fairlead.whatif.snapshot.decoder.pod_texts import Item, PodTemplate, PodTexts
+from fairlead.whatif.snapshot.decoder.template_specs import (
+    TemplateSpec,
+    TemplateSpecs,
+    with_images,
+)
 from fairlead.worlds.fairlead_annotation import FAIRLEAD_PREFIX
 
 
@@ -74,9 +80,19 @@ class _Node(_Item, tag="Node", rename="camel", gc=False):
     spec: NodeSpec
 
 
+class _Template(msgspec.Struct, gc=False):
+    spec: msgspec.Raw
+
+
+class _WorkloadOutline(msgspec.Struct, gc=False):
+    template: _Template
+
+
 class _Workload(_Item, rename="camel", gc=False):
+    """A workload; its spec is decoded later."""
+
     api_version: Literal["apps/v1"]
-    spec: WorkloadSpec
+    spec: _WorkloadOutline
 
 
 class _Deployment(_Workload, tag="Deployment", gc=False):
@@ -93,6 +109,10 @@ class _StatefulSet(_Workload, tag="StatefulSet", gc=False):
 
 class _DaemonSet(_Workload, tag="DaemonSet", gc=False):
     pass
+
+
+class _OfWorkload(msgspec.Struct, gc=False):
+    spec: WorkloadSpec
 
 
 _WorkloadView = type[Deployment] | type[ReplicaSet] | type[StatefulSet] | type[DaemonSet]
@@ -118,6 +138,11 @@ _EMPTY_VALUE: Final = re.compile(rb':\s*(?:\{\s*\}|\[\s*\]|""|false|0\s*[,}])')
 _decode_item: Final = msgspec.json.Decoder(
     _Pod | _Node | _Deployment | _ReplicaSet | _StatefulSet | _DaemonSet
 ).decode
+_decode_spec: Final = msgspec.json.Decoder(_OfWorkload).decode
+_encode: Final = msgspec.msgpack.Encoder().encode
+# Replaces the text of a known spec, which need not be decoded again.
+_KNOWN_SPEC: Final = b'{"known": true}'
+_SEARCHED_BYTES: Final = 64
 _decode_pod_status: Final = msgspec.json.Decoder(PodStatus).decode
 _decode_node_status: Final = msgspec.json.Decoder(NodeStatus).decode
 
@@ -129,6 +154,7 @@ class DumpDecoder:
         self._form = StoredForm()
         self._newest = NewestTimestamp()
         self._pods = PodTexts(_decode_pod)
+        self._templates = TemplateSpecs()
 
     def decode(self, text: Text) -> tuple[DumpedObject, str] | None:
         """Return (object, its newest timestamp); None if `text` must be decoded as JSON.
@@ -208,37 +234,67 @@ class DumpDecoder:
 
     def _decoded(self, text: Text) -> tuple[DumpedObject, str] | None:
         item = _decode_item(bytes(text) if isinstance(text, TemplateText) else text)
-        found = self._dumped(item, text)
-        if found is None or _has_own_annotations(found.view):
-            return None
-        if not self._form.has(found.kind, found.view):
-            return None
-        newest = self._newest.of(item.metadata.creation_timestamp, item.status)
-        if not newest:
+        if isinstance(item, _Pod | _Node):
+            found = self._checked(_dumped(item, text))
+        else:
+            found = self._workload(item, text)
+        newest = found and self._newest.of(item.metadata.creation_timestamp, item.status)
+        if not found or not newest:
             return None
         if found.kind is POD:
             self._pods.learn(text)
         return found, newest
 
-    def _dumped(
-        self, item: _Pod | _Node | _Deployment | _ReplicaSet | _StatefulSet | _DaemonSet, text: Text
+    def _checked(self, found: DumpedObject, like: Replicated | None = None) -> DumpedObject | None:
+        """Return `found`, or None if it may not be in stored form; see `StoredForm.has`."""
+        if _has_own_annotations(found.view) or not self._form.has(found.kind, found.view, like):
+            return None
+        return found
+
+    def _workload(
+        self, item: _Deployment | _ReplicaSet | _StatefulSet | _DaemonSet, text: Text
     ) -> DumpedObject | None:
-        if isinstance(item, _Pod):
-            status = _decode_pod_status(item.status)
-            pod = Pod(metadata=item.metadata, spec=item.spec, status=status)
-            return DumpedObject(POD, pod, text)
-        if isinstance(item, _Node):
-            on_node = _decode_node_status(item.status)
-            node = Node(metadata=item.metadata, spec=item.spec, status=on_node)
-            return DumpedObject(NODE, node, text)
+        """Return the workload `item` with the text `text`; None if it may not be in stored form."""
+        data, spec_text = bytes(text), bytes(item.spec.template.spec)
+        described = TemplateSpec.of(spec_text)
+        like = self._templates.find(described)
+        if like is not None:
+            data = _replaced(data, spec_text, _KNOWN_SPEC)
         # The view contains the template as JSON, in which annotations may be null. A template with
         # an empty field would never equal a template that the API server has stored.
-        data = bytes(text)
         if b"null" in data or _has_unstored_field(data):
             return None
+        spec = _decode_spec(data).spec
         kind, view, decode_status = _WORKLOADS[type(item)]
-        workload = view(metadata=item.metadata, spec=item.spec, status=decode_status(item.status))
-        return DumpedObject(kind, workload, text)
+        workload = view(metadata=item.metadata, spec=spec, status=decode_status(item.status))
+        _encode(workload)  # rejects integers that are too long to be stored
+        if like is not None:
+            if spec.template.get("spec") != {"known": True}:
+                return None  # see `_replaced`
+            spec.template["spec"] = with_images(like.spec.template["spec"], described.images)
+        found = self._checked(DumpedObject(kind, workload, text), like)
+        if found is not None and like is None:
+            self._templates.learn(described, workload)
+        return found
+
+
+def _dumped(item: _Pod | _Node, text: Text) -> DumpedObject:
+    if isinstance(item, _Pod):
+        status = _decode_pod_status(item.status)
+        pod = Pod(metadata=item.metadata, spec=item.spec, status=status)
+        return DumpedObject(POD, pod, text)
+    on_node = _decode_node_status(item.status)
+    node = Node(metadata=item.metadata, spec=item.spec, status=on_node)
+    return DumpedObject(NODE, node, text)
+
+
+def _replaced(text: bytes, old: bytes, new: bytes) -> bytes:
+    """Return `text` with `new` in place of `old`; return `text` if it does not contain `old`.
+
+    This is also `text` if the first bytes of `old` occur earlier in `text`.
+    """
+    begin = text.find(old[:_SEARCHED_BYTES])  # a search for all of `old` takes ten times as long
+    return text[:begin] + new + text[begin + len(old) :] if text.startswith(old, begin) else text
 
 
 def _has_unstored_field(text: bytes) -> bool:

@@ -1,0 +1,67 @@
+"""TemplateSpecs: recognizes workloads whose pod templates differ only in metadata and images.
+
+The templates of a Deployment and its ReplicaSets are usually such templates. The text of a
+template's spec without its images is looked up. So the spec is decoded and checked only for the
+first of these workloads, and the others share its Python objects. No check reads an image.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.apiserver.validation.apps.workload import Replicated
+
+_IMAGE_KEY: Final = b'"image"'
+# An image whose JSON text equals its value.
+_IMAGE: Final = re.compile(rb'"image":\s*"([!#-\[\]-~]+)"')
+_ESCAPED_LETTER: Final = b"\\u006"  # begins the escapes of the letters in "image"
+
+
+class TemplateSpec(msgspec.Struct, frozen=True):
+    """The text of a template's spec: its `images`, and the `rest` without them."""
+
+    images: list[str]
+    rest: bytes
+
+    @classmethod
+    def of(cls, text: bytes) -> TemplateSpec:
+        """Return the parts of `text`."""
+        parts = _IMAGE.split(text)
+        images = b"\n".join(parts[1::2]).decode().split("\n") if len(parts) > 1 else []
+        return cls(images, _IMAGE_KEY.join(parts[::2]))
+
+
+class TemplateSpecs:
+    """The specs of the templates in one dump."""
+
+    def __init__(self) -> None:
+        # The first workload with a spec, by `TemplateSpec.rest`.
+        self._known: dict[bytes, Replicated] = {}
+
+    def find(self, spec: TemplateSpec) -> Replicated | None:
+        """Return an earlier workload whose spec differs from `spec` only in its images."""
+        return self._known.get(spec.rest)
+
+    def learn(self, spec: TemplateSpec, workload: Replicated) -> None:
+        """Use `workload`, which has `spec` and is in stored form, for later workloads.
+
+        Do nothing if `spec.images` are not exactly the images of the containers. For example, a
+        volume can have an image, too.
+        """
+        images = [one["image"] for one in workload.spec.template["spec"]["containers"]]
+        has_others = spec.rest.count(_IMAGE_KEY) > len(images) or _ESCAPED_LETTER in spec.rest
+        if images == spec.images and not has_others:
+            self._known[spec.rest] = workload
+
+
+def with_images(spec: Json, images: Sequence[str]) -> Json:
+    """Return the spec of a pod template with `images` in its containers."""
+    containers = [
+        {**one, "image": image} for one, image in zip(spec["containers"], images, strict=True)
+    ]
+    return {**spec, "containers": containers}
