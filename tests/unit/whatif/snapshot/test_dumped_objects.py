@@ -658,6 +658,26 @@ def test_equal_parts_of_pods_are_one_object(tmp_path):
     assert first.metadata.labels is second.metadata.labels
 
 
+def test_equal_amounts_of_nodes_are_one_object(tmp_path):
+    path = written(tmp_path, [node(), node() | {"metadata": meta("m")}])
+    first, second = (one.view.status for one in manifests(read_listings(str(path))))
+    assert first.allocatable is second.allocatable
+    assert first.capacity is second.capacity
+
+
+@pytest.mark.parametrize("place", [("spec", "taints"), ("status", "conditions")])
+@pytest.mark.parametrize("field", ["effect", "status", "lastHeartbeatTime", "lastTransitionTime"])
+@pytest.mark.parametrize("value", ["", "Wrong", None, 7, "2026-01-01T00:00:30Z"])
+def test_a_node_like_an_earlier_one_is_loaded_like_its_value(tmp_path, place, field, value):
+    condition = {"type": "Ready", "status": "True", "lastHeartbeatTime": TIME}
+    first = node()
+    first["status"]["conditions"] = [condition | {"lastTransitionTime": TIME}]
+    second = copy.deepcopy(first) | {"metadata": meta("m")}
+    second[place[0]][place[1]][0][field] = value
+    path = written(tmp_path, [first, second])
+    assert loaded(path, read_snapshot) == loaded(path, read_values)
+
+
 def test_equal_parts_of_templates_are_one_object(tmp_path):
     path = written(tmp_path, [deployment("a", "web:1"), deployment("b", "web:2")])
     first, second = (
@@ -723,7 +743,7 @@ def test_a_template_like_an_earlier_one_is_loaded_like_its_value(tmp_path, one, 
 
 
 def test_an_image_with_an_escaped_key_is_not_taken_for_another(tmp_path):
-    """Such a key is valid JSON. The image of the volume would be taken for that of the container."""
+    """Such a key is valid. The image of the volume could be taken for that of the container."""
     objects = [
         with_rbd_image(image) | {"metadata": meta(name, namespace="shop")}
         for name, image in (("a", "web:1"), ("b", "web:2"))

@@ -32,6 +32,7 @@ from fairlead.api.objects import (
     DaemonSet,
     Deployment,
     Node,
+    NodeStatus,
     ObjectMeta,
     Pod,
     PodAffinity,
@@ -111,7 +112,8 @@ class StoredForm:
         self._specs: dict[bytes, tuple[Any, ...] | None] = {}
         self._affinities: dict[bytes, Affinity | None] = {}
         self._labels: dict[bytes, dict[str, str] | None] = {}
-        self._amounts: dict[bytes, bool] = {}  # validity of amounts in statuses
+        self._amounts: dict[bytes, bool] = {}  # validity of amounts in statuses of pods
+        self._nodes_by_parts: dict[bytes, NodeStatus | None] = {}
         self._valid_labels: set[tuple[str, str]] = set()
         self._nodes: set[str] = set()  # valid names of nodes
 
@@ -136,13 +138,7 @@ class StoredForm:
                     view, like
                 )
             case Node():
-                status = view.status
-                is_complete = (
-                    (bool(status.allocatable) or not status.capacity)
-                    and _are_texts(status.allocatable)
-                    and _are_texts(status.capacity)
-                )
-                is_valid = is_complete and not any(check_simulated({}, view))
+                is_valid = self._has_valid_parts(view)
             case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
                 is_valid = view.spec.pod_management_policy != "" and (
                     _is_valid_workload(view) if like is None else self._is_valid_like(view)
@@ -192,6 +188,25 @@ class StoredForm:
             and all(map(_is_time, created))
             and all(map(_is_time, started))
         )
+
+    def _has_valid_parts(self, node: Node) -> bool:
+        """Return whether the checked parts of the spec and the status are complete and valid.
+
+        Nodes of one machine type mostly have the same taints, amounts and conditions. So these
+        parts are checked once, and the amounts become one Python object, as described at `has`.
+        """
+        status = node.status
+        conditions = [one.status for one in status.conditions]
+        key = _ENCODE((node.spec.taints, status.capacity, status.allocatable, conditions))
+        if key not in self._nodes_by_parts:
+            is_valid = _is_complete_status(status) and not any(check_simulated({}, node))
+            self._nodes_by_parts[key] = status if is_valid else None
+        known = self._nodes_by_parts[key]
+        if known is None:
+            return False
+        force_setattr(status, "capacity", known.capacity)
+        force_setattr(status, "allocatable", known.allocatable)
+        return True
 
     def _is_valid_like(self, workload: Replicated) -> bool:
         """Return whether `workload` is valid; the spec of its pod template is known to be valid."""
@@ -288,6 +303,15 @@ class StoredForm:
         for field, part in zip(_SHARED, known, strict=True):
             force_setattr(spec, field, part)
         return True
+
+
+def _is_complete_status(status: NodeStatus) -> bool:
+    """Return whether defaults would leave the amounts unchanged, and each of them is a string."""
+    return (
+        (bool(status.allocatable) or not status.capacity)
+        and _are_texts(status.allocatable)
+        and _are_texts(status.capacity)
+    )
 
 
 def _is_valid_workload(workload: Replicated) -> bool:

@@ -5,8 +5,8 @@ Direct decoding works for objects of the common kinds in stored form (`StoredFor
 are decoded as JSON. Most pods are not decoded at all, because they match the template of another
 pod's text (`PodTexts`).
 
-The views lack the timestamps of the status. The status is therefore decoded a second time, to find
-the newest timestamp.
+The views of pods and workloads lack timestamps of the status. The status is therefore decoded a
+second time, to find the newest timestamp.
 """
 
 from __future__ import annotations
@@ -53,7 +53,11 @@ from fairlead.apiserver.registry.dump.object import DumpedObject, Text
 from fairlead.apiserver.registry.dump.replicas import DumpedReplicas
 from fairlead.apiserver.registry.dump.stored_form import StoredForm
 from fairlead.apiserver.validation.apps.workload import Replicated
-from fairlead.whatif.snapshot.decoder.newest_timestamp import NewestTimestamp, times_of
+from fairlead.whatif.snapshot.decoder.newest_timestamp import (
+    NewestTimestamp,
+    times_of,
+    times_of_node,
+)
 from fairlead.whatif.snapshot.decoder.pod_texts import Item, PodTemplate, PodTexts
 from fairlead.whatif.snapshot.decoder.template_specs import (
     TemplateSpec,
@@ -64,20 +68,23 @@ from fairlead.worlds.fairlead_annotation import FAIRLEAD_PREFIX
 
 
 class _Item(msgspec.Struct, tag_field="kind", rename="camel", gc=False):
-    """An item of a listing; its status is decoded later."""
+    """An item of a listing."""
 
     metadata: ObjectMeta
-    status: msgspec.Raw
-
-
-class _Pod(_Item, tag="Pod", rename="camel", gc=False):
-    api_version: Literal["v1"]
-    spec: PodSpec
 
 
 class _Node(_Item, tag="Node", rename="camel", gc=False):
     api_version: Literal["v1"]
     spec: NodeSpec
+    status: NodeStatus
+
+
+class _Pod(_Item, tag="Pod", rename="camel", gc=False):
+    """A pod; its status is decoded later."""
+
+    api_version: Literal["v1"]
+    spec: PodSpec
+    status: msgspec.Raw
 
 
 class _Template(msgspec.Struct, gc=False):
@@ -89,10 +96,11 @@ class _WorkloadOutline(msgspec.Struct, gc=False):
 
 
 class _Workload(_Item, rename="camel", gc=False):
-    """A workload; its spec is decoded later."""
+    """A workload; its spec and its status are decoded later."""
 
     api_version: Literal["apps/v1"]
     spec: _WorkloadOutline
+    status: msgspec.Raw
 
 
 class _Deployment(_Workload, tag="Deployment", gc=False):
@@ -144,7 +152,6 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 _KNOWN_SPEC: Final = b'{"known": true}'
 _SEARCHED_BYTES: Final = 64
 _decode_pod_status: Final = msgspec.json.Decoder(PodStatus).decode
-_decode_node_status: Final = msgspec.json.Decoder(NodeStatus).decode
 
 
 class DumpDecoder:
@@ -234,11 +241,14 @@ class DumpDecoder:
 
     def _decoded(self, text: Text) -> tuple[DumpedObject, str] | None:
         item = _decode_item(bytes(text) if isinstance(text, TemplateText) else text)
-        if isinstance(item, _Pod | _Node):
-            found = self._checked(_dumped(item, text))
+        if isinstance(item, _Node):
+            node = Node(metadata=item.metadata, spec=item.spec, status=item.status)
+            found = self._checked(DumpedObject(NODE, node, text))
+            times = times_of_node(node)
         else:
-            found = self._workload(item, text)
-        newest = found and self._newest.of(item.metadata.creation_timestamp, item.status)
+            found = self._pod(item, text) if isinstance(item, _Pod) else self._workload(item, text)
+            times = times_of(item.metadata.creation_timestamp, item.status)
+        newest = found and self._newest.of_times(times)
         if not found or not newest:
             return None
         if found.kind is POD:
@@ -250,6 +260,11 @@ class DumpDecoder:
         if _has_own_annotations(found.view) or not self._form.has(found.kind, found.view, like):
             return None
         return found
+
+    def _pod(self, item: _Pod, text: Text) -> DumpedObject | None:
+        status = _decode_pod_status(item.status)
+        pod = Pod(metadata=item.metadata, spec=item.spec, status=status)
+        return self._checked(DumpedObject(POD, pod, text))
 
     def _workload(
         self, item: _Deployment | _ReplicaSet | _StatefulSet | _DaemonSet, text: Text
@@ -276,16 +291,6 @@ class DumpDecoder:
         if found is not None and like is None:
             self._templates.learn(described, workload)
         return found
-
-
-def _dumped(item: _Pod | _Node, text: Text) -> DumpedObject:
-    if isinstance(item, _Pod):
-        status = _decode_pod_status(item.status)
-        pod = Pod(metadata=item.metadata, spec=item.spec, status=status)
-        return DumpedObject(POD, pod, text)
-    on_node = _decode_node_status(item.status)
-    node = Node(metadata=item.metadata, spec=item.spec, status=on_node)
-    return DumpedObject(NODE, node, text)
 
 
 def _replaced(text: bytes, old: bytes, new: bytes) -> bytes:

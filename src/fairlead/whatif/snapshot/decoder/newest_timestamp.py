@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.objects import Node
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import Kind
 from fairlead.engine.core.instant import Instant
@@ -97,7 +98,7 @@ class _ContainerStatus(msgspec.Struct, rename="camel", gc=False):
 
 
 class _Status(msgspec.Struct, rename="camel", gc=False):
-    """The timestamps in the status of a pod, a node or a workload."""
+    """The timestamps in the status of a pod or a workload."""
 
     start_time: str | None = None
     conditions: list[_Condition] | None = None
@@ -115,22 +116,26 @@ class NewestTimestamp:
     def __init__(self) -> None:
         self._plausible: set[str] = set()
 
-    def of(self, created: str, status: msgspec.Raw) -> str:
-        """Return the newest of `created` and the timestamps in `status`.
-
-        Texts of the usual form (`2026-01-01T00:00:00Z`) sort like their instants. If a timestamp
-        has another form or is not plausible, the result is "", and the object must be searched as
-        JSON. Raises msgspec.ValidationError for a status with a field of the wrong type.
-        """
-        return self.of_times(times_of(created, status))
-
     def of_times(self, times: set[str]) -> str:
-        """Return the newest of `times`; "" if a time has an unusual form or is not plausible."""
+        """Return the newest of `times`; "" if a time has an unusual form or is not plausible.
+
+        Texts of the usual form (`2026-01-01T00:00:00Z`) sort like their instants. If the result is
+        "", the object must be searched as JSON.
+        """
         if not self._plausible.issuperset(times):
             if not all(map(_is_usual, times)):
                 return ""
             self._plausible.update(times)
         return max(times)
+
+
+def times_of_node(node: Node) -> set[str]:
+    """Return the timestamps of `node`; "" is one of them if a condition lacks a timestamp."""
+    found = {node.metadata.creation_timestamp}
+    for one in node.status.conditions:
+        found.add(one.last_heartbeat_time)
+        found.add(one.last_transition_time)
+    return found
 
 
 def times_of(created: str, status: msgspec.Raw) -> set[str]:
