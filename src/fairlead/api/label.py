@@ -11,6 +11,7 @@ from typing import Final
 from fairlead.api.text.text_cache import text_cache
 
 CACHE_SIZE: Final = 1 << 12
+SUBDOMAIN_CACHE_SIZE: Final = 1 << 14  # the names of nodes are checked again and again
 NAME_BYTES_MAX: Final = 63
 SUBDOMAIN_BYTES_MAX: Final = 253
 
@@ -67,7 +68,7 @@ def label_key_problems(key: str) -> tuple[str, ...]:
     return problems + tuple(f"name part {problem}" for problem in name_problems)
 
 
-@text_cache(maxsize=CACHE_SIZE)
+@text_cache(maxsize=SUBDOMAIN_CACHE_SIZE)
 def subdomain_problems(name: str) -> tuple[str, ...]:
     """Return the errors of `name` as a DNS subdomain (RFC 1123); () if it is valid."""
     problems = _length_problems(name, SUBDOMAIN_BYTES_MAX)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
@@ -69,13 +70,15 @@ class ImagePlatforms(Struct, frozen=True):
         `others` are the labels of further nodes, whose platforms are added.
         """
         entries = list(entries_of(manifests))
-        nodes = {}
-        for one in entries:
-            if one.kind is NODE and not isinstance(one, ReplicaManifests):
-                nodes[one.ref.name] = Platform.of(one.node.metadata.labels)
-        known = {one for one in (*nodes.values(), *map(Platform.of, others)) if one is not None}
+        labels = {
+            one.ref.name: one.node.metadata.labels
+            for one in entries
+            if one.kind is NODE and not isinstance(one, ReplicaManifests)
+        }
+        known = _platforms_of(chain(labels.values(), others))
         if len(known) < 2:
-            return cls(frozenset(known))
+            return cls(known)
+        nodes = {name: Platform.of(own) for name, own in labels.items()}
         proven: dict[str, set[Platform]] = defaultdict(set)
         placed: dict[str, str] = {}
         for entry in entries:
@@ -92,7 +95,7 @@ class ImagePlatforms(Struct, frozen=True):
                 found = {nodes.get(name) for name in names}
                 for image in _repositories(pod):
                     proven[image].update(one for one in found if one is not None)
-        return cls(frozenset(known), proven, placed)
+        return cls(known, proven, placed)
 
     @property
     def are_alike(self) -> bool:
@@ -168,6 +171,12 @@ class ImagePlatforms(Struct, frozen=True):
 
 
 SAME_PLATFORM: Final = ImagePlatforms(frozenset())
+
+
+def _platforms_of(nodes: Iterable[Labels]) -> frozenset[Platform]:
+    """Return the platforms of nodes with the labels `nodes`."""
+    stated = {(labels.get(OS), labels.get(ARCH)) for labels in nodes}
+    return frozenset(Platform(os, arch) for os, arch in stated if os and arch)
 
 
 def _stated_labels(pod: Pod) -> set[str]:

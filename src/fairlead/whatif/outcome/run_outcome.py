@@ -120,7 +120,7 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def occupies_node(self) -> bool:
         """Whether the pod has a node and has not completed."""
-        return self.node != "" and not self.is_completed
+        return self.node != "" and self.phase not in COMPLETED
 
 
 class Displaced(Struct, frozen=True, kw_only=True):

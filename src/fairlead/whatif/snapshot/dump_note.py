@@ -213,9 +213,9 @@ def _without_nodes(manifests: Iterable[Manifest]) -> Iterator[str]:
     pods = (one for one in entries_of(manifests) if one.kind is POD)
     bound = [
         f"{key} ({node})"
-        for keys, names in map(_nodes_of, pods)
-        if not nodes.issuperset(names)
-        for key, node in zip(keys, names, strict=True)
+        for pod in pods
+        if not nodes.issuperset(names := _nodes_of(pod))
+        for key, node in zip(_keys_of(pod), names, strict=True)
         if node and node not in nodes
     ]
     if bound:
@@ -242,20 +242,19 @@ def _without_allocatable(manifests: Iterable[Manifest]) -> Iterator[str]:
         )
 
 
-def _nodes_of(entry: Manifest | ReplicaManifests) -> tuple[Sequence[str], Sequence[str]]:
-    """Return (keys of the pods in `entry`, names of their nodes).
-
-    If a pod has no node, the name of its node is "".
-    """
+def _nodes_of(entry: Manifest | ReplicaManifests) -> Sequence[str]:
+    """Return the names of the nodes of the pods in `entry`; "" for a pod without a node."""
     if isinstance(entry, ReplicaManifests):
-        return entry.replicas.keys, entry.replicas.nodes
+        return entry.replicas.nodes
     view = entry.view
-    node = (
-        view.spec.node_name
-        if isinstance(view, Pod)
-        else str(_at(entry, "spec").get("nodeName") or "")
-    )
-    return (entry.ref.key,), (node,)
+    if isinstance(view, Pod):
+        return (view.spec.node_name,)
+    return (str(_at(entry, "spec").get("nodeName") or ""),)
+
+
+def _keys_of(entry: Manifest | ReplicaManifests) -> Sequence[str]:
+    """Return the keys of the pods in `entry`."""
+    return entry.replicas.keys if isinstance(entry, ReplicaManifests) else (entry.ref.key,)
 
 
 def _missing(manifests: Sequence[Manifest], unreadable: Iterable[str]) -> Iterator[str]:

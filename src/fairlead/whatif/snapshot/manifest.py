@@ -324,7 +324,7 @@ class Manifest(Struct, frozen=True):
         return InputError(self.source, problem, object_name=self.title, field=field)
 
 
-class ReplicaManifests(Struct, frozen=True):
+class ReplicaManifests(Struct, frozen=True, dict=True):
     """The objects of replicas that are next to each other in a dump.
 
     The method `at` makes an object when it is needed.
@@ -343,7 +343,7 @@ class ReplicaManifests(Struct, frozen=True):
         ref = ObjectRef("Pod", replicas.namespace, replicas.names[index], replicas.uids[index])
         return Manifest(self.source, POD, ref, replicas.object_at(index), self.newest)
 
-    @property
+    @cached_property
     def sample(self) -> Manifest:
         """The object of the first pod."""
         return self.at(0)

@@ -38,7 +38,6 @@ def matching_pods(
     for a pod that is not valid.
     """
     for entry in entries_of(manifests):
-        pods = entry if isinstance(entry, ReplicaManifests) else (entry,)
-        sample = next(iter(pods))
+        sample = entry.sample if isinstance(entry, ReplicaManifests) else entry
         if sample.kind is POD and matches(sample.pod):
-            yield from pods
+            yield from entry if isinstance(entry, ReplicaManifests) else (entry,)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from msgspec.structs import force_setattr
+from msgspec.structs import replace
 
 from fairlead.api.pods.original import original_name
 from fairlead.api.pods.replicas import Replicas
@@ -60,14 +60,10 @@ class LoadedTracks:
         instants = {text: self._instant(text) for text in {*replicas.created}}
         has_other_name = original_name(replicas[0]) != replicas[0].metadata.name
         names = map(original_name, replicas) if has_other_name else replicas.names
-        ends = []
-        for name, node, created in zip(names, replicas.nodes, replicas.created, strict=True):
-            end: PodEnd = first.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
-            force_setattr(end, "name", name)
-            force_setattr(end, "node", node)
-            force_setattr(end, "since", instants[created])
-            ends.append(end)
-        return ends
+        return [
+            replace(first, name=name, node=node, since=instants[created])
+            for name, node, created in zip(names, replicas.nodes, replicas.created, strict=True)
+        ]
 
     def _instant(self, created: str) -> Instant:
         return min(parse_timestamp(created), self._now) if created else self._now

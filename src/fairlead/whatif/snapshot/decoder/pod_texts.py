@@ -21,7 +21,7 @@ first pod of each template is decoded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -163,7 +163,7 @@ class PodTemplate:
         """
         found: Any = self._places
         for step in path:
-            found = found.get(step) if isinstance(found, Mapping) else None
+            found = found.get(step) if isinstance(found, dict) else None
         return found if isinstance(found, int) else None
 
     def value_of(self, text: Text) -> Json | None:
