@@ -382,10 +382,10 @@ def _verify(store: Store, sizes: list[int], pods: int) -> None:
 
 
 def _scale(elastic: int, after_s: int, store: Store, now: Instant) -> None:
-    """Scale the first `elastic` workloads to their size `after_s` seconds after the start.
+    """Scale workloads to the size that they have `after_s` seconds after the start.
 
-    The size follows a cosine curve with two periods per day. It lies between REPLICAS and twice
-    that number.
+    `elastic` is the number of these workloads, which are the first ones. The size follows a cosine
+    curve with two periods per day. It lies between REPLICAS and twice that number.
     """
     patch = {"spec": {"replicas": REPLICAS + round(REPLICAS * _share(after_s))}}
     for number in range(elastic):

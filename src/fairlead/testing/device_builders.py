@@ -172,7 +172,7 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
 
 
 def make_claim_status(node: str, *devices: str, reserved_for: Iterable[str] = ()) -> Json:
-    """Return the status of a claim to which `devices` of the pool of `node` are allocated.
+    """Return the status of an allocated claim; its `devices` are in the pool of `node`.
 
     All devices are allocated for the request `r`. `reserved_for` contains the uids of the pods that
     use the claim.

@@ -175,7 +175,7 @@ class TypeSubstitution:
         return CelType(f"_var{self._made - 1}")
 
     def fit(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
-        """Return whether each of the `given` types fits the `wanted` type at its position.
+        """Return whether each type in `given` fits the type at the same position in `wanted`.
 
         If all of them fit, this method binds the type parameters in `given` and `wanted` to types.
         Otherwise, the bindings stay unchanged.
@@ -210,7 +210,7 @@ class TypeSubstitution:
         """Return `type_` with bound type parameters replaced by their types, all others by dyn.
 
         The result equals that of `filled(type_, is_final=True)`. `known` caches the results by the
-        id of the Python object.
+        `id()` of the type object.
 
         One type object can be a part of the types of many syntax nodes. If all calls use the same
         `known`, each object is filled only once, so the total time is linear in the number of

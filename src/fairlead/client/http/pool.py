@@ -164,7 +164,7 @@ class HttpPool:
     # --- how many requests are in flight ---------------------------------------------------
 
     async def _acquire(self, loop: AbstractEventLoop, deadline: float | None) -> None:
-        """Wait until fewer than `connections_max` requests are in flight, and count one more.
+        """Wait until fewer than `connections_max` requests are in flight; count the new request.
 
         Raises TimeoutError if too many requests are still in flight at `deadline`.
         """

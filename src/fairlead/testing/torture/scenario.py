@@ -93,8 +93,8 @@ class DeletePod(Struct, frozen=True, tag_field="do", tag="delete-pod", omit_defa
 class DeleteAny(Struct, frozen=True, tag_field="do", tag="delete-any", omit_defaults=True):
     """A client deletes one of the cluster-scoped objects of `kind`.
 
-    If `has_label` is set, only the objects with this label are considered. The index of the deleted
-    object in their list is `nth` modulo their number.
+    If `has_label` is set, only the objects with this label are candidates. The index of the deleted
+    object in the list of candidates is `nth` modulo the length of this list.
     """
 
     at_ms: int

@@ -1,4 +1,4 @@
-"""ExtenderThread: calls extenders in a separate thread, so that watches are read meanwhile.
+"""ExtenderThread: calls extenders in a separate thread, so that watches are read during a call.
 
 The pod in a call is read from the API server. An extender with `nodeCacheCapable` receives the
 names of nodes; every other extender receives whole nodes.

@@ -37,8 +37,8 @@ class OvercommittedNodes:
 
         Return (name of the node, overcommitted resources) for each node that has become
         overcommitted. A node is in a later result again only if another resource becomes
-        overcommitted, or if the node was not overcommitted in between. The first call returns
-        [], because its nodes have not become overcommitted since an earlier call.
+        overcommitted, or if the node was not overcommitted in between. The first call
+        returns [], because it has no earlier call to compare with.
         """
         found, table = [], cluster.table
         self._known = {name: one for name, one in self._known.items() if table.find(name)}

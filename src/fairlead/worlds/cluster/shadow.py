@@ -50,7 +50,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class ShadowAgreement(StrEnum):
-    """How another scheduler's placement compares with the choice of a configuration."""
+    """How another scheduler's placement of a pod compares with the shadow's own evaluation."""
 
     EQUAL = "equal"  # one of the best nodes
     SAMPLED = "sampled"  # a feasible node with a lower score, but the best of a possible sample
@@ -224,10 +224,10 @@ class Shadow:
     def _is_expected(self, pod: PodInfo, new: Pod, node: str) -> bool:
         """Return whether `new` is nominated to `node` because it will be bound there.
 
-        The alternative is a nomination after preemption, with which the scheduler also writes that
-        the pod is unschedulable. The result is True if the pod has no such condition. The condition
-        may also come from an earlier attempt. So the result is True, too, if the pod fits `node`,
-        because preemption is not needed there.
+        With a nomination after preemption, the scheduler also sets the condition that the pod is
+        unschedulable. The result is True if `new` does not have this condition. Even if it has, the
+        condition may come from an earlier attempt. Therefore the result is also True if the pod
+        fits `node`, because preemption is not needed there.
 
         upstream: pkg/scheduler/schedule_one.go: bindingCycle, handleSchedulingFailure
         """
@@ -243,7 +243,7 @@ class Shadow:
     def _placed(
         self, configuration: _Configuration, pod: PodInfo, node: str, now: Instant
     ) -> ShadowDecision:
-        """Compare the pod's placement on `node` with the choice of `configuration`."""
+        """Compare the pod's placement on `node` with a decision under `configuration`."""
         built = _of_scheduler(configuration.built, pod)
         scheduler = pod.pod.spec.scheduler_name
         decided = partial(
@@ -289,7 +289,7 @@ class Shadow:
     def _nominated(
         self, configuration: _Configuration, pod: PodInfo, node: str, now: Instant
     ) -> ShadowDecision:
-        """Compare the pod's nomination to `node` with the choice of `configuration`.
+        """Compare the pod's nomination to `node` with a decision under `configuration`.
 
         The cluster's scheduler nominated the pod when it preempted other pods. The preemption was
         needless if the pod fits at least one node.

@@ -63,11 +63,11 @@ class AdmissionGateway:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return a PodWrite that describes `command`, a kubelet's status write, for `copied`.
+        """Return a PodWrite that describes `command`, a kubelet's status write.
 
-        `command` contains no details yet, such as container statuses and IPs; `PodDetails` makes
-        them from `inputs`. Returns None if the write must go through webhooks and policies, or if
-        it cannot be stored as a copy of an earlier write.
+        The result is an argument of `copied`. `command` contains no details yet, such as container
+        statuses and IPs; `PodDetails` makes them from `inputs`. Returns None if the write must go
+        through webhooks and policies, or if it cannot be stored as a copy of an earlier write.
         """
         if has_dynamic_admission(self._store.storage):
             return None

@@ -185,9 +185,10 @@ class LocalCluster:
         self.control_plane = self._control_plane(config, now)
 
     def now(self) -> Instant:
-        """Return the time that a change made now gets: the clock's time, or the engine's if later.
+        """Return the time of a change that is made now.
 
-        While the clock is being advanced, the engine is ahead of it.
+        This is the clock's time, or the engine's time if it is later. While the clock is being
+        advanced, the engine is ahead of it.
         """
         return max(self.clock.now(), self.control_plane.now)
 

@@ -49,7 +49,7 @@ class PodBindings:
     def perform(self, command: Bind, now: Instant) -> Pod | None:
         """Perform `command` and return the new view of the pod.
 
-        Returns None and changes nothing if only the store can perform `command`.
+        Returns None and changes nothing if the store must perform `command` instead.
         """
         stored = self._pods.find(command.pod) if command.node else None
         if stored is None or not _can_be_bound(stored.view):

@@ -47,7 +47,7 @@ class PodDeletions:
     def perform(self, command: DeleteObject, now: Instant) -> ObjectChanged | ObjectDeleted | None:
         """Perform `command` and return the resulting stimulus.
 
-        Returns None and changes nothing if only the store can perform `command`.
+        Returns None and changes nothing if the store must perform `command` instead.
         """
         target = command.target
         if target.kind != POD.kind or command.policy != _BACKGROUND:

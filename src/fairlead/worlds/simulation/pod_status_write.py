@@ -57,7 +57,7 @@ class PodStatusWrites:
     def perform(self, command: PatchStatus, now: Instant) -> Pod | None:
         """Perform `command` and return the new view of the pod.
 
-        Returns None and changes nothing if only the store can perform `command`.
+        Returns None and changes nothing if the store must perform `command` instead.
         """
         if command.target.kind != POD.kind or command.resource_version:
             return None

@@ -126,7 +126,7 @@ class ViewedPods:
     def replace(self, before: PatchedPod, write: KeptWrite, view: Pod) -> bool:
         """Apply `write` to the pod `before`; `view` is the view of the resulting pod.
 
-        Returns False and changes nothing if only the store can perform the write.
+        Returns False and changes nothing if the store must perform the write instead.
         """
         after = PatchedPod(before.base, (*before.writes, write), view)
         if not self._storage.replace_deferred(after):

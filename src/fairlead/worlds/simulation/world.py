@@ -262,8 +262,8 @@ class SimulatedWorld:
     def _performed_on_view(self, command: Command, now: Instant) -> Stimulus | None:
         """Perform a status write, binding or deletion of a pod without making its JSON value.
 
-        Returns the change of the pod. Returns None and changes nothing if only the store can
-        perform `command`.
+        Returns the change of the pod. Returns None and changes nothing if the store must
+        perform `command` instead.
         """
         if type(command) is PatchStatus:
             pod = self._pod_status_writes.perform(command, now)

@@ -198,12 +198,12 @@ def _without_pods(outcome: RunOutcome) -> list[str]:
 
 
 def _replaced(outcome: RunOutcome) -> int:
-    """Return how many displaced pods that are gone or terminate are replaced by pods with nodes.
+    """Return the number of displaced pods that have been replaced by pods with nodes.
 
     A controller does not state which pod a new pod replaces. So two numbers of each workload are
-    compared: its displaced pods that are gone or terminate, and its new pods. The smaller number
-    counts as replaced. A new pod counts if it has a node. A new pod that was displaced, and is gone
-    or terminates, counts too, because it had replaced an earlier pod.
+    compared: its displaced pods that are gone or terminating, and its new pods. The smaller number
+    counts as replaced. Only new pods of two kinds count: pods that have a node, and displaced pods
+    that are gone or terminating, because they had replaced an earlier pod.
     """
     displaced = {one.pod.key: one.pod for one in (*outcome.preempted, *outcome.evicted)}
     existing = {key for key, pod in outcome.pods.items() if not pod.is_terminating}
@@ -217,10 +217,11 @@ def _replaced(outcome: RunOutcome) -> int:
 
 
 def _why_waiting(pod: Pod) -> str:
-    """Return the scheduler's message, or else that the pod is nominated; "" if it is not.
+    """Return why `pod` is pending: the scheduler's message, or a text about its nomination.
 
-    A scheduler that waits to bind a pod, for example for its volumes, nominates the pod and writes
-    no message. The result does not name the node, because the page groups pods by this text.
+    Returns "" if the pod has neither. A scheduler that waits to bind a pod, for example for its
+    volumes, nominates the pod and writes no message. The text does not name the node, because the
+    page groups pods by the result.
     """
     scheduled = condition(pod, "PodScheduled")
     if scheduled is not None and scheduled.message:

@@ -1,7 +1,7 @@
 """Executors of a sweep's cases: processes on this machine, or a Dask cluster.
 
 Each executor yields (case number, result), in the order in which the cases end. With each case, it
-submits the result of its parameter `known_worst`: the severity of the worst case so far. Submitted
+submits the severity of the worst case so far, which the function `known_worst` returns. Submitted
 cases may wait while others run. At a time, at most `_IN_FLIGHT` cases are submitted for each
 process, or at most `_IN_FLIGHT_ON_DASK` cases to a Dask cluster.
 """

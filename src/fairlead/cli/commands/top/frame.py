@@ -272,10 +272,10 @@ def _print_pending(
 
 
 def _why_pending(pod: Pod) -> str:
-    """Return the scheduler's message, or else that the pod is nominated; "" if it is not.
+    """Return why `pod` is pending: the scheduler's message, or the node of its nomination.
 
-    A scheduler that waits to bind a pod, for example for its volumes, nominates the pod and writes
-    no message.
+    Returns "" if the pod has neither. A scheduler that waits to bind a pod, for example for its
+    volumes, nominates the pod and writes no message.
     """
     scheduled, nominated = condition(pod, "PodScheduled"), pod.status.nominated_node_name
     if scheduled is not None and scheduled.message:

@@ -105,9 +105,10 @@ def waiting_groups(
     """Return the section with the reason why each group waits, and when it may start.
 
     `without` is the outcome without the change, if there is one. Groups that wait because of the
-    change come first: in `without`, they do not wait, or have more running members. The expected
-    start of a group is shown as a duration, counted from `start`. If `has_start_times` is True, the
-    expected starts are left out, because another section has the simulated start times.
+    change come first: in `without`, they do not wait, or have more running members than in `jobs`.
+    The expected start of a group is shown as a duration, counted from `start`. If `has_start_times`
+    is True, the expected starts are left out, because another section has the simulated start
+    times.
     """
     estimate = () if has_start_times else ("may start after",)
     columns = ("group", "queue", "ready", "because", *estimate)
@@ -129,9 +130,10 @@ def waiting_groups(
 
 
 def _harmed(jobs: JobsOutcome, without: JobsOutcome | None) -> list[GroupExplanation]:
-    """Return the waiting groups that in `without` do not wait or have more running members.
+    """Return the waiting groups that the change harmed; `without` is the run without the change.
 
-    Return [] if `without` is None or lists only some of its waiting groups.
+    In `without`, such a group does not wait, or has more running members than in `jobs`. Return []
+    if `without` is None or lists only some of its waiting groups.
     """
     if without is None or len(without.waiting) < without.waiting_count:
         return []

@@ -77,7 +77,7 @@ USERS: Final[Mapping[str, User]] = {
 
 
 class OwnServer:
-    """A new server; `now` is its time in ns since 1970, which the caller advances."""
+    """An API server of Fairlead; `now` is its time in ns since 1970, which the caller advances."""
 
     has_controllers = False
     delays: ClassVar = _RECORDED_DELAYS
