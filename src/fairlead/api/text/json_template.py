@@ -178,7 +178,10 @@ class TemplateRows:
     def __init__(
         self, template: JsonTemplate, columns: Sequence[Sequence[str]], count: int
     ) -> None:
-        """`columns` has a column for each placeholder: `count` strings, escaped as in JSON."""
+        """`columns` has a column for each placeholder, and `count` is the length of a column.
+
+        A column contains strings, escaped as in JSON.
+        """
         self.template = template
         self.columns = columns
         self._count = count

@@ -76,8 +76,8 @@ def documents(
 ) -> Iterator[Any]:
     """Yield the value of each document in `text`; an empty document is None.
 
-    If `values_max` is given, TooManyValuesError is raised as soon as a document has more values.
-    Keys do not count. A string counts as one value, plus one for every 64 characters.
+    TooManyValuesError is raised as soon as a document has more than `values_max` values; None means
+    no limit. Keys do not count. A string counts as one value, plus one for every 64 characters.
 
     `plain` returns the value of an unquoted scalar that is no key; it may raise ScalarError.
 

@@ -104,7 +104,7 @@ def _pool(chance: Chance, name: str) -> Json:
 def karpenter_changes(
     seed: int, chaos_ms: int, namespaces: tuple[str, ...], workloads: int
 ) -> Iterator[Change]:
-    """Yield Karpenter's changes in the scenario of `seed`.
+    """Yield the changes in the scenario of `seed` that make Karpenter act.
 
     The last changes, at the end of the phase `chaos` (see `run`), stop the expiry of new
     NodeClaims. Otherwise a NodeClaim might expire while the final state is checked. Older

@@ -221,7 +221,7 @@ class _Run:
         result.digest = crc32(_ENCODER.encode(issued.command), stamp)
 
     def _observe(self, change: StoredChange) -> None:
-        """Check a change; record it if the cluster should be at rest."""
+        """Check a change; count it if it comes after the cluster should have come to rest."""
         self._history.observe(change)
         self._completed += _completes_pod(change)
         if self._auditor.now >= self._rest_from and not is_volatile(change.object):

@@ -37,8 +37,8 @@ class OvercommittedNodes:
 
         Return (name of the node, overcommitted resources) for each node that has become
         overcommitted. A node is in a later result again only if another resource becomes
-        overcommitted, or if the node was not overcommitted in between. The first call
-        returns [], because it has no earlier call to compare with.
+        overcommitted, or if the node was not overcommitted in between. The first call returns
+        [], because it has no earlier call to compare with.
         """
         found, table = [], cluster.table
         self._known = {name: one for name, one in self._known.items() if table.find(name)}
@@ -54,7 +54,10 @@ class OvercommittedNodes:
         return found
 
     def _changed(self, table: NodeTable) -> list[NodeInfo]:
-        """Return the nodes that have changed since the last call; all nodes if this is unknown."""
+        """Return the nodes that have changed since the last call.
+
+        Returns [] on the first call. Returns all nodes if the logs no longer contain all changes.
+        """
         read, self._read = self._read, (table.node_log.position, table.pod_log.position)
         if read is None:
             return []

@@ -11,7 +11,7 @@ shadow. The binding is then not compared again.
 
 A shadow replaces an engine and issues no commands. It makes its decision with the state before the
 update. Bindings may be observed in a different order than they were decided, so the other scheduler
-may have decided with a different state. Some of the reported differences have no other cause.
+may have decided with a different state. This alone causes some of the reported differences.
 
 The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). Its
 chosen node may be the best node of such a sample, though not the best of all. This is possible if
@@ -192,7 +192,7 @@ class Shadow:
     # --- comparison ------------------------------------------------------------------------
 
     def _compare(self, new: Pod, now: Instant) -> str:
-        """Compare a new placement or nomination of `new` with the choice of each configuration.
+        """Compare the placement or nomination of `new` with a decision under each configuration.
 
         Returns the node to which the pod was nominated before its binding; "" if it was not.
         """

@@ -239,7 +239,7 @@ def _only_annotates(command: PatchObject) -> bool:
 
 
 def _outcome_of(issued: IssuedCommand, outcome: Outcome) -> Outcome:
-    """Return `outcome`, the outcome of a more detailed command, as the outcome of `issued`."""
+    """Return the outcome of `issued`; `outcome` is that of the same command with details added."""
     match outcome:
         case CommandSucceeded():
             return CommandSucceeded(issued.command, issued.issuer)

@@ -82,9 +82,9 @@ class ViewedPods:
         self._quotas = quotas
 
     def find(self, target: ObjectRef) -> PatchedPod | None:
-        """Return the pod `target` as it is stored, with the writes since its value was made.
+        """Return the pod `target`: its stored value, and the writes that are not in this value yet.
 
-        Returns None if only the store can perform a write to `target`. The cases are:
+        Returns None if the store must perform any write to `target` itself. The cases are:
 
         - The pod does not exist.
         - Its newest view may differ from the stored version.

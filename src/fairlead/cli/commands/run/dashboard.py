@@ -31,7 +31,7 @@ class ClusterDashboard:
         """Serve on the socket `listening`.
 
         `arguments` are the options with which `fairlead whatif` and `fairlead explain` read the
-        cluster and its current configuration. What-ifs have `whatif_options`, too.
+        cluster and its current configuration. `whatif_options` are added to each what-if.
         """
         self._dashboard = Dashboard(listening)
         self._name = name

@@ -73,7 +73,7 @@ class FittedTable:
     def _lines(self, width: int, *, shortens: bool) -> Iterator[tuple[str, str]]:
         """Yield (line, style) for each line of a table that is `width` characters wide.
 
-        If `shortens` is not set, names are complete, and lines may be longer.
+        If `shortens` is not set, names are complete, and lines may exceed `width`.
         """
         cells = [[one_line(cell) for cell in row] for row in self.rows]
         shown = [n for n in range(len(self.columns)) if n == 0 or any(row[n] for row in cells)]

@@ -122,7 +122,7 @@ def _text(steps: Sequence[PluginStep]) -> str:
 
 
 def _pods(issued: Sequence[IssuedCommand]) -> list[ObjectRef]:
-    """Return the pods that the commands `issued` by one unit of work bind, patch or delete."""
+    """Return the pods that a unit of work binds, patches or deletes; `issued` are its commands."""
     refs = (
         one.command.pod if isinstance(one.command, Bind) else getattr(one.command, "target", None)
         for one in issued

@@ -1,4 +1,4 @@
-"""NodeAllocatable: makes the extended resources that clients add to a node allocatable.
+"""NodeAllocatable: copies extended resources of nodes from status.capacity to status.allocatable.
 
 A client adds an extended resource, such as `example.com/dongle`, to status.capacity of a node. A
 kubelet then copies the amount to status.allocatable, so that the scheduler can use it.
