@@ -709,6 +709,41 @@ def with_spec(**fields):
     return found
 
 
+def with_template_metadata(**fields):
+    found = deployment(image="web:2")
+    template = found["spec"]["template"]
+    template["metadata"] = fields | template["metadata"]
+    return found
+
+
+def applied(null):
+    """Return a deployment with the annotation of kubectl apply, which contains `null`."""
+    found = deployment()
+    annotation = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(null)}
+    found["metadata"] = meta("web", namespace="shop", annotations=annotation)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("found", "is_stored"),
+    [
+        pytest.param(with_template_metadata(creationTimestamp=None), True, id="1.33 and earlier"),
+        pytest.param(with_template_metadata(annotations=None), False, id="null annotations"),
+        pytest.param(
+            with_template_metadata(annotations={"a\\": None}), False, id="after a backslash"
+        ),
+        pytest.param(applied({"creationTimestamp": None, "a": 1}), True, id="within a string"),
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_workload_with_a_null_is_loaded_like_its_value(tmp_path, found, is_stored, indent):
+    assert (
+        DumpDecoder().decode(json.dumps(found, indent=indent).encode()) is not None
+    ) is is_stored
+    path = written(tmp_path, [node(), deployment("first"), found])
+    assert loaded(path, read_snapshot) == loaded(path, read_values)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -721,6 +756,11 @@ def with_spec(**fields):
         pytest.param(deployment(image="a"), deployment(image=""), id="an empty image"),
         pytest.param(deployment(), with_labels_of_template({"app": "a b"}), id="a wrong label"),
         pytest.param(deployment(), with_labels_of_template({"app": 1}), id="a label of wrong type"),
+        pytest.param(
+            deployment(),
+            with_template_metadata(creationTimestamp=None),
+            id="a null in the metadata",
+        ),
         pytest.param(deployment(), with_spec(replicas=-1), id="a wrong number of replicas"),
         pytest.param(deployment(), with_spec(replicas=2**70), id="a long integer"),
         pytest.param(

@@ -142,6 +142,11 @@ _STORED_EMPTY: Final = frozenset(
     b" partition privileged readOnlyRootFilesystem readyReplicas replicas resources runAsGroup"
     b" runAsNonRoot runAsUser securityContext".split()
 )
+# The comma is part of it, so that the rest is JSON.
+_NULL_TIME: Final = re.compile(rb'"creationTimestamp"\s*:\s*null\s*,')
+# A null in an object or a list. In a string, such as kubectl's last-applied-configuration, a
+# backslash precedes the quote of the key.
+_NULL: Final = re.compile(rb'(?:(?<!\\)|\\\\)"\s*:\s*null|[\[,]\s*null')
 _EMPTY_VALUE: Final = re.compile(rb':\s*(?:\{\s*\}|\[\s*\]|""|false|0\s*[,}])')
 _decode_item: Final = msgspec.json.Decoder(
     _Pod | _Node | _Deployment | _ReplicaSet | _StatefulSet | _DaemonSet
@@ -277,7 +282,8 @@ class DumpDecoder:
             data = _replaced(data, spec_text, _KNOWN_SPEC)
         # The view contains the template as JSON, in which annotations may be null. A template with
         # an empty field would never equal a template that the API server has stored.
-        if b"null" in data or _has_unstored_field(data):
+        data = _without_null_times(data)
+        if _has_null(data) or _has_unstored_field(data):
             return None
         spec = _decode_spec(data).spec
         kind, view, decode_status = _WORKLOADS[type(item)]
@@ -300,6 +306,19 @@ def _replaced(text: bytes, old: bytes, new: bytes) -> bytes:
     """
     begin = text.find(old[:_SEARCHED_BYTES])  # a search for all of `old` takes ten times as long
     return text[:begin] + new + text[begin + len(old) :] if text.startswith(old, begin) else text
+
+
+def _without_null_times(text: bytes) -> bytes:
+    """Return `text` without the creationTimestamps that are null.
+
+    API servers before Kubernetes 1.34 stored one in the metadata of each pod template.
+    """
+    return _NULL_TIME.sub(b"", text) if b"null" in text else text
+
+
+def _has_null(text: bytes) -> bool:
+    """Return whether `text` contains a null. It may also be True for a null within a string."""
+    return b"null" in text and _NULL.search(text) is not None
 
 
 def _has_unstored_field(text: bytes) -> bool:
