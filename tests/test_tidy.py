@@ -38,6 +38,7 @@ DECIDING: Final = tuple(
 )
 # The modules of deciding packages that use the outside world. A new one needs a reason.
 OUTSIDE: Final[tuple[str, ...]] = (
+    "fairlead.api.client_tls",  # how certificates of servers are verified
     "fairlead.api.data_folder",  # the data files that are part of the packages
     "fairlead.apiserver.http.app",  # the API server's socket, and how query strings are written
     "fairlead.apiserver.http.request_body",

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
+from fairlead.api.client_tls import client_tls_context
 from fairlead.client.error import ConnectionConfigError
 
 FILE_BYTES_MAX: Final = 8 << 20
@@ -157,7 +158,7 @@ def tls_context(
     if not config.server.startswith("https:"):
         return None
     try:
-        context = ssl.create_default_context(cadata=authority or config.authority or None)
+        context = client_tls_context(authority=authority or config.authority or None)
     except (ssl.SSLError, ValueError) as cause:
         problem = f"the certificate authority is not a PEM certificate ({cause})"
         raise ConnectionConfigError(config.name, problem) from None

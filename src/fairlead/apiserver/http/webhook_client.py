@@ -11,6 +11,7 @@ from typing import Final
 
 import aiohttp
 
+from fairlead.api.client_tls import client_tls_context
 from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.suspension import WebhookAnswer, WebhookCall
 
@@ -104,7 +105,7 @@ def _certificate_error(cause: aiohttp.ClientConnectorCertificateError) -> str:
 def _ssl_context_for(authority: str) -> ssl.SSLContext:
     """Return a TLS context that trusts `authority`, or the system's authorities if it is ""."""
     try:
-        return ssl.create_default_context(cadata=authority or None)
+        return client_tls_context(authority=authority or None)
     except (ssl.SSLError, TypeError):
         # upstream: client-go/transport/transport.go:rootCertPool
         why = "unable to load root certificates: unable to parse bytes as PEM block"

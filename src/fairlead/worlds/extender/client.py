@@ -19,6 +19,7 @@ from typing import Final, Self
 
 import aiohttp
 
+from fairlead.api.client_tls import client_tls_context
 from fairlead.engine.core.command import CallExtender
 from fairlead.engine.core.instant import to_seconds
 from fairlead.engine.core.stimulus import (
@@ -144,8 +145,8 @@ def _trusting(tls: ExtenderTls) -> ssl.SSLContext:
     """Return a TLS context that trusts the CA of `tls`; `ca_data` overrides `ca_file`."""
     try:
         if tls.ca_data:
-            return ssl.create_default_context(cadata=tls.ca_data.decode("ascii"))
-        return ssl.create_default_context(cafile=tls.ca_file or None)
+            return client_tls_context(authority=tls.ca_data.decode("ascii"))
+        return client_tls_context(authority_file=tls.ca_file or None)
     except (OSError, ValueError) as cause:
         field = "caData" if tls.ca_data else "caFile"
         raise TlsError(field, _reason(cause)) from None

@@ -6,7 +6,6 @@ OverHttp adds only the headers Host, Authorization and Content-Length to the rec
 from __future__ import annotations
 
 import json
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -16,6 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 from msgspec import Struct
 
+from fairlead.api.client_tls import client_tls_context
 from fairlead.conformance.api.exchange import ReplayRequest
 from fairlead.conformance.api.transport import HttpAnswer, WatchEnd
 
@@ -107,7 +107,7 @@ class OverHttp:
         if parts.scheme == "http":
             return HTTPConnection(parts.netloc, timeout=_TIMEOUT_S)
         try:
-            context = ssl.create_default_context(cafile=self.ca_file)
+            context = client_tls_context(authority_file=self.ca_file)
         except OSError as cause:  # SSLError is an OSError
             raise NoAnswerError(f"{self.ca_file}: not a CA certificate: {cause}") from cause
         return HTTPSConnection(parts.netloc, timeout=_TIMEOUT_S, context=context)

@@ -1,0 +1,28 @@
+"""TLS contexts for connections to servers, which verify certificates as Go's clients do.
+
+`ssl.create_default_context` depends on the version of Python. Since Python 3.13, it refuses
+certificates that violate RFC 5280, for example if they do not identify the key of their authority.
+Go accepts them, and the API servers of some clusters have such certificates. Before Python 3.13, an
+intermediate authority was not trusted unless its root was trusted too. Go trusts each certificate
+that it is given.
+
+upstream: go/src/crypto/x509/verify.go: Certificate.Verify
+"""
+
+from __future__ import annotations
+
+import ssl
+
+
+def client_tls_context(
+    *, authority_file: str | None = None, authority: str | None = None
+) -> ssl.SSLContext:
+    """Return a TLS context that trusts the certificates in a file, or those in a PEM text.
+
+    Without both, it trusts the authorities of the system. Raises OSError (SSLError is one) or
+    ValueError if the certificates cannot be read.
+    """
+    context = ssl.create_default_context(cafile=authority_file, cadata=authority)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
