@@ -12,6 +12,7 @@ from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
 from fairlead.cli.options.plan import PRESENT_DEFAULTS, PresentOptions, SnapshotSource
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
+from fairlead.engine.core.float_sum import float_sum
 
 EFFORT: Final = 3
 
@@ -139,7 +140,7 @@ def size(
         question = SizeQuestion(
             replaced=len(replaced),
             kept=len(kept),
-            cost=sum(price_of_node(info, types) for info in replaced),
+            cost=float_sum(price_of_node(info, types) for info in replaced),
             survival=survival,
             headroom=share,
             effort=effort,

@@ -33,6 +33,7 @@ from fairlead.api.pods.facts import condition, is_static, pod_priority
 from fairlead.api.pods.host_port import ports_conflict
 from fairlead.api.pods.qos import QOS_CLASSES, qos_class_of
 from fairlead.api.resource_name import is_extended_resource
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, MEMORY, PODS
@@ -287,7 +288,7 @@ def _closest(pods: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo]:
 
 def _distance(pod: PodInfo, lacking: Lacking) -> float:
     shares = ((amount - _amount(pod, column)) / amount for column, amount in lacking.items())
-    return sum(share**2 for share in shares if share > 0)
+    return float_sum(share**2 for share in shares if share > 0)
 
 
 def _size(pod: PodInfo) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from msgspec import Struct
 from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import Node, Pod
 from fairlead.api.text.count import counted, counted_of
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.whatif.descheduler.cluster_view import PODS, allocatable_amount
 from fairlead.whatif.descheduler.evictor import Evictor
 from fairlead.whatif.descheduler.policy import Percentages, UtilizationArgs
@@ -170,7 +171,7 @@ def _average(evictor: Evictor, args: UtilizationArgs) -> dict[str, float]:
             for node in nodes
             if (whole := allocatable_amount(node, name))
         ]
-        found[name] = sum(shares) / len(nodes)
+        found[name] = float_sum(shares) / len(nodes)
     return found
 
 

@@ -23,6 +23,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
 
@@ -89,7 +90,7 @@ def _measures(
         "fragmentation (%)": round(100 * (1 - room / whole), 1) if whole else None,
         "spread: fullest node (%)": _fullest(used, lambda node: node.name),
         "spread: fullest zone (%)": _fullest(used, lambda node: node.zone),
-        PRICE: round(sum(known), 4) if known and len(known) == len(prices) else None,
+        PRICE: round(float_sum(known), 4) if known and len(known) == len(prices) else None,
     }
 
 
@@ -112,7 +113,7 @@ def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float
             if not pod.belongs_to_node and place(node):
                 found[pod.workload][place(node)] += 1
     shares = [max(one.values()) / one.total() for one in found.values() if one.total() > 1]
-    return round(100 * sum(shares) / len(shares), 1) if shares else None
+    return round(100 * float_sum(shares) / len(shares), 1) if shares else None
 
 
 def _largest(nodes: Iterable[NodeEnd]) -> dict[str, int]:

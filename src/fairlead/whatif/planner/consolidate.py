@@ -35,6 +35,7 @@ from fairlead.api.json import Json
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import INSTANCE_TYPE
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.assessment.next_step import NextStep
@@ -132,7 +133,7 @@ class ConsolidationPlan(Struct):
     @property
     def saving(self) -> float:
         """The cost per hour of the nodes that can be removed."""
-        return sum(self.prices.get(name, 0.0) for name in self.removable)
+        return float_sum(self.prices.get(name, 0.0) for name in self.removable)
 
 
 def consolidate(
@@ -417,7 +418,7 @@ def _best_choice(
 
 
 def _worth(names: Sequence[str], prices: Mapping[str, float]) -> tuple[float, int]:
-    return sum(prices.get(name, 0.0) for name in names), len(names)
+    return float_sum(prices.get(name, 0.0) for name in names), len(names)
 
 
 def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:

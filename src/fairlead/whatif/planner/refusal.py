@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static
 from fairlead.api.well_known_label import ZONE
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
@@ -163,7 +164,7 @@ def shortage(pod: PodInfo, node: NodeInfo) -> float:
     The sum is 0 if the node has enough of all resources. It is 1 if the node lacks, for example,
     the whole cpu request, or half of the cpu and half of the memory request.
     """
-    return sum(
+    return float_sum(
         max(0, node.requested_of(column) + amount - node.allocatable_of(column)) / amount
         for column, amount in pod.shape.wanted
     )

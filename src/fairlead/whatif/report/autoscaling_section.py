@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Required, TypedDict
 
 from fairlead.api.json import Json
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
@@ -160,7 +161,7 @@ def _cost(outcome: AutoscalingOutcome, instants: Sequence[Instant]) -> list[floa
     if any(one.price is None and any(counts[one.group]) for one in outcome.groups):
         return None
     return [
-        round(sum(counts[one.group][at] * (one.price or 0.0) for one in outcome.groups), 4)
+        round(float_sum(counts[one.group][at] * (one.price or 0.0) for one in outcome.groups), 4)
         for at in range(len(instants))
     ]
 

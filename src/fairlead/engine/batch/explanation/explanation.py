@@ -36,6 +36,7 @@ from fairlead.engine.batch.session.reservation import (
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import Statement
 from fairlead.engine.batch.shares.share import cluster_total
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.diagnosis import Diagnosis, fit_error
@@ -455,7 +456,7 @@ def _gap(session: Session, fact: NodeFact) -> float:
     node = session.table.find(fact.node)
     assert node is not None
     names = session.table.resources.names
-    return sum(
+    return float_sum(
         amount / max(node.allocatable_of(names.index(name)), 1)
         for name, amount in fact.lacking.items()
     )

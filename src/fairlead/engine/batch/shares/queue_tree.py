@@ -25,6 +25,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.state.shape import Amounts
 
 # the parent of queues without a parent
@@ -220,7 +221,7 @@ def _raise(
     kept = {name: given[name] for name, weight in weights.items() if weight <= 0}
     while True:
         others = {name: weight for name, weight in weights.items() if name not in kept}
-        filled = _fill(pool - sum(kept.values()), limits, others)
+        filled = _fill(pool - float_sum(kept.values()), limits, others)
         # These parts keep their `given`, which is more than their proportion. So the other parts
         # get less than now. None of the kept parts would get more in a later round, and each round
         # keeps at least one part.

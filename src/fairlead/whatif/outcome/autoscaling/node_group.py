@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 
 HOURS_PER_MONTH: Final = 730
@@ -103,7 +104,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     @property
     def node_hours(self) -> float:
         """The sum of the node hours of all groups during the run."""
-        return sum(group.node_hours for group in self.groups)
+        return float_sum(group.node_hours for group in self.groups)
 
     @property
     def unpriced(self) -> list[str]:

@@ -41,6 +41,7 @@ from msgspec.structs import replace
 from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE
 from fairlead.api.objects import Taint
 from fairlead.api.text.name_list import listed
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.nodelifecycle.well_known import UNREACHABLE
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE, HONOR
@@ -518,7 +519,7 @@ class SizeSearch:
         for offer, room in zip(self._offers, self._rooms, strict=True):
             if any(amount > room[at] for at, amount in wanted) or self._is_excluded(offer):
                 continue
-            value = sum(unit * size for unit, size in zip(units, room, strict=True))
+            value = float_sum(unit * size for unit, size in zip(units, room, strict=True))
             waste = 1 - value / offer.price if offer.price else 0.0
             count = used[offer.pool, offer.zone]
             found.append((round(waste, 2), sign * offer.price, count, offer.title, offer))
@@ -860,7 +861,9 @@ class SizeSearch:
                     self._try(partial(self._unified, pool, kind, count))
 
     def _cost_of(self, pool: str | None) -> float:
-        return sum(one.price for one in self.result.nodes.values() if pool in (None, one.pool))
+        return float_sum(
+            one.price for one in self.result.nodes.values() if pool in (None, one.pool)
+        )
 
     def _fewest(self, wanted: Sequence[float], kind: Sequence[int], *, is_all: bool) -> int | None:
         """Return a lower bound on the number of nodes of `kind` that hold the amounts `wanted`.
@@ -1061,7 +1064,7 @@ class SizeSearch:
     def _load_for_price(self, name: str) -> tuple[float, str]:
         info, price = self._model.node(name), self.result.nodes[name].price
         units = self.result.bound.unit_prices
-        load = sum(unit * amount for unit, amount in zip(units, info.requested, strict=False))
+        load = float_sum(unit * amount for unit, amount in zip(units, info.requested, strict=False))
         return load / price if price else load, name
 
 

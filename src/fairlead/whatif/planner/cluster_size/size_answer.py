@@ -12,6 +12,7 @@ from msgspec import Struct
 from fairlead.api.json import Json
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.whatif.configuration.autoscaling.open_cost_price import spot_label
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_size.size_result import SizeResult
@@ -323,9 +324,9 @@ def _nodes(question: SizeQuestion, found: SizeResult) -> ResultTable:
             "zone": zone,
             "pool": pool,
             "price": round(prices[0], 4),
-            "cost": round(sum(prices), 4),
+            "cost": round(float_sum(prices), 4),
             "each": f"{prices[0]:,.3f}" if question.is_priced else "",
-            "all": f"{sum(prices):,.2f}" if question.is_priced else "",
+            "all": f"{float_sum(prices):,.2f}" if question.is_priced else "",
         }
         for (pool, node_type, size, zone), prices in sorted(groups.items())
     ]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct, field
 
 from fairlead.api.objects import Node, ResourceList
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
 
 
@@ -80,7 +81,7 @@ class SizeResult(Struct):
     @property
     def cost(self) -> float:
         """The price of all new nodes per hour."""
-        return sum(offer.price for offer in self.nodes.values())
+        return float_sum(offer.price for offer in self.nodes.values())
 
     def planned(self, kept: Iterable[Node]) -> list[tuple[Node, ResourceList]]:
         """Return the new nodes and the nodes `kept`, each with its capacity."""

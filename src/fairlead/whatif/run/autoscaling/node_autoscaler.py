@@ -19,6 +19,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.history import NodeArrival, 
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.autoscaling.karpenter.history import KarpenterNodeChange
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.configuration.autoscaling.autoscaler import CLUSTER_AUTOSCALER, KARPENTER
 from fairlead.whatif.outcome.autoscaling.node_group import (
@@ -100,7 +101,7 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
                 added=0,
                 removed=0,
                 node_hours=0.0,
-                price=sum(prices[key]) / len(prices[key]) if all(prices[key]) else None,
+                price=float_sum(prices[key]) / len(prices[key]) if all(prices[key]) else None,
                 instance_type=key[1],
             ),
             transitions,

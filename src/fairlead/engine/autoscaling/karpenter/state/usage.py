@@ -19,6 +19,7 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import me
 from fairlead.engine.autoscaling.karpenter.eviction_cost import eviction_cost
 from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
 from fairlead.engine.autoscaling.karpenter.pod import is_reschedulable, must_leave
+from fairlead.engine.core.float_sum import float_sum
 
 _UNSPECIFIED: Final = (ALL_ADDRESSES, "::", "")
 
@@ -64,7 +65,7 @@ class PodsOnNode(Struct, frozen=True, dict=True):
     @cached_property
     def eviction_cost(self) -> float:
         """The total cost of evicting the pods."""
-        return sum(map(eviction_cost, self.pods))
+        return float_sum(map(eviction_cost, self.pods))
 
     @cached_property
     def annotated(self) -> tuple[Pod, ...]:

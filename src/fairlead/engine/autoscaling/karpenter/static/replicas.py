@@ -22,6 +22,7 @@ from fairlead.engine.autoscaling.karpenter.state.pool_count import (
     node_limit,
     pool_count,
 )
+from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.instant import Instant
 
 REQUEUE_S: Final = 60
@@ -76,7 +77,7 @@ def surplus_claims(
         if all(_need_not_be_rescheduled(pod, now) for pod in pods):
             return claim.is_true(LAUNCHED), False, False, 0.0
         protected = any(has_do_not_disrupt(pod, now) for pod in pods)
-        cost = sum(map(eviction_cost, pods)) * lifetime_remaining(claim, now)
+        cost = float_sum(map(eviction_cost, pods)) * lifetime_remaining(claim, now)
         return claim.is_true(LAUNCHED), True, protected, cost
 
     return sorted(active, key=rank)[:surplus]
