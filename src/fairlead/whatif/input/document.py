@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.text.nesting import is_too_deep
 from fairlead.api.text.yaml_listing import split_listing
 from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES, unpacked
 from fairlead.whatif.input.content import (
@@ -305,7 +306,7 @@ def _json(source: str, text: str, *, is_json: bool) -> list[Any] | None:
     for number, part in enumerate(parts, 1):
         subject = f"document {number} " if len(parts) > 1 else ""
         try:
-            found.append(msgspec.json.decode(part))
+            value = msgspec.json.decode(part)
         except RecursionError:
             raise InputError(source, f"{subject}is nested too deeply") from None
         except msgspec.DecodeError as cause:
@@ -313,7 +314,11 @@ def _json(source: str, text: str, *, is_json: bool) -> list[Any] | None:
                 hint = _WITHOUT_LOGS if _LOGS in part else ""
                 raise InputError(source, f"{subject}is not JSON: {cause}{hint}") from None
             return None  # a YAML flow mapping has the same first character
+        # The decoder's own limit depends on the version of Python: 1,000 or 10,000 levels.
+        if is_too_deep(value):
+            raise InputError(source, f"{subject}is nested too deeply")
         require_distinct_keys(source, part.decode())
+        found.append(value)
     return found
 
 

@@ -32,6 +32,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.json_template import TemplateRows
+from fairlead.api.text.nesting import is_too_deep
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import (
     CRON_JOB,
@@ -574,7 +575,9 @@ def _manifests(
         ]
     try:
         return _listed(source, document.listing, namespace, on_read)
-    except msgspec.DecodeError:  # an item is not a valid value, such as 1e999
+    except (msgspec.DecodeError, RecursionError):
+        # An item is not a valid value, such as 1e999, or is nested too deeply. The error of the
+        # whole document says so.
         return [one for whole in document.parsed() for one in _manifests(whole, namespace)]
 
 
@@ -583,7 +586,8 @@ def _listed(
 ) -> list[Manifest | ReplicaManifests]:
     """Return the objects in `listing`.
 
-    Raises msgspec.DecodeError for an item that is not a valid value.
+    Raises msgspec.DecodeError for an item that is not a valid value. Raises RecursionError for one
+    that is nested too deeply for the decoder.
     """
     defaults, decoder = _item_defaults(listing.head), DumpDecoder()
     total = sum(len(one) if isinstance(one, TemplateRows) else 1 for one in listing.items)
@@ -623,6 +627,10 @@ def _decoded_as_json(
 ) -> Iterator[Manifest]:
     """Yield the objects in `text`, the item `number` of a listing; usually it is one object."""
     item = msgspec.json.decode(bytes(text))
+    if is_too_deep(item):
+        is_object = isinstance(item, dict) and isinstance(item.get("kind"), str)
+        title = f"{item['kind']} {display_name(item)}" if is_object else f"items[{number}]"
+        raise InputError(source, "is nested too deeply", object_name=title)
     value = {**defaults, **item} if isinstance(item, dict) else item
     for place, one in _opened(source, value, f"items[{number}]"):
         yield _manifest_at(source, place, one, namespace)

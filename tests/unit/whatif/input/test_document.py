@@ -82,7 +82,11 @@ def test_json_objects_can_follow_each_other_by_lines(reader, end):
     [
         (b'{"a": 1}\n{"a": }\n', "stdin: document 2 is not JSON: "),
         (b'{"a": 1}\n{"a": 1, "a": 2}\n', "stdin: the key 'a' is given twice"),
-        (b'{"a": 1}\n{"a": ' + b"[" * 5000, "stdin: document 2 is nested too deeply"),
+        (
+            b'{"a": 1}\n{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+            "stdin: document 2 is nested too deeply",
+        ),
+        (b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}", "stdin: is nested too deeply"),
         (b"", "stdin: is empty"),
         (b" \n\t", "stdin: is empty"),
         (b"# nothing\n", "stdin: contains only comments"),
@@ -197,9 +201,7 @@ def test_a_large_json_file_is_not_searched_for_repeated_keys(tmp_path):
     assert read_one(str(path)).value["a"] == 2
 
 
-def test_long_numbers_and_deep_values_do_not_stop_the_search_for_repeated_keys(tmp_path):
+def test_long_numbers_do_not_stop_the_search_for_repeated_keys(tmp_path):
     path = tmp_path / "a.json"
     path.write_text('{"a": 1e5, "b": %s}' % ("9" * 40))
     assert read_one(str(path)).value["a"] == 1e5
-    path.write_text("[" * 900 + "]" * 900)
-    assert len(read_one(str(path)).value) == 1

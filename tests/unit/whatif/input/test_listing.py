@@ -170,3 +170,12 @@ def test_errors_name_the_value_of_several(tmp_path, written):
     path.write_bytes(text.replace(b'"node-7"', b"node-7", 1))
     with pytest.raises(InputError, match=r"nodes\.json: document 8 is not JSON: "):
         read_snapshot(str(path))
+
+
+def test_an_item_too_deep_for_the_decoder_is_refused(tmp_path):
+    path = tmp_path / "deep.json"
+    deep = b"[" * 20_000 + b"]" * 20_000
+    path.write_bytes(indented(nodes(400)).replace(b'"Node"', b'"Node", "deep": ' + deep, 1))
+    with pytest.raises(InputError) as refused:
+        read_snapshot(str(path))
+    assert str(refused.value) == f"{path}: is nested too deeply"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.codec import UNNAMED
-from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.document import Document, read_listings
 from fairlead.whatif.input.document import read as read_documents
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import manifests
@@ -149,6 +149,19 @@ def test_an_error_names_the_document_of_a_file_with_several(tmp_path):
     assert str(refused.value).endswith(
         "several.yaml: document 2: items[0]: (unnamed): apiVersion: is required and must be text"
     )
+
+
+FOO = '{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "a"}, "spec": %s}'
+
+
+@pytest.mark.parametrize(("item", "place"), [(FOO, "Foo a"), ("%s", "items[0]")])
+def test_an_item_that_is_nested_too_deeply_is_refused(tmp_path, item, place):
+    """The limit does not depend on the version of Python, as that of the JSON decoder does."""
+    path = tmp_path / "deep.json"
+    path.write_text('{"kind": "List", "items": [' + item % ("[" * 201 + "]" * 201) + "]}")
+    with pytest.raises(InputError) as refused:
+        manifests(read_listings(str(path)))
+    assert str(refused.value) == f"{path}: {place}: is nested too deeply"
 
 
 def test_unknown_kinds_are_kept_unchanged():
