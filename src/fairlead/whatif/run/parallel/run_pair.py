@@ -30,6 +30,7 @@ from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, ExperimentRun, run_experiment
 from fairlead.whatif.run.parallel.forked_call import can_fork, in_child
 from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.snapshot.snapshot import has_frozen_objects
 
 if TYPE_CHECKING:
     from fairlead.worlds.decision_log import Logging
@@ -134,7 +135,7 @@ def _frozen_after(load: Callable[[], None]) -> Iterator[None]:
 
     A collection would find almost no garbage, because few of the loaded objects form cycles.
     """
-    was_enabled, was_frozen = gc.isenabled(), gc.get_freeze_count()
+    was_enabled, was_frozen = gc.isenabled(), has_frozen_objects()
     gc.disable()
     try:
         load()
