@@ -667,7 +667,8 @@ class PodWorkers(Struct):
         only resizes, and a deferral only once.
         """
         self._resized.pop(worker.ref.key, None)
-        decision = self._decide(worker) if is_resize(worker.pod) else ADMITTED
+        is_resized = is_resize(worker.pod)
+        decision = self._decide(worker) if is_resized else ADMITTED
         commands = self._preempt(worker, decision.victims, now)
         why, before = decision.rejection, worker.deferral
         self._set_deferral(worker, None if why is None else deferred(why))
@@ -676,12 +677,14 @@ class PodWorkers(Struct):
             commands.append(_event(worker.ref, "Warning", RESIZE_DEFERRED, note))
         if self.config.accepts_pods:
             return [*commands, self._change(worker, _OBSERVE, now)]
+        if worker.deferral == before and (before is not None or not is_resized):
+            # The status does not change, so no change of the pod causes the next plan.
+            worker.sent = None
+            self._plan(worker)
+            return commands
         if worker.deferral is None:
             return [*commands, pod_status.resized(worker.ref, worker.pod)]
-        if worker.deferral != before:
-            return [*commands, PatchStatus(worker.ref, conditions=(worker.deferral,))]
-        worker.sent = None
-        return commands
+        return [*commands, PatchStatus(worker.ref, conditions=(worker.deferral,))]
 
     def _remove(self, key: str) -> None:
         worker = self._workers.pop(key, None)

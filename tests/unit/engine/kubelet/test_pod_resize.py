@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import Pod
+from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.requests import pod_requests
+from fairlead.api.pods.run_duration import RUN_DURATION
+from fairlead.engine.core.command import PatchStatus, RecordEvent
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import ObjectChanged
+from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.pod_admission import PodRejection
 from fairlead.engine.kubelet.pod_resize import (
     allocated_pod,
@@ -15,6 +20,9 @@ from fairlead.engine.kubelet.pod_resize import (
     deferred,
     is_resize,
 )
+from fairlead.engine.kubelet.pod_workers import PodWorkers
+from fairlead.engine.state.cluster import Cluster
+from fairlead.testing.builders import make_pod
 
 
 def pod(*, wanted, allocated, conditions=()):
@@ -70,3 +78,25 @@ def test_the_message_names_sidecars_and_containers():
         '"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}],'
         '"generation":3,"error":"no cpu"}'
     )
+
+
+def test_a_pod_completes_after_its_resize_is_deferred_again():
+    """The second deferral has the same message, so the kubelet does not write it."""
+    cluster = Cluster()
+    workers = PodWorkers(KubeletConfig(), lambda _: True, cluster)
+    node = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "2", "pods": "9"}}}
+    cluster.apply(ObjectChanged(decode_as(Node, node)))
+    has = {"name": "main", "allocatedResources": {"cpu": "1"}}
+    status = {"containerStatuses": [has | {"resources": {"requests": {"cpu": "1"}}}]}
+    pods = [
+        make_pod("a", node="n", requests=wanted, status=status, annotations={RUN_DURATION: "7s"})
+        for wanted in ({"cpu": "1"}, {"cpu": "3"}, {"cpu": "3"}, {"cpu": "3", "memory": "1"})
+    ]
+    written = []
+    for one in pods:  # the third shows the effect of the status patch
+        cluster.apply(ObjectChanged(one))
+        workers.observe(one, 0, 0)
+        written.append([type(command) for command in workers.act(0)])
+    assert written == [[], [RecordEvent, PatchStatus], [], []]
+    [completed] = workers.act(seconds(7))
+    assert completed.fields["phase"] == "Succeeded"
