@@ -185,8 +185,25 @@ def test_the_answer_says_what_a_resize_leaves_as_it_was(ask, make):
     assert (
         "Pod default/x: a kubelet would restart c (resizePolicy). The simulation does not."
     ) in notes
-    notes = ask(pod, set_resources=("pod/x=cpu=2",)).changed.notes
-    assert not any("restart" in note for note in notes)
+    for unchanged in ("cpu=2", "memory=1024Mi"):
+        notes = ask(pod, set_resources=(f"pod/x={unchanged}",)).changed.notes
+        assert not any("restart" in note for note in notes)
+
+
+@pytest.mark.parametrize("policy", [5, [5], [{"restartPolicy": "RestartContainer"}]])
+def test_a_malformed_resize_policy_in_a_dump_is_ignored(ask, make, policy):
+    pod = pod_of(make, container("c", "1", resizePolicy=policy))
+    answer = ask(pod, set_resources=("pod/x=memory=2Gi",))
+    assert sentences(answer) == ["pod/default/x is resized in place."]
+
+
+def test_a_malformed_amount_or_owner_is_an_input_error(ask, make):
+    pod = pod_of(make, container("c", "1", resizePolicy=RESTART))
+    with pytest.raises(InputError, match=r"--set: Pod default/x: .*limits\[cpu\]: Expected"):
+        ask(pod, set=("pod/x:spec.containers[c].resources.limits={cpu: [1]}",))
+    pod["metadata"]["ownerReferences"] = [{"controller": True}]
+    with pytest.raises(InputError, match=r"Pod default/x: metadata\.ownerReferences\.kind"):
+        ask(pod, set_resources=("pod/x=cpu=2",))
 
 
 @pytest.mark.parametrize(

@@ -698,7 +698,7 @@ def _edit(collected: _Steps) -> None:
         for text in texts:
             edit = edit_of(text, inventory, change.namespace)
             fields.add(option, edit.target, edit.places)
-            collected.notes += [note for note in edit.notes if note not in collected.notes]
+            collected.notes += edit.notes
             change_to = _resize if edit.is_resize else _change_to
             changed = change_to(collected, edit.target, edit.content, option)
             refuse_absent_classes([changed], inventory)
@@ -720,13 +720,18 @@ def _resize(collected: _Steps, pod: Manifest, result: Json, source: str) -> Mani
     """Add the step that gives the containers of `pod` the resources that they have in `result`.
 
     Returns the changed manifest. Raises InputError that names `source` if a field of `result` is
-    malformed.
+    malformed, or if the pod has completed.
     """
-    from fairlead.whatif.change.edit.pod_resize import resize_of  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.change.edit.pod_resize import (  # noqa: PLC0415 - rarely needed
+        resize_notes,
+        resize_of,
+    )
     from fairlead.whatif.snapshot.validation.unknown_field import refuse_wrong_types  # noqa: PLC0415
 
     changed = replace(pod, content=result, source=source)
     refuse_wrong_types(changed, pod)
+    notes = resize_notes(pod, result, source)
+    collected.notes += [note for note in notes if note not in collected.notes]
     collected.inventory.add(replace(changed, source=pod.source))
     collected.add(changed.title, source, resize_of(pod.ref, result))
     return changed

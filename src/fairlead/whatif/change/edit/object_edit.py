@@ -52,7 +52,6 @@ from fairlead.apiserver.validation.core.resource import check_container_resource
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.whatif.change.edit.edited_field import Place
 from fairlead.whatif.change.edit.field_path import SetFieldError, set_field
-from fairlead.whatif.change.edit.pod_resize import resize_notes
 from fairlead.whatif.change.edit.relative_amount import (
     SIGN,
     RelativeAmount,
@@ -123,8 +122,7 @@ def with_field(text: str, inventory: Inventory, namespace: str) -> ObjectEdit:
     except SetFieldError as cause:
         raise InputError(SET, cause.problem, object_name=target.title, field=cause.field) from None
     is_resize = target.kind is POD and _is_of_resources(place)
-    notes = resize_notes(target, edited, SET) if is_resize else ()
-    return ObjectEdit(target, edited, {place: path}, tuple(notes), is_resize)
+    return ObjectEdit(target, edited, {place: path}, is_resize=is_resize)
 
 
 def _is_of_resources(place: Place) -> bool:
@@ -192,10 +190,7 @@ def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdi
     if raised:
         why = "because a request must not exceed its limit"
         notes.append(f"{target.title}: {'; '.join(raised)}, {why}.")
-    if target.kind is not POD:
-        return ObjectEdit(target, edited, places, tuple(notes))
-    notes += resize_notes(target, edited, SET_RESOURCES)
-    return ObjectEdit(target, edited, places, tuple(notes), is_resize=True)
+    return ObjectEdit(target, edited, places, tuple(notes), is_resize=target.kind is POD)
 
 
 def _described(container: str, part: str, amount: RelativeAmount, known: Quantity | None) -> str:

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, items, mapping
+from fairlead.apiserver.validation.core.resource import quantity_or_none
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -41,11 +42,12 @@ def resize_notes(pod: Manifest, after: Json, option: str) -> list[str]:
         problem = f"its phase is {phase}, so it cannot be resized"
         raise InputError(option, problem, object_name=pod.title)
     notes = []
-    owners = before["metadata"].get("ownerReferences") or ()
+    owners = items(before, "metadata", "ownerReferences")
     if owner := next((one for one in owners if one.get("controller")), None):
+        controller = f"{owner.get('kind', '')} {owner.get('name', '')}"
         notes.append(
-            f"{pod.title}: the resize does not change {owner['kind']} {owner['name']}, so a "
-            "replacement of the pod has the resources of the pod template."
+            f"{pod.title}: the resize does not change {controller}, so a replacement of the pod "
+            "has the resources of the pod template."
         )
     if before.get("status", {}).get("phase") == "Running" and missing_resources(before):
         notes.append(
@@ -63,17 +65,23 @@ def resize_notes(pod: Manifest, after: Json, option: str) -> list[str]:
 def _restarted(before: Json, after: Json) -> Iterator[str]:
     """Yield the names of the containers that must restart for the resize."""
     for field in CONTAINER_LISTS:
-        old = before["spec"].get(field) or ()
-        for was, is_now in zip(old, after["spec"].get(field) or (), strict=False):
-            changed = _changed_resources(was.get("resources") or {}, is_now.get("resources") or {})
-            policies = was.get("resizePolicy") or ()
-            by_restart = {
-                one["resourceName"] for one in policies if one["restartPolicy"] == _RESTART
-            }
-            if changed & by_restart:
+        pairs = zip(items(before, "spec", field), items(after, "spec", field), strict=False)
+        for was, is_now in pairs:
+            changed = _changed_resources(mapping(was, "resources"), mapping(is_now, "resources"))
+            policies = map(mapping, items(was, "resizePolicy"))
+            if any(
+                one.get("restartPolicy") == _RESTART and one.get("resourceName") in changed
+                for one in policies
+            ):
                 yield str(was.get("name", ""))
 
 
-def _changed_resources(before: Json, after: Json) -> set[str]:
-    parts = [(before.get(part) or {}, after.get(part) or {}) for part in ("requests", "limits")]
-    return {name for old, new in parts for name in {*old, *new} if old.get(name) != new.get(name)}
+def _changed_resources(before: Json, after: Json) -> list[str]:
+    """Return the names of the resources of which the amount of a request or limit changes."""
+    parts = [(mapping(before, part), mapping(after, part)) for part in ("requests", "limits")]
+    return [
+        name
+        for old, new in parts
+        for name in old | new
+        if quantity_or_none(old.get(name, "")) != quantity_or_none(new.get(name, ""))
+    ]
