@@ -22,6 +22,8 @@ def client_tls_context(
     Without both, it trusts the authorities of the system. Raises OSError (SSLError is one) or
     ValueError if the certificates cannot be read.
     """
+    if authority is not None:  # `ssl` refuses other characters, even in comments of bundles
+        authority = authority.encode("ascii", "replace").decode("ascii")
     context = ssl.create_default_context(cafile=authority_file, cadata=authority)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

@@ -350,7 +350,7 @@ def _data(path: str, place: str, data: str, file: str) -> str:
     if not data:
         return read_text(path, place, _located(path, file)) if file else ""
     try:
-        return base64.b64decode(data, validate=True).decode("ascii")
+        return base64.b64decode(data, validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError):
         raise ConnectionConfigError(path, "is not base64 of a PEM text", f"{place}-data") from None
 

@@ -95,6 +95,12 @@ def test_the_certificate_of_the_server_itself_can_be_trusted(connect, root, tmp_
     connect(client_tls_context(authority_file=str(file)), server)
 
 
+def test_comments_in_a_bundle_may_contain_any_characters(connect, root):
+    """Mozilla's bundle has such a comment."""
+    context = client_tls_context(authority=f"# F\u0151tan\u00fas\u00edtv\u00e1ny\n{root.text}")
+    connect(context, Certificate("server", SERVER, root))
+
+
 def test_an_authority_that_signs_a_certificate_must_be_one(connect, root):
     """A server cannot issue certificates for other servers."""
     server = Certificate("server", SERVER, root)

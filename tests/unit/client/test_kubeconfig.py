@@ -107,6 +107,12 @@ def test_no_credentials_are_sent_to_a_plain_http_server(write, server, user):
     assert found.impersonation.user == "jane"
 
 
+def test_an_authority_may_have_comments_with_any_characters(write):
+    cluster = {"server": "https://api", "certificate-authority-data": base64_of("# \u0151\n")}
+    found = Kubeconfig([write(config({"token": "s"}, cluster))]).connection()
+    assert found.authority == "# \u0151\n"
+
+
 def test_a_scheme_in_upper_case_is_tls(write):
     found = Kubeconfig([write(config({"token": "s"}, {"server": "HTTPS://api/"}))]).connection()
     assert (found.server, found.token) == ("https://api", "s")

@@ -106,7 +106,7 @@ def _ssl_context_for(authority: str) -> ssl.SSLContext:
     """Return a TLS context that trusts `authority`, or the system's authorities if it is ""."""
     try:
         return client_tls_context(authority=authority or None)
-    except (ssl.SSLError, TypeError):
+    except ssl.SSLError:
         # upstream: client-go/transport/transport.go:rootCertPool
         why = "unable to load root certificates: unable to parse bytes as PEM block"
         raise ValueError(why) from None

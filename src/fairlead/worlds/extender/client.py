@@ -145,7 +145,7 @@ def _trusting(tls: ExtenderTls) -> ssl.SSLContext:
     """Return a TLS context that trusts the CA of `tls`; `ca_data` overrides `ca_file`."""
     try:
         if tls.ca_data:
-            return client_tls_context(authority=tls.ca_data.decode("ascii"))
+            return client_tls_context(authority=tls.ca_data.decode("ascii", "replace"))
         return client_tls_context(authority_file=tls.ca_file or None)
     except (OSError, ValueError) as cause:
         field = "caData" if tls.ca_data else "caFile"

@@ -177,7 +177,8 @@ def test_a_certificate_authority_is_trusted_for_the_name_in_the_certificate(
     ask_securely, certificates, as_data
 ):
     path = certificates / "ca.pem"
-    ca = {"ca_data": path.read_bytes()} if as_data else {"ca_file": str(path)}
+    bundle = b"# a comment in Latin-1: \xfc\n" + path.read_bytes()
+    ca = {"ca_data": bundle} if as_data else {"ca_file": str(path)}
     assert ask_securely(ExtenderTls(server_name="extender.test", **ca)) == b"ok"
     assert "certificate verify failed" in ask_securely(ExtenderTls(server_name="x", **ca))
     assert "certificate verify failed" in ask_securely(ExtenderTls(**ca), enable_https=True)
