@@ -245,9 +245,9 @@ class ShapePlan:
             nodes = table.node_log.since(self._node_position)
             self.static.refresh(pod)
             if nodes is not None and self.static.changed_at <= self._node_position:
-                # The nodes that NODE plugins reject are rejected as before. Usually, these are all
-                # nodes: a failed node gets one taint after another.
-                nodes = [row for row in nodes if not self.static.codes[row]]
+                # NODE plugins reject all changed nodes as before: a change of any other node would
+                # have changed `static`. For example, a failed node gets one taint after another.
+                nodes = ()
         pods = table.pod_log.since(self._pod_position)
         # None means that the log no longer contains all changes since the last refresh.
         if nodes is None or pods is None or (nodes and self.node_names is not None):
