@@ -303,8 +303,9 @@ HEAD: Final = """\
 Five well-known documents describe preemption, node failures and batch scheduling in older versions
 of Kubernetes. Each document has a page here, with the same sections as the document. For each claim
 of the document, the page has a command that shows whether the claim holds for the document's
-version. The page also states what Kubernetes 1.36 does differently. The page of the reprint only
-links to the page of the original. [Versions](../versions.md) explains the option `--behave-like`.
+version. The page also states what Kubernetes 1.36 does differently. One document is a reprint of
+another; its page only links to the page of the original. [Versions](../versions.md) explains the
+option `--behave-like`.
 
 | document | version | claims | do not hold | differ in 1.36 |
 |---|---|---|---|---|

@@ -66,8 +66,8 @@ def shown_duration(text: str) -> str:
 def shown_launch(request: NodeClaimRequest) -> Json | None:
     """Return the offering that the provider launches.
 
-    `ties` in the result lists the other available offerings with the same price. Returns None if no
-    offering is available.
+    The field `ties` of the result contains the other available offerings with the same price.
+    Returns None if no offering is available.
     """
     chosen = request.launch()
     if chosen is None:

@@ -89,7 +89,7 @@ class Feasibility(Struct, eq=False):
         return [table.at(row) for row in self.plan.rows[self.positions()].tolist()]
 
     def without(self, gone: Rows) -> None:
-        """Exclude the nodes at the indexes `gone` in `plan.rows`, whether feasible or not."""
+        """Exclude nodes, whether feasible or not. `gone` contains their indexes in `plan.rows`."""
         self.codes = self.codes.copy()
         self.codes[gone] = NO_NODE
 

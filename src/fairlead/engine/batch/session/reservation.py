@@ -135,7 +135,7 @@ class StartSearch:
     """
 
     def __init__(self, session: Session) -> None:
-        """Search in the current state of `session`, which must not change between the searches."""
+        """Prepare searches in the current state of `session`. It must not change between them."""
         self.session = session
         self._pods = pod_usages(session)
         self._with_end = [one for one in self._pods if one.end is not None]

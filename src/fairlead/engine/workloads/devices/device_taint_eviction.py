@@ -311,8 +311,8 @@ class DeviceTaintEviction:
     def _evict(self, pod: Pod, found: _Eviction, now: Instant) -> Iterator[Command]:
         """Yield the commands that evict `pod` (upstream: addConditionAndDeletePod).
 
-        A terminating pod needs no commands. As in upstream, the statuses of the rules count it as
-        evicted.
+        A terminating pod needs no commands. As in upstream, the statuses of the DeviceTaintRules
+        nevertheless count the pod as evicted.
         """
         self._due_at.pop(pod.metadata.uid, None)
         if is_terminating(pod):
