@@ -7,18 +7,19 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from fairlead.api.json import Json
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
-from fairlead.cli.output.console.terminal import print_line
+from fairlead.cli.output.console.terminal import print_line, stderr_console, stdout_console
 from fairlead.whatif.input.error import InputError
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 TITLE: Final = "Upstream's workloads, engine only; the thresholds include an API server and etcd"
-WIDTH: Final = 120
 # {heading: rank}; on a narrow terminal, the columns with the highest ranks are left out.
 _COLUMNS: Final = {
     "pods/s": 0, "seconds": 4, "CPU s": 5, "first ms": 6, "p99 ms": 3, "peak MiB": 7, "growth": 8,
@@ -83,7 +84,7 @@ def bench(
         hint = _known(unknown[0], NAMES)
         print(f"fairlead: no workload {unknown[0]!r}; {hint}", file=sys.stderr)
         return 2
-    console, results, failed = Console(stderr=True), [], False
+    console, results, failed = stderr_console(), [], False
     for number, name in enumerate(chosen, 1):
         with console.status(f"{number}/{len(chosen)} {name}"):
             try:
@@ -94,7 +95,7 @@ def bench(
     if output == "json":
         print(json.dumps(results, indent=2))
     else:
-        print_results(Console(width=None if sys.stdout.isatty() else WIDTH), results)
+        print_results(stdout_console(), results)
     worse = regressions(results, earlier)
     for regression in worse:
         print(f"fairlead: {regression}", file=sys.stderr)

@@ -8,11 +8,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from fairlead.api.text.count import counted
 from fairlead.cli.exit_code import DIFFERENCE
 from fairlead.cli.options.parameter import integer
+from fairlead.cli.output.console.terminal import stderr_console
 from fairlead.whatif.input.error import InputError
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ def torture(
             raise InputError(name, f"must be at least 1, not {count}")
     from fairlead.testing.torture.campaign import torture as run_campaign
 
-    console = Console(stderr=True)
-    with console.status("starting") as status:
+    with stderr_console().status("starting") as status:
         summary = run_campaign(
             seed,
             hours=hours,

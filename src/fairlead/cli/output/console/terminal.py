@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
@@ -75,19 +76,9 @@ def stdout_console() -> Console:
     """Return a console for stdout, without spaces at the ends of lines.
 
     If stdout is not a terminal, the width is the value of COLUMNS. If there is no valid width, the
-    console is wide enough for tables. FORCE_COLOR adds colours, but does not make stdout a
-    terminal: names are not shortened, and the rows are not limited by the height of a screen.
+    console is wide enough for tables.
     """
-    console = _PipeConsole(highlight=False, emoji=False, markup=False)
-    if console.is_terminal and not is_terminal(sys.stdout):
-        color_system: Any = console.color_system  # rich's type for it is private
-        console = _PipeConsole(
-            highlight=False,
-            emoji=False,
-            markup=False,
-            force_terminal=False,
-            color_system=color_system,
-        )
+    console = _console(_PipeConsole, sys.stdout)
     console.push_render_hook(_TrimmingHook())
     is_set = console.is_terminal or os.environ.get("COLUMNS")
     if not is_set or not 1 <= console.width <= _WIDTH_MAX:
@@ -97,9 +88,23 @@ def stdout_console() -> Console:
 
 def stderr_console() -> Console:
     """Return a console for stderr, wide enough for tables if stderr is not a terminal."""
-    console = Console(stderr=True, highlight=False, emoji=False, markup=False)
-    if not console.is_terminal or not is_terminal(sys.stderr):
+    console = _console(Console, sys.stderr)
+    if not console.is_terminal:
         console.width = WIDTH_WITHOUT_TERMINAL
+    return console
+
+
+def _console(kind: type[Console], stream: TextIO) -> Console:
+    """Return a console of the class `kind` for stdout or stderr (`stream`).
+
+    FORCE_COLOR adds colours, but does not make a pipe a terminal: names are not shortened, rows are
+    not limited by the height of a screen, and a status line is not shown.
+    """
+    make = partial(kind, stderr=stream is sys.stderr, highlight=False, emoji=False, markup=False)
+    console = make()
+    if console.is_terminal and not is_terminal(stream):
+        color_system: Any = console.color_system  # rich's type for it is private
+        console = make(force_terminal=False, color_system=color_system)
     return console
 
 

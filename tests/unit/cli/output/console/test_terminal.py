@@ -12,6 +12,7 @@ from fairlead.cli.output.console.terminal import (
     print_item,
     print_line,
     print_table,
+    stderr_console,
     stdout_console,
 )
 
@@ -56,6 +57,15 @@ def test_forced_colours_do_not_make_a_pipe_a_terminal(monkeypatch, capsys):
     print_line(console, "x" * 100, style="bold")
     assert (console.is_terminal, console.width) == (False, WIDTH_WITHOUT_TERMINAL)
     assert capsys.readouterr().out == f"\x1b[1m{'x' * 100}\x1b[0m\n"
+
+
+def test_forced_colours_do_not_write_a_status_line_to_a_log(monkeypatch, capsys):
+    """A log would contain every state of the line."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    with stderr_console().status("reading"):
+        pass
+    assert capsys.readouterr().err == ""
 
 
 def test_the_further_lines_of_an_item_are_indented(monkeypatch, capsys):
