@@ -100,6 +100,11 @@ class UncreatedPods(Struct, frozen=True):
     why: str
 
     @property
+    def is_refused(self) -> bool:
+        """Whether the API server refuses the pods; False if their StatefulSet only waits."""
+        return self.why != WAITS_FOR_LOWER
+
+    @property
     def reason(self) -> str:
         """The part of `why` that names the rule: the text after the name of the refused pod."""
         before, _, after = self.why.partition(" is forbidden: ")

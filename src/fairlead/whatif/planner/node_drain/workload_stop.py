@@ -109,15 +109,17 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
         for move in drain.moves
         if move.pod in drain.waits
     }
-    uncreated = {one.workload: one.reason for one in run.uncreated}
+    uncreated = {one.workload: one for one in run.uncreated}
     changes = _Changes(planner)
     found = []
     for one in sorted(run.stopped, key=lambda one: (-one.wanted, str(one.workload))):
         member = members.get(one.workload, _Member())
         waiting = waits.get(str(one.workload))
-        refusal = uncreated.get(one.workload) if one.stopped_for is None else None
-        if waiting is None and refusal is not None:
-            why, edit = f"its pods are not created again: {refusal}", _quota_edit(one, refusal)
+        missing = uncreated.get(one.workload) if one.stopped_for is None else None
+        # A refused pod cannot wait for a node, even if the plan places it on the returned node.
+        if missing is not None and (missing.is_refused or waiting is None):
+            why = f"its pods are not created again: {missing.reason}"
+            edit = _quota_edit(one, missing.reason)
         elif waiting is None:
             why, edit = _cause(one, member, run.pace.max_unavailable), changes.of(one, member)
         else:

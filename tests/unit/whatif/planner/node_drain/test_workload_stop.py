@@ -74,7 +74,10 @@ def test_a_quota_may_have_to_admit_the_second_replica(planner, experiment, make,
 
 
 @pytest.mark.parametrize("on", [["a"], ["a", "b"]])
-def test_a_workload_whose_pods_are_refused_is_not_helped_by_a_budget(planner, experiment, make, on):
+@pytest.mark.parametrize("labels", [{}, {"disk": "ssd"}], ids=["fit every node", "fit their node"])
+def test_a_workload_whose_pods_are_refused_is_not_helped_by_a_budget(
+    planner, experiment, make, on, labels
+):
     """The quota was lowered after the pods were created, so no pod is created again."""
     quota = {
         "apiVersion": "v1",
@@ -82,7 +85,8 @@ def test_a_workload_whose_pods_are_refused_is_not_helped_by_a_budget(planner, ex
         "metadata": {"name": "q", "namespace": "default"},
         "spec": {"hard": {"pods": "0"}},
     }
-    objects = [*nodes(make), *deployment(make, "web", on), quota]
+    made = [make.node(name, **(labels if name in on else {})) for name in "abc"]
+    objects = [*made, *deployment(make, "web", on, nodeSelector=labels), quota]
     [stop] = stops_of(planner, experiment, objects)
     assert stop.stopped_for is None
     assert stop.why.startswith("its pods are not created again: exceeded quota: q, requested: ")
