@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+import msgspec
+
 DEPTH_MAX: Final = 200
 _CONTAINERS: Final = (dict, list)
+_OTHER_BYTES: Final = bytes({*range(256)} - {*b"[]{}"})
 TOO_DEEP: Final = "exceeded max depth"  # upstream: encoding/json scanner.go:pushParseState
 
 
@@ -34,3 +37,23 @@ def is_too_deep(
             inner for outer in level for inner in items(outer) if isinstance(inner, _CONTAINERS)
         ]
     return bool(level)
+
+
+def is_text_too_deep(text: bytes, depth_max: int = DEPTH_MAX) -> bool:
+    """Return True if objects and lists in the JSON `text` are nested deeper than `depth_max`.
+
+    The text is decoded only if counting its brackets is not enough. In this case, raises
+    msgspec.DecodeError for a text that is not JSON, and RecursionError for one that is nested too
+    deeply for the decoder.
+    """
+    brackets = text.translate(None, _OTHER_BYTES)
+    if len(brackets) <= 2 * depth_max:
+        return False
+    # Each iteration removes the innermost one or two levels, so nothing remains if there are few.
+    # Something may also remain if a string contains brackets that are not in pairs.
+    for _ in range(depth_max // 2):
+        rest = brackets.replace(b"{}", b"").replace(b"[]", b"")
+        if len(rest) == len(brackets):
+            break
+        brackets = rest
+    return brackets != b"" and is_too_deep(msgspec.json.decode(text), depth_max=depth_max)

@@ -745,6 +745,20 @@ def test_a_workload_with_a_null_is_loaded_like_its_value(tmp_path, found, is_sto
 
 
 @pytest.mark.parametrize(
+    "place", [(), ("spec",), ("spec", "template"), ("spec", "template", "spec")]
+)
+def test_a_workload_that_is_nested_too_deeply_is_refused(tmp_path, place):
+    """Otherwise, recursive functions that read its value would fail."""
+    found = deployment()
+    outer = found
+    for name in place:
+        outer = outer[name]
+    outer["unknown"] = json.loads("[" * 480 + "]" * 480)
+    with pytest.raises(InputError, match="Deployment shop/web: is nested too deeply"):
+        read_snapshot(str(written(tmp_path, [node(), found])))
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         pytest.param(with_rbd_image("a"), with_rbd_image("b"), id="an image of a volume"),

@@ -40,6 +40,7 @@ from fairlead.api.reported_status import (
     StatefulSetStatus,
 )
 from fairlead.api.text.json_template import TemplateRows, TemplateText
+from fairlead.api.text.nesting import is_text_too_deep
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
@@ -245,7 +246,10 @@ class DumpDecoder:
         return (DumpedObject(POD, pod, text, template), newest) if newest else None
 
     def _decoded(self, text: Text) -> tuple[DumpedObject, str] | None:
-        item = _decode_item(bytes(text) if isinstance(text, TemplateText) else text)
+        data = bytes(text)
+        if is_text_too_deep(data):
+            return None
+        item = _decode_item(data)
         if isinstance(item, _Node):
             node = Node(metadata=item.metadata, spec=item.spec, status=item.status)
             found = self._checked(DumpedObject(NODE, node, text))
