@@ -216,8 +216,8 @@ class _Walk:
     def _byte_list(self, value: list[Any], location: FieldLocation, before: Any) -> Any:
         """Return the base64 text of a byte list that the client sent as a list of numbers.
 
-        If any value decoded so far had a wrong type, return `before`, the value of an earlier
-        occurrence of the field.
+        `before` is the value of the field if it occurred earlier in the same object. It is returned
+        if any value decoded so far had a wrong type.
         """
         numbers = [
             0

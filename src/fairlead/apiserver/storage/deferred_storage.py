@@ -94,8 +94,8 @@ class DeferredStorage(Storage):
     def unread(self, kind: Kind) -> Iterator[tuple[Key, Deferred | Json | None]]:
         """Yield (key, object) for all objects of `kind`, in any order.
 
-        This method builds no JSON value of a Deferred. If `restore_rows` added an object, and
-        nothing has read or written it since, the pair is (key, None).
+        A Deferred is yielded as it is, without making its JSON value. If `restore_rows` added an
+        object, and nothing has read or written it since, the pair is (key, None).
         """
         kept: Mapping[Key, Any] = self._objects.get(kind.resource, {})
         for key, found in kept.items():

@@ -89,7 +89,8 @@ class SpreadRule(Struct, frozen=True):
     def with_taints_honored(self, domains: Mapping[str, int]) -> str:
         """Return an edit of the workload with nodeTaintsPolicy Honor, as --set takes it.
 
-        The edit removes minDomains from constraints that need more than `domains`.
+        `domains` contains the number of domains, by topology key. The edit removes minDomains from
+        the constraints that require more domains.
         """
         return self._edited(
             {**one, "nodeTaintsPolicy": HONOR}

@@ -43,10 +43,10 @@ _LEFT: Final = Step.LEFT
 class RolloutHistory(Struct, frozen=True):
     """What happened to the pods of Deployments in a run from `since` to `until`.
 
-    `transitions` are in order of time, by Deployment. `store` has the objects at the end, and
-    `initial` has those at the start. `live` counts the pods at the end, by revision of each
-    Deployment. Ended and terminating pods are not counted. `errors` name the pods that could not be
-    created. `settled` is set if nothing changes after `until`.
+    `transitions` maps each Deployment to its transitions in order of time. `store` has the objects
+    at the end, and `initial` has those at the start. `live` counts the pods at the end, by revision
+    of each Deployment. Ended and terminating pods are not counted. `errors` name the pods that
+    could not be created. `settled` is set if nothing changes after `until`.
     """
 
     store: Store

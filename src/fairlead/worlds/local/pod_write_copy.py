@@ -128,9 +128,9 @@ class PodWriteCopies:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return a PodWrite that describes `command`, a kubelet's status write without details.
+        """Return a PodWrite for `command`, which is a kubelet's status write without details.
 
-        Details, such as pod IPs and container statuses, are made from `inputs`. Returns None if
+        The details, such as pod IPs and container statuses, are made from `inputs`. Returns None if
         the write cannot be stored as a copy of an earlier write.
         """
         pod, fields = self._pod(command.target), command.fields

@@ -193,7 +193,8 @@ class StoredForm:
         """Return whether the checked parts of the spec and the status are complete and valid.
 
         Nodes of one machine type mostly have the same taints, amounts and conditions. So these
-        parts are checked once, and the amounts become one Python object, as described at `has`.
+        parts are checked once for all of these nodes, and equal amounts become one Python object,
+        as described at `has`.
         """
         status = node.status
         conditions = [one.status for one in status.conditions]

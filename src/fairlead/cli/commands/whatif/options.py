@@ -88,7 +88,8 @@ class ChangeOptions:
             "one container (deploy/web:app=cpu=2). Limits can also be set "
             "(deploy/web=limits.cpu=4). A percentage with a sign changes the present amount "
             "(deploy/web=cpu=-20%,memory=+10%). A limit that you do not set is raised if "
-            "it is below its new request. A pod is resized in place (pod/web-0=cpu=2).",
+            "it is below its new request. To resize one pod in place, name the pod "
+            "(pod/web-0=cpu=2).",
         ),
     ] = ()
     apply_vpa: Annotated[
