@@ -128,9 +128,9 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 
 
 class _NodeRows:
-    """The rows of the pods of one node.
+    """The pods of one node, each as a `Row`.
 
-    Several controllers index the pods of a node by key. They share `by_key`, computed once.
+    Several controllers need the pods of a node by key. They share `by_key`, which is computed once.
     """
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class _NodeRows:
 
     @cached_property
     def by_key(self) -> dict[str, Row]:
-        """The row of each pod, by the pod's key."""
+        """The `Row` of each pod, by the pod's key."""
         return {row[0].keys[row[1]]: row for row in self.rows}
 
 

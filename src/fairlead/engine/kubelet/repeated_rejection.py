@@ -37,12 +37,13 @@ class RepeatedRejections(Struct):
     _streaks: dict[str, _Streak] = field(default_factory=dict)
 
     def pause_before(self, pod: Pod, now: Instant, delay: DurationNs) -> DurationNs:
-        """Record that `pod` is rejected at `now`; return how much later the kubelet reports it.
+        """Record that `pod` is rejected at `now`; return the pause before the kubelet reports this.
 
-        Without a pause, the kubelet reports it at `now + delay`. There is no pause for the first
-        rejection of a series. A series ends when a pod of the controller is admitted, or after a
-        time without rejections that is longer than the series lasted. Such a time shows that
-        the controller does not replace the pod immediately.
+        The kubelet reports the rejection at `now + delay` plus the pause. The pause is 0 for a pod
+        without a controller, and for the first of a series of rejections of a controller's pods.
+        The series ends when a pod of the controller is admitted, or after a time without rejections
+        that is longer than the series lasted. Such a time shows that the controller does not
+        replace a rejected pod immediately.
         """
         owner = controller_of(pod.metadata)
         if owner is None:

@@ -130,7 +130,10 @@ class NodeLifecycle:
         return self._monitor.run(now)
 
     def process_queues(self, now: Instant) -> list[Command]:
-        """Taint queued nodes whose zone has a token, or delete their pods; return the commands."""
+        """Return the commands that evict queued nodes, as far as each zone's rate limit allows.
+
+        To evict a node means to taint it or, in the older mode, to delete its pods.
+        """
         commands: list[Command] = []
         eviction = self._shared.eviction
         last_pass = self._shared.passes.before(now)

@@ -1,6 +1,6 @@
 """schedule_one: the scheduling cycle of one pod, up to the decision.
 
-    1 snapshot    the node columns; they do not change while a cycle decides
+    1 snapshot    not needed, because the node columns do not change while a cycle decides
     2 filter      find_nodes_that_fit
     3 nominated   if the pod's nominated node fits, choose it without scoring other nodes
     4 sample      limit the number of feasible nodes, if configured

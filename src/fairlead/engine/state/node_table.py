@@ -515,7 +515,7 @@ class ImageTable:
             self._states.setdefault(name, [size, 0])[1] += 1
 
     def remove(self, sizes: Mapping[str, int]) -> None:
-        """Stop counting the images of a node; `sizes` is the same as in `add`."""
+        """Stop counting the images of a node; `sizes` is the argument of the earlier `add`."""
         self.version += 1
         for name in sizes:
             state = self._states[name]

@@ -33,7 +33,7 @@ SYNC_DELAY: Final[DurationNs] = seconds(1)
 
 
 class GuardPods(Struct):
-    """Creates each deleted guard pod again when its node accepts guard pods."""
+    """Recreates deleted guard pods on their nodes, if these nodes accept guard pods."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
     interest: ClassVar[Interest] = Interest(

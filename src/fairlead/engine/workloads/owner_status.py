@@ -100,7 +100,7 @@ class OwnerStatus(Struct):
         self._schedule.forget(key)
 
     def write(self, key: str, now: Instant) -> list[Command]:
-        """Return the writes of the status and revisions of the owner `key` that have changed."""
+        """Return the writes that update the status and the revisions of the owner `key`."""
         owner = self._owners.get(key)
         if owner is None:
             return []

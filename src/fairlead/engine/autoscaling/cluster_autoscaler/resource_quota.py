@@ -153,7 +153,10 @@ class QuotaTracker:
         )
 
     def subtract(self, group: str, template: Node, count: int) -> None:
-        """Subtract the resources of `count` new nodes of `group` from the resources left."""
+        """Subtract the resources of `count` new nodes from the resources that may still be added.
+
+        The nodes are copies of `template`, in the node group `group`.
+        """
         for name, amount in self._resources.of(template, group).items():
             if name in self._left:
                 self._left[name] -= amount * count

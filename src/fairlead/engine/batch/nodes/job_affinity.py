@@ -96,7 +96,7 @@ class AffinityOfJobs:
     def _is_attracted(
         self, terms: list[AffinityTerm], pod: PodInfo, node: NodeInfo, placed: list[TaskInfo]
     ) -> bool:
-        """Return whether a task matches all `terms` and is in the same topology domains as `node`.
+        """Return whether a task in `placed` matches all `terms` in the topology domains of `node`.
 
         If no task in `placed` matches all terms, return whether `pod` itself matches all of them.
         If `terms` is empty, return True.

@@ -69,7 +69,7 @@ class PackedScore:
     locality = Locality.ROW
 
     def __init__(self, table: NodeTable, weights: Mapping[str, int], best: int) -> None:
-        """`best` is the highest score; `weights` is keyed by the names of the resources."""
+        """`best` is the highest possible score; the keys of `weights` are resource names."""
         self._names = table.resources.names
         self._weights = weights
         self._best = best

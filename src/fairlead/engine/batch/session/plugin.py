@@ -51,11 +51,17 @@ class EventHandler(BatchPlugin, Protocol):
     """A plugin that tracks the resources that tasks hold."""
 
     def allocated(self, task: TaskInfo) -> None:
-        """Add the resources of `task`, which was allocated or pipelined."""
+        """Add the resources of `task` to the tracked amounts.
+
+        The task was allocated or pipelined.
+        """
         ...
 
     def deallocated(self, task: TaskInfo) -> None:
-        """Subtract the resources of `task`, which no longer holds them."""
+        """Subtract the resources of `task` from the tracked amounts.
+
+        The task no longer holds these resources.
+        """
         ...
 
 

@@ -117,7 +117,7 @@ def _would_reclaim(search: StartSearch, job: JobInfo) -> bool:
 
 
 def _is_below_share(session: Session, job: JobInfo) -> bool:
-    """Return whether the job's queue may reclaim resources for every pending task of `job`.
+    """Return whether the job's queue may reclaim resources for each single pending task of `job`.
 
     Best-effort tasks do not count. The result is False if no other task is pending.
     """

@@ -110,7 +110,7 @@ class NodeChoices(Struct, frozen=True):
 
 
 class ChoicesByView(Struct, frozen=True):
-    """The node choices: `whole` for the job that has the reservation, `shared` for other jobs."""
+    """The node choices; `whole` counts reserved resources as available, `shared` does not."""
 
     shared: NodeChoices
     whole: NodeChoices

@@ -108,7 +108,7 @@ class Displace(Struct, frozen=True):
         """Do nothing, because only a commit has an effect."""
 
     def commit(self, session: Session) -> None:
-        """Report that the victims are evicted for `task`."""
+        """Report that `victims` are evicted to make room for `task`."""
         session.report_displacement(self.task, self.node, self.victims, self.why)
 
 

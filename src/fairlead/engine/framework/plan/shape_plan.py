@@ -2,8 +2,8 @@
 
 The results of NODE and ROW plugins are cached per row. So the cost of a scheduling cycle depends on
 the number of changes, not of nodes. `refresh` recomputes the rows that changed since the last
-refresh. The table's change logs name these rows. A few rows are recomputed one by one, many over
-columns.
+refresh. The table's change logs name these rows. If there are only a few, they are recomputed one
+by one. Otherwise, the plugins compute columns of results for all these rows together.
 
     static               the results of the NODE plugins, shared with plans of similar shapes
     statuses[codes[i]]   the first rejection of the node in rows[i]; code 0 if the pod fits,

@@ -19,7 +19,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @runtime_checkable
 class VictimEligibility(Plugin, Protocol):
-    """A plugin that can protect pods; a pod can be a victim only if all these plugins allow it."""
+    """A plugin that can protect pods; a pod is evicted only if every such plugin allows it."""
 
     def is_eligible_victim(self, pod: PodInfo, victim: PodInfo) -> bool:
         """Return whether `pod` may preempt `victim`, which has a lower priority."""

@@ -26,15 +26,16 @@ class KubeletState(Struct, eq=False):
     """The heartbeat state of one node.
 
     `annotation` is the last value of the node's annotation. `base` are the conditions that the Node
-    had when its kubelet was added (`found_conditions`). After a restart of its machine, they are
-    healthy. `measured` are the pressures that node-pressure eviction has found. The annotation and
-    `measured` replace conditions in `base`.
+    had when its kubelet was added (`found_conditions`). After a restart of the node's machine,
+    `base` are healthy conditions. `measured` are the pressures that node-pressure eviction has
+    found. The annotation and `measured` replace conditions in `base`.
 
     The last four fields are times, or None if nothing is scheduled. At `flaps_at` the node starts
     or stops reporting. At `posts_at` the kubelet posts its conditions if the Node has different
     ones. At `retries_at` the kubelet writes its lease again, because a write was refused or another
-    client changed the lease. At `renews_at` it renews its lease, or posts its conditions if nodes
-    have no leases. `renews_at` is None if the lease states the period of its renewals instead.
+    client changed the lease. At `renews_at` the kubelet renews its lease, or posts its conditions
+    if nodes have no leases. `renews_at` is None if renewals need no writes because the lease states
+    how often it is renewed.
     """
 
     node: Node

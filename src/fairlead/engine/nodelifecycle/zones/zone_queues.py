@@ -132,7 +132,7 @@ class RateLimitedQueue:
         return name in self._due
 
     def requeue_each_pass(self, name: str) -> None:
-        """Queue `name` as a requeued entry, even if it was handled before."""
+        """Make `name` wait with a requeued entry, even if it has a timed entry or was handled."""
         if name in self._waiting and self._due[name] is None:
             return
         self.remove(name)

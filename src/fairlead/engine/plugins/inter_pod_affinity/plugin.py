@@ -220,7 +220,7 @@ class InterPodAffinity:
         return None
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the sum of the matching terms' weights in the node's domains."""
+        """Return the sum of the weights of the terms that match in the domains of `node`."""
         return state.read(PreferenceState).score(node.row)
 
     def score_columns(

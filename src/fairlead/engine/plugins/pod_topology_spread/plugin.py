@@ -92,7 +92,7 @@ class PodTopologySpread:
 
     @property
     def enforced_default_keys(self) -> tuple[str, ...]:
-        """The topology keys of the default constraints that reject nodes."""
+        """The topology keys of the default constraints with whenUnsatisfiable DoNotSchedule."""
         return tuple(one.topology_key for one in self._defaults[DO_NOT_SCHEDULE])
 
     def _counts(self, pod: PodInfo, action: str) -> SpreadCounts | None:

@@ -55,8 +55,8 @@ class _Kept(Struct, frozen=True, eq=False):
     """The common part of the cycles of equal pods.
 
     `accepted` finds the best of the nodes that InterPodAffinity accepts. It is None if
-    InterPodAffinity does not run for these pods. `only_bind_runs` is set if no plugin has anything
-    to do before the pods are bound.
+    InterPodAffinity does not run for these pods. `only_bind_runs` is set if the Reserve, Permit and
+    PreBind plugins have nothing to do for these pods.
     """
 
     state: CycleState

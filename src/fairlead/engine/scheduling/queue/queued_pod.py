@@ -57,7 +57,7 @@ class QueuedPod(Struct, eq=False):
     equivalence_class: tuple[PodInfo, int] | None = None
 
     def gate(self, plugin: str) -> None:
-        """Record that the PreEnqueue plugin `plugin` rejects the pod now; "" means that none does.
+        """Record that the PreEnqueue plugin `plugin` rejects the pod; "" if no plugin rejects it.
 
         upstream: scheduling_queue.go: runPreEnqueuePlugin
         """

@@ -96,7 +96,7 @@ def progress_status(
 
 
 def sized_status(deployment: Deployment, count: PodCounts, collisions: int, now: Instant) -> Json:
-    """Return the status for a sync that only changes sizes; the Progressing condition is kept.
+    """Return the status with current pod counts and availability; keep the Progressing condition.
 
     `collisions` is the number of name collisions of ReplicaSets so far.
     """

@@ -96,7 +96,10 @@ class EndpointMirroring:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 if changes are recorded, else the time of the next retry, or None."""
+        """Return 0 (already due) if Endpoints have changed, else the time of the next retry.
+
+        Returns None if no retry is scheduled either.
+        """
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -165,7 +165,7 @@ def group_pods(
     now: Instant,
     readings: PodReadings | None = None,
 ) -> PodGroups:
-    """Return the groups of `pods` at `now`.
+    """Group `pods`, the pods of a scale target, for the resource `metered` at `now`.
 
     `readings` is a cache: a pod's data is computed again only if the pod has changed since the last
     call. Raises MetricError if no pod has a metric, or if the metered container is missing in a

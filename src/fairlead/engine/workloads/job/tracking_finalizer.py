@@ -154,7 +154,7 @@ class JobOrphans(Struct):
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Repeat the refused writes that are due, if the pod still has its finalizer."""
+        """Return the due retries of refused writes, for the pods that still have the finalizer."""
         due = dict.fromkeys(self._retries.pop_due(now))
         return [released(self._orphans[uid]) for uid in due if uid in self._orphans]
 

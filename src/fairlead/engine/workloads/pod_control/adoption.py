@@ -97,7 +97,7 @@ class Adoption:
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Handle a changed pod, as `handle` does."""
+        """Return the patches that adopt or release the changed `pod`."""
         return self._observe_child(pod)
 
     def next_deadline(self) -> Instant | None:

@@ -323,7 +323,7 @@ class PodSet:
         self._slots, self._by_slot = slots, {}
 
     def count_restarts(self) -> None:
-        """Count the restarts of all pods from now on."""
+        """Store the container restarts of all pods in `restarts`, which `put` then updates."""
         if self.restarts is None:
             self.restarts = {}
             for pod in self.pods.values():

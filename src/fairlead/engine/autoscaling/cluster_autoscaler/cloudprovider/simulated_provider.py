@@ -265,7 +265,7 @@ class SimulatedProvider:
         return provider_id not in self._deleted_instances
 
     def node_price(self, node: Node) -> float | None:
-        """Return the hourly price of nodes in the group of `node`, or None if it is unknown."""
+        """Return the hourly price per node in the group of `node`; None if the price is unknown."""
         found = next((one.spec for one in self._groups.values() if one.spec.owns(node)), None)
         return None if found is None else found.price
 

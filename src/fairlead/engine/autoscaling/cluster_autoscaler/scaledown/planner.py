@@ -70,9 +70,9 @@ class ScaleDownPlanner:
     def candidates(self, nodes: Iterable[Node], now: Instant) -> list[Node]:
         """Return the `nodes` whose group is above its minimum size, in the order to examine them.
 
-        Empty nodes (see `DrainRules.emptiness`) come first. Among these, nodes with pods that must
-        complete before the removal come last. In each of the three groups, nodes that were unneeded
-        in the last loop come first.
+        Empty nodes that can be removed immediately come first. Then come empty nodes with pods that
+        must complete before the removal (see `DrainRules.emptiness`). All other nodes come last. In
+        each of these three parts, nodes that were unneeded in the last loop come first.
         upstream: processors/nodes/pre_filtering_processor.go, processors/scaledowncandidates/
         {emptycandidates,previouscandidates}
         """
@@ -182,8 +182,8 @@ class ScaleDownPlanner:
         """Return `nodes` without the nodes of incomplete atomic groups.
 
         An atomic group must be deleted as a whole. It is complete if the number of its nodes in
-        `nodes` equals its target size or the result of `_registered`. In the result, the nodes of
-        atomic groups come last, by group id.
+        `nodes` equals its target size or its number of registered nodes (`_registered`). The
+        returned list ends with the nodes of atomic groups, in the order of the group ids.
         upstream: processors/nodes/scale_down_set_processor.go: AtomicResizeFilteringProcessor
         """
         context = self._context

@@ -24,7 +24,7 @@ _TIMEOUT_MAX_NS: Final[DurationNs] = 3_600 * NANOSECONDS_PER_SECOND
 
 
 class CommandProgress(StrEnum):
-    """The progress of a command: its replacements are awaited, are ready, or have failed."""
+    """The progress of a command: it waits for its replacements, is completed, or has failed."""
 
     WAITING = "waiting"
     COMPLETED = "completed"
@@ -84,10 +84,11 @@ class DisruptionQueue:
             self._cluster.nominate(node.state.key, now)
 
     def progress(self, queued: QueuedCommand, now: Instant) -> CommandProgress:
-        """Return whether the replacements of `queued` are ready, are awaited, or have failed.
+        """Return the progress of the command `queued`.
 
-        A command that takes too long has failed, even if its replacements have become ready
-        meanwhile.
+        The command is completed when all its replacements are ready. It has failed if a replacement
+        no longer exists. It has also failed if it takes too long, even if all replacements have
+        become ready meanwhile.
         """
         # upstream: queue.go:Reconcile, waitOrTerminate
         claims = self._cluster.node_claims

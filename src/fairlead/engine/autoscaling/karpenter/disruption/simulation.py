@@ -189,7 +189,7 @@ class Simulator:
         return currently_reschedulable(self._cluster, node, now)
 
     def _current(self, now: Instant) -> _Inputs:
-        """Return the inputs of all simulations at `now`; forget all results if they changed."""
+        """Return the inputs of simulations at `now`; forget the results if the inputs changed."""
         last, read_at = self._inputs, (self._cluster.version, now)
         tables = [self._provisioner.types_of(one) for one in self._provisioner.usable_pools()]
         if last.read_at == read_at and _are_same(last.tables, tables):

@@ -154,11 +154,11 @@ class _DaemonPod(Struct, frozen=True):
 
 
 class _PoolDaemons(Struct, frozen=True):
-    """The DaemonSets' pods after a pass has compared them with its NodePools.
+    """The result of comparing the DaemonSets' pods `daemons` with the NodePools `pools`.
 
-    `daemons` and `pools` are the inputs. `overheads` maps the name of each NodePool to the
-    DaemonSets' pods that every node of the pool runs. `pods` are the pods that the pass compares
-    with existing nodes.
+    `overheads` maps the name of each NodePool to the DaemonSets' pods that every node of the pool
+    runs. `pods` are `daemons` with the changes that the comparison made. Later in the pass, `pods`
+    are compared with the existing nodes.
     """
 
     daemons: list[Pod] = field(default_factory=list)

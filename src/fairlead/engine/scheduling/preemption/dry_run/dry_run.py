@@ -410,7 +410,7 @@ class DryRuns:
             columns.refuse(short[refusals == refusal], by_sums.statuses[refusal])
 
     def _find_victims(self, run: _Run, row: int) -> Candidate | Status:
-        """Find the victims on the node at `row`, which was evaluated before."""
+        """Repeat the dry run on the node at `row`, for which only the costs are stored."""
         verdicts = run.find_verdicts()
         fit = run.fit if verdicts is None else verdicts.fit
         return self._evaluate(run.pod, run.found, fit, row)

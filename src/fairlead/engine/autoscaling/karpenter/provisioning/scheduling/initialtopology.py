@@ -47,7 +47,7 @@ class MovedPods:
             self._running.setdefault(pod.metadata.namespace, []).append(pod)
 
     def selected(self, group: TopologyGroup) -> list[Pod]:
-        """Return the running pods of the pass that `group` counts.
+        """Return the moved pods that are in a namespace of `group` and match its selector.
 
         A group without a selector counts all pods of its namespaces.
         """
