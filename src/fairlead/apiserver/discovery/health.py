@@ -1,7 +1,7 @@
 """The paths `/healthz`, `/livez` and `/readyz`.
 
 The checks have upstream's names, because a probe may exclude checks by name. Only the check `etcd`
-of `/healthz` and `/readyz` can fail: it fails if the storage does. `/livez` still passes then,
+of `/healthz` and `/readyz` can fail: it fails if the storage fails. Even then, `/livez` passes,
 because a restart would not help.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go:handleRootHealth

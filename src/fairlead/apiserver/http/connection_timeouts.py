@@ -129,9 +129,10 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Schedule the abort of a closing connection.
 
-        If the server stops, the abort follows soon (`shutdown`). Otherwise, the connection is
-        aborted only if the request was refused before its body was complete. The abort then
-        follows after LINGER_SECONDS_MAX, so that the client has time to receive the refusal.
+        While the server is stopping, the abort follows after FLUSH_SECONDS_MAX (see `shutdown`). At
+        other times, the connection is aborted only if the request was refused before its whole body
+        arrived. In this case, the abort follows after LINGER_SECONDS_MAX, so that the client has
+        time to receive the refusal.
         """
         super().on_response_complete()
         if self._is_stopping:

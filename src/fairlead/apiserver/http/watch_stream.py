@@ -167,7 +167,7 @@ class _Stream:
         return min(PAUSE_S_MAX, max(PAUSE_S_MIN, PAUSE_S_PER_WATCH * watches))
 
     async def _is_durable(self) -> bool:
-        """Wait until the changes are durable; return False if they may be lost."""
+        """Return True once the changes are durable; False if the wait fails with ApiError."""
         if self._wait_until_durable is not None:
             try:
                 await self._wait_until_durable()

@@ -61,7 +61,7 @@ class Clause(Struct, frozen=True):
 
     @property
     def requests_view(self) -> bool:
-        """Whether the clause requests a view of the object; the view may be unsupported."""
+        """Whether a parameter such as `as=Table` requests a view, even an unsupported one."""
         return any(name in _VIEW_PARAMETERS and value for name, value in self.parameters)
 
 

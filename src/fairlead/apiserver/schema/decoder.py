@@ -216,8 +216,8 @@ class _Walk:
     def _byte_list(self, value: list[Any], location: FieldLocation, before: Any) -> Any:
         """Return the base64 text of a byte list that the client sent as a list of numbers.
 
-        `before` is the value of the field if it occurred earlier in the same object. It is returned
-        if any value decoded so far had a wrong type.
+        Return `before` instead if any value decoded so far had a wrong type. If the field is a
+        duplicate in its object, `before` is the value of the earlier occurrence.
         """
         numbers = [
             0

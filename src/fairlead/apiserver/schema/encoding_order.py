@@ -133,7 +133,7 @@ def _map(inner: _Order | None, value: Any, _before: Any) -> Any:
 def _by_name(made: Json, equal: Json) -> Json:
     """Return `made` with its members sorted by name; `equal` if they are already sorted.
 
-    `equal` is `made`, or the object of which `made` is a copy without changes.
+    `equal` is `made` itself or an object with the same members in the same order.
     """
     keys, names = list(made), sorted(made)
     return equal if keys == names else {key: made[key] for key in names}

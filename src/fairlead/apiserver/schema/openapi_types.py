@@ -146,7 +146,7 @@ def _field_row(name: str, schema: Json, *, needed: bool, top: bool) -> Json:
 
 
 def merge_facts(schema: Json) -> Json:
-    """Return the part of a field's row (see `TypeTables`) that tells how patches merge it."""
+    """Return the part of a field's row in `TypeTables` that tells how patches merge the field."""
     found: Json = {}
     if _reference(schema) and schema.get("x-kubernetes-map-type") == "granular":
         found["g"] = True

@@ -29,9 +29,10 @@ class _Revision(msgspec.Struct):
 
 
 def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
-    """Return `obj`, in which `data` is a RawObject with its original text.
+    """Return `obj` with its field `data` replaced by a RawObject, which keeps the JSON text.
 
-    `obj` was parsed from `body` (JSON). If `data` is not an object, `obj` is returned unchanged.
+    The text comes from `body`, the JSON from which `obj` was parsed. If `data` is not an object,
+    `obj` is returned unchanged.
     """
     data = obj.get("data")
     if not isinstance(data, dict):

@@ -69,7 +69,7 @@ def _boolean(schema: Schema, value: Any, location: FieldLocation) -> bool:
 
 
 def whole_number(schema: Schema, value: Any, location: FieldLocation) -> int:
-    """Return `value`, an integer within the bounds of the type `schema`.
+    """Return `value` if it is an integer within the bounds of `schema.type`.
 
     Raises TypeMismatchError for any other value.
     """

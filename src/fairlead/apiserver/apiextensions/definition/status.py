@@ -77,7 +77,7 @@ def with_established(definition: Json, now: int) -> Json:
 
 
 def with_deletion_in_progress(definition: Json, now: int) -> Json:
-    """Return `definition` with a condition Terminating that says its objects are being deleted."""
+    """Return `definition` with a Terminating condition: its custom resources are being deleted."""
     return _with_conditions(definition, (_DELETING,), now)
 
 

@@ -411,9 +411,9 @@ def _objects(waiting: Waiting, predicate: SelectionPredicate) -> Iterator[Stored
 def _converted(
     change: StoredChange, objects: Iterator[Json], predicate: SelectionPredicate
 ) -> tuple[Json, Json | None]:
-    """Return (object, previous version) of `change`; `objects` yields both in converted form.
+    """Take the converted object of `change` and its previous state from `objects`; return both.
 
-    The previous version is None if there is none or if the watch has no selector.
+    The previous state is None if there is none or if the watch has no selector.
     """
     obj = next(objects)
     has_previous = change.previous is not None and not predicate.is_everything

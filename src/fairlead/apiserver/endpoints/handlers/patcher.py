@@ -149,7 +149,7 @@ class Patcher(Struct, frozen=True):
         return self._decoded_apply(config, made)
 
     def _decoded_apply(self, config: Json, applied: Json) -> Json:
-        """Return `applied`, the result of server-side apply, decoded by the schema."""
+        """Decode `applied`, the result of server-side apply, with the schema; return the object."""
         try:
             made, _ = self._restored(applied)  # without warnings about dropped fields
         except TypeMismatchError as cause:
@@ -238,9 +238,10 @@ class Patcher(Struct, frozen=True):
         self.scope.warnings.extend(warnings_of(notes, self.options.validation))
 
     def _validated(self, made: Json, notes: list[str], subject: PatchSubject) -> Json:
-        """Return `made`, the result of a patch, decoded by the schema. Errors quote `subject`.
+        """Decode `made`, the result of a patch, with its kind's schema; return the decoded object.
 
-        `notes` are the unknown and duplicate fields that were found in the patch.
+        `notes` are the unknown and duplicate fields that were found in the patch. Error messages
+        quote `subject`.
         """
         if isinstance(subject, PatchedObject):
             made = of_its_kind(self.kind, subject)
@@ -252,7 +253,7 @@ class Patcher(Struct, frozen=True):
         return made
 
     def _decoded_document(self, made: Any, notes: list[str], document: Callable[[], Any]) -> Json:
-        """Return `made`, the result of a patch, decoded by the schema.
+        """Decode `made`, the result of a patch, with its kind's schema; return the decoded object.
 
         `document` returns the JSON of the patched object, for quotations in error messages.
         """

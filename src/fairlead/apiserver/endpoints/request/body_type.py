@@ -73,10 +73,10 @@ def version_problem(obj: Json) -> str:
 
 
 def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
-    """Return `obj` with the apiVersion and kind of the path.
+    """Return `obj` with the apiVersion and kind of `kind`, the kind that the request path names.
 
-    `body` is quoted in error messages. Raises ApiError 400 or 422 if `obj` states another
-    apiVersion or kind.
+    Error messages quote `body`. Raises ApiError 400 or 422 if `obj` states another apiVersion or
+    kind.
     """
     stated, stated_kind = stated_type(obj)
     name = stated_kind or kind.kind

@@ -41,7 +41,7 @@ class RequestInfo(Struct, frozen=True):
 
     @property
     def is_namespaced(self) -> bool:
-        """True if the path contains a namespace and its resource is not `namespaces`."""
+        """True if the path contains a namespace and names a resource other than `namespaces`."""
         return bool(self.namespace) and self.resource != "namespaces"
 
 

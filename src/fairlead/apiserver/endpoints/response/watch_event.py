@@ -35,7 +35,7 @@ class ObjectEventEncoder:
         return line_of(name, self.renderer.texts.whole(self.kind, obj))
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return True."""
+        """Return True: watches with an equal encoder can send the same line for an event."""
         return True
 
 
@@ -49,7 +49,7 @@ class MetadataEventEncoder(Struct, frozen=True):
         return line_of(name, encode(partial(self.media_type, value_of(obj))))
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return True."""
+        """Return True: watches with an equal encoder can send the same line for an event."""
         return True
 
 
@@ -74,5 +74,5 @@ class TableEventEncoder:
         return line_of(name, encode(table))
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return True."""
+        """Return True: watches with an equal encoder can send the same line for an event."""
         return True

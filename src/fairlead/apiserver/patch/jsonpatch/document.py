@@ -123,7 +123,10 @@ def _number(key: str, prefix: str = "") -> int:
 
 
 def _checked(number: int, size: int) -> int:
-    """Return the index `number`, which counts from the end if it is negative."""
+    """Return the index for `number`; a negative `number` counts from the end of `size` items.
+
+    Raises OperationError if there is no item at this index.
+    """
     if not -size <= number < size:
         raise OperationError(f"Unable to access invalid index: {number}: invalid index referenced")
     return number + size if number < 0 else number

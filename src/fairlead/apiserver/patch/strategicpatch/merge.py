@@ -264,8 +264,9 @@ def merged_list(
 def require_same_type(original: list[Any], patch: list[Any]) -> bool:
     """Return whether the items of both lists are objects rather than scalars.
 
-    Raises ApiError 422 if the first item is null or a list. Raises ApiError 500 if the items have
-    different types or there are no items.
+    Raises ApiError 500 if both lists are empty or if the items have different types. Raises
+    ApiError 422 if the first item of `original` is null or a list. If `original` is empty, this
+    applies to the first item of `patch`.
     """
     # upstream: patch.go:sliceElementType
     items = (*original, *patch)
