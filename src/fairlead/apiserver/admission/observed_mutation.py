@@ -177,9 +177,9 @@ def _controller(obj: Json) -> Json:
 def _is_of_template(pod: Pod, owner: _Owner) -> bool:
     """Return whether `pod` was created from the current template of `owner`; False if unknown.
 
-    For a DaemonSet, the answer is unknown if some of its pods are out of date. For all owners
-    except StatefulSets and DaemonSets, the result is True without a check. The templates of other
-    kinds rarely change after the first pod.
+    For a DaemonSet, the answer is unknown if some of its pods are out of date. For a ReplicaSet,
+    ReplicationController or Job, the result is True without a check, because their templates rarely
+    change after they have created a pod.
     """
     match owner:
         case StatefulSet():

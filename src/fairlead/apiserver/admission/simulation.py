@@ -222,12 +222,12 @@ class _Listing(Struct):
 
 
 class _IfListed(Struct, frozen=True):
-    """Runs `plugin` if the snapshot lists `kind`, the kind of the objects that `plugin` looks up.
+    """Runs `plugin` if the snapshot includes the objects of `kind` that `plugin` looks up.
 
-    If the snapshot does not list the kind, the plugin `otherwise` runs. If `otherwise` is None, the
-    object is admitted. If `kind` is not Namespace, the plugins run only for new pods. If a new pod
-    needs the lookup, but the snapshot contains no object of `kind`, the name of `plugin` is added
-    to `unchecked`.
+    If these objects are missing, the plugin `otherwise` runs. If `otherwise` is None, the request
+    is admitted. If `kind` is not Namespace, both plugins run only for new pods. If `plugin` would
+    look up an object for a new pod, but the snapshot has no object of `kind` at all, the name of
+    `plugin` is added to `unchecked`.
     """
 
     plugin: AdmissionPlugin

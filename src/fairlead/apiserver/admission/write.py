@@ -59,7 +59,7 @@ class Write(Struct, frozen=True, kw_only=True):
     conversions: Conversions | None = None
 
     def tracked_steps(self, old: Json | None, new: Json) -> WebhookCalls[Json]:
-        """Return `new` with its managed fields updated from `old`, as `tracked` does.
+        """Return the result of `tracked(old, new)`, which updates the managedFields of `new`.
 
         Webhooks convert the objects to the API versions in managedFields.
         """

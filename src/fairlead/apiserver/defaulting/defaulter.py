@@ -1,8 +1,8 @@
 """The defaulter: applies all defaults to an object in stored form.
 
-An object first gets the defaults of its single fields, which are rows of `api.facts`. Then the rule
-for its type in `RULES` is applied, if there is one. As in upstream's generated functions, an object
-gets its defaults before the objects inside it.
+First, an object gets the defaults that `api.facts` states for single fields. Then, if `RULES` has a
+rule for the type of the object, this rule is applied. As in upstream's generated functions, an
+object gets its defaults before the objects inside it.
 
 upstream: pkg/apis/*/*/zz_generated.defaults.go,
 pkg/apis/core/v1/defaults.go:SetDefaults_Service, pkg/apis/networking/v1/defaults.go,

@@ -17,7 +17,7 @@ def filled(obj: Json, defaults: Mapping[str, Any]) -> Json:
 
 
 def filling(**defaults: Any) -> Rule:
-    """Return a rule that applies `filled` with `defaults`."""
+    """Return a rule that calls the function `filled` with an object and `defaults`."""
     return lambda obj: filled(obj, defaults)
 
 

@@ -186,7 +186,7 @@ class Store:
         return stored
 
     def _pod_copies(self) -> PodCopies | None:
-        """Return the PodCopies for creating a pod; None if the pod must go through all stages."""
+        """Return the PodCopies that creates pods from templates; None if `_create` must do it."""
         copying = self._copying
         if self._copies is None and copying is not None:
             self._pods_created += 1

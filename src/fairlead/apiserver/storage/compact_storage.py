@@ -119,7 +119,7 @@ class CompactStorage(Storage):
         self._start_from(version)
 
     def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
-        """Load objects as JSON texts, which are decoded when they are read; see `restore`."""
+        """Load objects as JSON texts; see `restore`. A text is decoded when its object is read."""
         for kind, key, text in texts:
             objects: dict[Key, Any] = self._of(kind)
             objects[key] = text

@@ -375,9 +375,10 @@ class SqliteLog:
         return iter(changes)
 
     def _first_logged(self) -> int:
-        """Return the version of the first logged change to load.
+        """Return the version of the oldest change to load from the table `log`.
 
-        All changes since this version are logged; together, they have at most LOG_BYTES_MAX bytes.
+        The table contains all changes from this version on. Together, these changes have at most
+        LOG_BYTES_MAX bytes.
         """
         first, size = self.version + 1, 0
         for version, length in self._connection.execute(

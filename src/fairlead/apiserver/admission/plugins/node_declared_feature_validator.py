@@ -1,7 +1,7 @@
 """NodeDeclaredFeatureValidator: refuses a pod's change if the pod's node does not support it.
 
-A kubelet lists the features that it supports in `status.declaredFeatures` of its node. In version
-1.36, three kinds of changes to a bound pod each need a feature:
+A Node lists the features of its kubelet in `status.declaredFeatures`. In version 1.36, three kinds
+of changes to a bound pod each need a feature:
 
     GuaranteedQoSPodCPUResize                  changed CPU requests of a pod of QoS Guaranteed
     InPlacePodLevelResourcesVerticalScaling    changed pod-level resources

@@ -251,10 +251,10 @@ def _without_overlaps(
 
 
 def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | DumpedReplicas]:
-    """Return the pods of `run`, joined into one entry if possible, otherwise as single pods.
+    """Return the pods of `run` as one DumpedReplicas if possible, otherwise as single pods.
 
-    `run` contains entries that overlap in listing order. If `run` has only one entry, and its names
-    and uids are unique, `run` is returned unchanged.
+    The entries of `run` cover overlapping ranges of the listing order. If `run` has only one entry,
+    and the names and uids in this entry are unique, `run` is returned unchanged.
     """
     if len(run) == 1 and (not isinstance(run[0], DumpedReplicas) or run[0].have_own_keys):
         return run

@@ -81,7 +81,7 @@ def _check_json(field: str, content: bytes) -> Causes:
 
 
 def check_secret_update(old: Json, new: Json) -> Causes:
-    """Yield errors if an update changes the data of an immutable Secret or makes it mutable."""
+    """Yield errors if an immutable Secret becomes mutable or its data changes."""
     yield from _check_seal(old, new, ("data",))
 
 
