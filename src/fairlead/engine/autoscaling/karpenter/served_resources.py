@@ -308,7 +308,7 @@ def _status(claim: NodeClaim) -> Json:
 
 
 def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
-    """Yield the NodeClaim's conditions, then Ready."""
+    """Yield the NodeClaim's conditions, including missing ones as Unknown; Ready is last."""
     # upstream: operatorpkg status/condition_set.go: Ready depends on the conditions of a launch
     known = {one.type: one for one in claim.status.conditions}
     waiting = [kind for kind in _OF_READINESS if kind not in known]

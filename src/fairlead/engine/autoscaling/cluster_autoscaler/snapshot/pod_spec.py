@@ -28,7 +28,7 @@ def _sanitized(spec: PodSpec) -> PodSpec:
 
 
 def names_host(spec: PodSpec) -> bool:
-    """Return True if the node selector or required node affinity tests the name or hostname."""
+    """Return whether `spec` restricts the nodes by name or by the label kubernetes.io/hostname."""
     if HOSTNAME in spec.node_selector:
         return True
     affinity = spec.affinity.node_affinity if spec.affinity is not None else None

@@ -146,9 +146,10 @@ class NodeClaimLifecycle:
     # --- launch --------------------------------------------------------------------------------
 
     def continue_configured(self, now: Instant) -> None:
-        """Continue the launches and removals of configured NodeClaims.
+        """Continue the launches and removals of the NodeClaims in the configuration.
 
-        The caller has stored the initial Nodes. Nodes that appear later are new.
+        The Nodes that exist at the start must be observed before this call. If a NodeClaim is
+        created for a Node that appears after this call, the history records the Node as added.
         """
         self._has_loaded = True
         configured, self._configured = self._configured, ()
@@ -298,7 +299,8 @@ class NodeClaimLifecycle:
     def _initialize(self, name: str, now: Instant) -> None:
         """Mark the NodeClaim of the Node `name` as initialized.
 
-        Adds the label of an initialized Node to the Node if the label is missing.
+        Unless the Node has the label `karpenter.sh/initialized: "true"`, sets this label and the
+        label `karpenter.sh/registered` of the Node.
         """
         claim = self._claim_on(name)
         if claim is not None:

@@ -41,9 +41,9 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requir
 class NodeClaimRequest(Struct, frozen=True):
     """A NodeClaim to create. `instance_types` are the possible types, cheapest first.
 
-    `requirements` are those that the scheduling of the pods found. `stored_requirements` adds
-    requirements on the instance type and the capacity type. `pods` are the keys of the pods for the
-    node, in the order in which they were placed. A request for a static NodePool has only the
+    `requirements` come from the NodePool and from the placed pods. `stored_requirements` adds
+    requirements on the instance type and the capacity type. `pods` are the keys of the placed pods,
+    in the order in which they were placed. A request for a static NodePool has only the
     requirements of the NodePool's template. It has no types and no pods.
     """
 

@@ -297,10 +297,10 @@ def term_group(
 
 
 def _namespaces(cluster: KarpenterCluster, pod: Pod, term: PodAffinityTerm) -> frozenset[str]:
-    """Return the namespaces in which a term selects pods.
+    """Return the namespaces in which `term`, an affinity term of `pod`, selects pods.
 
-    These are the namespaces that the term lists or selects. Without them, it is the pod's own
-    namespace.
+    These are the namespaces that the term lists or selects. If the term has neither a list nor a
+    selector of namespaces, the result is the namespace of `pod`.
     """
     if term.namespace_selector is None:
         return frozenset(term.namespaces or (pod.metadata.namespace,))

@@ -48,7 +48,7 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 
 
 class UnsatisfiableTopology(Struct, frozen=True):
-    """The error for a pod that a topology group allows in none of the node's domains."""
+    """The error if a topology group allows a pod in none of the domains that a node can have."""
 
     group: TopologyGroup
     pod_domains: LabelRequirement
