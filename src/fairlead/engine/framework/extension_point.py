@@ -115,9 +115,9 @@ def wrap_methods(
 ) -> Kind:
     """Return `plugin` with each of its methods replaced by `wrap(method, bound_method)`.
 
-    The result implements the same Protocols as the original. If `as_built_in` is set, it also has
-    the attributes and methods that only built-in plugins have. `original_of` then returns the
-    original.
+    The result implements the same Protocols as `plugin`. If `as_built_in` is set, the result also
+    has the attributes and methods that only built-in plugins have, and `original_of(result)` is
+    `plugin`. Otherwise, `original_of(result)` is the result itself.
     """
     namespace: dict[str, Any] = {"name": plugin.name, "__slots__": ()}
     if as_built_in:

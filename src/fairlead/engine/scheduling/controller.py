@@ -447,7 +447,11 @@ class Scheduler:
         return [*placing, *failing, *removing]
 
     def _end_failed(self, cycle: _Cycle, failure: Failure, now: Instant) -> list[Command]:
-        """Requeue the cycle's pod; the next cycle waits for the status patch."""
+        """Requeue the cycle's pod; return the commands that report the failure.
+
+        If one of the commands is a status patch, the next scheduling cycle waits for the outcome of
+        the patch.
+        """
         commands = self._failures.handle(cycle.queued, cycle.pod, failure, cycle.started, now)
         self._blocked_by = next((c for c in commands if _is_awaited(c)), None)
         return commands

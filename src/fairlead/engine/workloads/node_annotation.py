@@ -3,9 +3,11 @@
 `fairlead.dev/drain: requested` requests a drain. Removing the annotation cancels the drain.
 
 `fairlead.dev/drain-in-turn` on several Nodes drains these nodes one after another (see
-`drain.rolling_drain`). During a rolling drain, `fairlead.dev/drain` is `done` on an empty node that
-has not yet returned to service. The annotation is also `done` on a node that is being deleted. It
-becomes `done` when the node is empty, before the node's finalizers are removed.
+`drain.rolling_drain`).
+
+When a drained node is empty, `fairlead.dev/drain` becomes `done` in two cases. If the node is in a
+rolling drain, the annotation stays `done` until the node returns to service. If the node is being
+deleted, Karpenter's finalizer is removed next.
 """
 
 from __future__ import annotations

@@ -207,8 +207,10 @@ def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) ->
 def _is_refuted(obstacle: Obstacle, start: Instant | None, now: Instant) -> bool:
     """Return whether `obstacle` shows that `start`, an estimate from requests, is too early.
 
-    A group that could start now has enough room on the nodes. If it does not start, something else
-    keeps it, such as devices (DRA) or a reservation. When that ends is unknown.
+    If `start` is not later than `now`, the nodes have enough free resources for the group. If
+    `obstacle` nevertheless keeps the group from starting, the reason is not a lack of free
+    resources, but for example devices (DRA) or a reservation. It is unknown how long such an
+    obstacle lasts.
     """
     return start is not None and start <= now and obstacle not in _HAS_ROOM
 
@@ -357,7 +359,7 @@ class _Trial:
             self.lacks_other |= not search.lacks_only_resources(job)
 
     def _start_within_limits(self) -> Instant | None:
-        """Return the start of the job that `estimate_starts` computes; None if it is unknown."""
+        """Return the time at which `estimate_starts` expects the job to start; None if unknown."""
         if self._starts is None:
             self._starts = estimate_starts(self._session, len(self._session.jobs))
         return self._starts.get(self._job.id)

@@ -70,8 +70,8 @@ class MatrixMember(Protocol):
     def detach(self, position: int) -> None:
         """Record that this plan is no longer in the matrix.
 
-        Its `codes` and `total` include the changes in the pod log up to `position`. The plan itself
-        must apply the later changes.
+        The plan's `codes` and `total` include the changes in the pod log up to `position`. The
+        plan itself must apply the later changes.
         """
         ...
 
@@ -271,9 +271,9 @@ class PlanMatrix:
     def _write(self, row: int, totals: Scores, fits: Mask, is_open: Mask | np.bool_) -> None:
         """Write the totals of `row` for all plans, and mark `row` as rejected or feasible in them.
 
-        Marking is needed if a plan rejects the node at `row` now, or may have rejected it before.
-        In all other cases, the caller writes the totals without calling this method. `is_open` is
-        False for the plans whose NODE plugins reject the node, and a single value if all plans
+        Callers need not use this method if no plan rejects the node at `row` now or has rejected
+        the node before. `fits` is False for the plans whose ROW plugins reject the node. `is_open`
+        is False for the plans whose NODE plugins reject the node, and a single value if all plans
         share these verdicts.
         """
         members = slice(len(self.plans))

@@ -52,7 +52,7 @@ class StaticScores:
         return at
 
     def remove(self, member: int) -> None:
-        """Remove `member`; the last member gets its index."""
+        """Remove the member at index `member`; the last member moves to this index."""
         at = int(self._index[member])
         self._count -= 1
         self._index[member] = self._index[self._count]

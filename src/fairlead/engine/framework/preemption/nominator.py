@@ -12,8 +12,9 @@ from fairlead.engine.state.pod_info import PodInfo
 class Nominator:
     """The nominated pods of each node, in order of their last nomination.
 
-    `log` contains the names of nodes whose nominations changed, so that caches can drop their
-    verdicts. A change of a nominated pod is not logged if Filters do not read what changed.
+    `log` contains the names of nodes whose nominations changed, so that caches can drop the
+    verdicts on these nodes. A change of a nominated pod is not logged if Filters do not read what
+    changed.
     """
 
     def __init__(self) -> None:

@@ -9,12 +9,13 @@
 
 A reporting kubelet posts its conditions when they change. If another client overwrites them, the
 kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If a new node has
-no annotation and its Ready condition is Unknown, its kubelet counts as stopped. This ends when the
-node gets an annotation, or when another client posts a different Ready status. A node that is
-starting (`api.node_readiness`) becomes Ready after `READY_AFTER`.
+no annotation and its Ready condition is Unknown, its kubelet counts as stopped, until the node gets
+an annotation or another client posts a different Ready status. A node that is starting
+(`api.node_readiness`) becomes Ready after `READY_AFTER`.
 
 If `annotates_renewals` is set, leases are written only when renewals begin, change or end
-(`api/lease.py`). Nodes renew at different times: the phase is a hash of the name.
+(`api/lease.py`). Nodes renew at different times: a hash of a node's name determines the offset of
+its renewals within the renewal interval.
 
 upstream: pkg/kubelet/kubelet.go (nodeLeaseController: leases last 40 s, renewed every 10 s),
 staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go

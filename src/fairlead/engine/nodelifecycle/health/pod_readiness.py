@@ -68,8 +68,8 @@ class NotReadyMarker:
         """Handle the outcome of a command of `mark`; return the NodeNotReady event of its pod.
 
         Returns [] if `outcome` belongs to another command, if the pod no longer exists, or if the
-        constructor's `reports` is False. If the command failed although the pod exists, the event
-        is returned as well. The pod's node is then added to `nodes_to_retry`.
+        constructor's `reports` is False. The event is returned even if the command failed. If the
+        command failed although the pod exists, the pod's node is added to `nodes_to_retry`.
         """
         command = outcome.command
         if not isinstance(command, PatchStatus):

@@ -192,7 +192,7 @@ class InterPodAffinity:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if no affinity term of `pod` or of placed pods affects its scores."""
+        """Return True if no affinity term of `pod` or of placed pods affects scores for `pod`."""
         if pod.shape.spec.affinity is not None and self._own_terms(pod).preferred.by_key:
             return False
         if not self._pod_index.attracting or self._args.ignore_preferred_terms_of_existing_pods:

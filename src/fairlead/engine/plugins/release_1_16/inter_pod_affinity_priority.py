@@ -27,7 +27,7 @@ class InterPodAffinityPriority:
         self._current = current
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if no affinity term of `pod` or of placed pods affects its scores."""
+        """Return True if no affinity term of `pod` or of placed pods affects scores for `pod`."""
         return self._current.scores_alike(pod)
 
     def score_columns(

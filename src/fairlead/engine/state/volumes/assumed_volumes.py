@@ -76,10 +76,10 @@ class AssumedVolumes:
             self._log.append((PersistentVolumeClaim, key))
 
     def observe(self, changed: ApiObject) -> None:
-        """End the assumption about `changed`, if the object shows a decision.
+        """End the assumption about the volume or claim `changed` if the API shows a decision.
 
-        `changed` is the object as the API shows it. A volume shows a decision if its claimRef has a
-        UID. A claim shows one if it has the annotation for the selected node.
+        For a volume, the decision is a claimRef with a UID. For a claim, the decision is the
+        annotation for the selected node.
         """
         if isinstance(changed, PersistentVolume):
             shown, assumed = changed.spec.claim_ref, self._claim_of.get(changed.key)

@@ -131,7 +131,11 @@ class Disruption:
         return earliest(self._rechecks.next_due(), self._stale.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Recount budgets with expired evictions or refused writes; reset stale conditions."""
+        """Sync the budgets that are due, and reset stale DisruptionTarget conditions.
+
+        A budget is due when one of its granted evictions has expired, or some time after a write of
+        its status was refused.
+        """
         commands = self._stale.reset_stale(now)
         for namespace, name in self._rechecks.pop_due(now):
             state = self._namespace(namespace).states.get(name)

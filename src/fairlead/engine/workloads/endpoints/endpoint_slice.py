@@ -54,9 +54,9 @@ class TriggerTime(Struct):
     """The trigger time of one Service; `at` is a timestamp, or "" without a trigger time.
 
     The trigger time of a new Service is its creation time. Later, it is the time of the first
-    change of a pod's readiness since the last sync of the Service. It is written to the endpoints
-    as the annotation endpoints.kubernetes.io/last-change-trigger-time. A sync for another reason
-    has no trigger time.
+    change of a pod's readiness since the last sync of the Service. If no pod's readiness has
+    changed since then, there is no trigger time. The trigger time is written to the endpoints as
+    the annotation endpoints.kubernetes.io/last-change-trigger-time.
     """
 
     at: str = ""
@@ -182,7 +182,7 @@ def _new_slice(
 def owned_slice(
     kind: str, owner: ObjectMeta, serial: int, named: Json, content: Json
 ) -> CreateObject:
-    """Return the creation of a slice that `owner` controls.
+    """Return the command that creates an EndpointSlice with `owner` as its controller.
 
     `kind` is the kind of `owner`. `serial` makes the generated name unique. `named` contains the
     metadata fields `labels` and `annotations`. `content` contains the fields other than the

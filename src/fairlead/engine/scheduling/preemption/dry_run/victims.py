@@ -193,7 +193,7 @@ def _select_among_equals(
 
 
 def _least_important(among: Sequence[PlacedPod], number: int) -> list[PlacedPod]:
-    """Return the `number` least important of the pods in `among`, the most important first."""
+    """Return the `number` least important pods in `among`, by descending importance."""
     pods = sorted(among, key=_START)
     pods.sort(key=_PRIORITY, reverse=True)  # keeps the order of pods with equal priority
     first = len(pods) - number
