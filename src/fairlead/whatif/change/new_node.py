@@ -91,12 +91,12 @@ def new_nodes(
 
 
 class _Model(Struct, frozen=True):
-    """What a new node copies from the node `name`.
+    """What a new node copies from the existing node `name`.
 
-    `template` is the new node without its name. `own_labels` are the keys of those labels that
-    identify only the node `name`. `dependents` are the CSINode and the ResourceSlices of this node,
-    `capacities` its CSIStorageCapacities, `static_pods` its static pods, and `daemon_pods` its pods
-    of DaemonSets that the snapshot lacks.
+    `template` is the new node without its name. The other fields belong to the existing node.
+    `own_labels` are the keys of its labels whose values name the node itself. `dependents` are its
+    CSINode and its ResourceSlices, `capacities` its CSIStorageCapacities, and `static_pods` its
+    static pods. `daemon_pods` are those of its pods whose DaemonSet is not in the snapshot.
     """
 
     name: str
@@ -158,7 +158,7 @@ def _dependents(model: str, inventory: Inventory) -> list[Manifest]:
 
 
 def _own_labels(model: Manifest, inventory: Inventory) -> tuple[str, ...]:
-    """Return the keys of those labels of `model` that identify only this node (`own_labels`)."""
+    """Return the keys of the labels of the node `model` whose values name the node itself."""
     csi = inventory.get(CSI_NODE, "", model.ref.name)
     drivers = () if csi is None else decode_as(CSINode, csi.value).spec.drivers
     topology = (key for driver in drivers for key in driver.topology_keys)

@@ -54,7 +54,10 @@ class _Task(Struct, rename="camel"):
 
     @property
     def minimum(self) -> int:
-        """What the task adds to the Job's minAvailable if the Job does not state it."""
+        """The minAvailable of the task, or else its number of replicas.
+
+        If the Job has no minAvailable of its own, the sum of these minima is used.
+        """
         return self.replicas if self.min_available is None else self.min_available
 
 

@@ -36,7 +36,8 @@ class DumpedWorkload(Struct, frozen=True):
     """A workload: its number of replicas, and its containers by name.
 
     `replicas` is None if the workload has no such number. A container is (image, requests).
-    `is_of_pods` is set if the dump lacks the workload, so that the values come from its pods.
+    `is_of_pods` is set if the values come from the workload's pods, because the dump lacks the
+    workload, or because another object controls the workload.
     """
 
     replicas: int | None
@@ -48,9 +49,11 @@ DumpedWorkloads = Mapping[WorkloadRef, DumpedWorkload]
 
 
 def workloads_of(inventory: Inventory, pods: Iterable[Pod]) -> dict[WorkloadRef, DumpedWorkload]:
-    """Return the workloads of a dump that no other object controls; `pods` are its pods.
+    """Return the workloads of the dump that contains `inventory` and `pods`.
 
-    Static pods are left out, because they belong to their nodes.
+    If no other object controls a workload, its values come from its own object. The values of all
+    other workloads come from their pods. Static pods are left out, because they belong to their
+    nodes.
     """
     found: dict[WorkloadRef, DumpedWorkload] = {}
     for one in (each for kind in WORKLOADS for each in inventory.of_kind(kind)):

@@ -169,9 +169,9 @@ def _special_claims(
 
 
 def _unusable(cluster: Cluster, nodes: Iterable[NodeInfo]) -> Iterator[str]:
-    """Yield a sentence about the pools of `nodes` that are incomplete or invalid, for each reason.
+    """Yield a sentence for each reason that makes device pools on `nodes` unusable.
 
-    The scheduler allocates no devices of such pools.
+    The scheduler allocates no devices of a pool that is incomplete or invalid.
     """
     # upstream: structured/internal/stable/pools_stable.go: GatherPools
     found: dict[str, dict[str, None]] = {}

@@ -220,7 +220,7 @@ def _end_of(pod: Pod, manifest: Manifest) -> str:
     """Return how the terminal `pod` ended, with the reason and message of its status.
 
     Example: `has failed (Evicted: The node was low on resource: memory.)`. If the status has no
-    reason, those of the condition DisruptionTarget are used.
+    reason, the reason and the message of the condition DisruptionTarget are used.
     """
     status = manifest.value.get("status") or {}
     reason, message = text(status, "reason"), text(status, "message")

@@ -168,7 +168,10 @@ class PriorityClasses:
         return bool(self._model.cluster.node_of(pod))
 
     def victims(self, one: UsedClass) -> _Victims:
-        """Return the pods that a new pod of the class may preempt, with their protection."""
+        """Return the pods that a new pod of the class may preempt.
+
+        The result also states which of these pods are covered by disruption budgets.
+        """
         return self.protected(self.lower_pods(one))
 
     def lower_pods(self, one: UsedClass) -> list[PodInfo]:

@@ -233,8 +233,8 @@ def refused_pods(
 ) -> tuple[str, ...]:
     """Return a note if admission, such as a quota, refuses pods that `cluster` adds to `before`.
 
-    `cluster` is a result of `group_to_explain`, which adds the pods without admission. Here the
-    pods are created in their order. A quota may admit only the first of them.
+    `cluster` is a result of `group_to_explain`, which adds the pods without admission. This
+    function creates the pods one after another, with admission.
     """
     added = cluster.manifests[len(before.manifests) :]
     new = [one for one in added if one.kind is POD]

@@ -193,7 +193,7 @@ def _always_allow(pdb: str) -> str:
 
 
 def _single_budget(context: StepContext) -> Iterator[NextStep]:
-    """Yield a what-if that deletes budgets, so that only one selects each undrained pod."""
+    """Yield a what-if that deletes budgets, so that no undrained pod has more than one budget."""
     several = {one.pod.key for one in context.answer.changed.undrained if one.why == SEVERAL}
     kept: set[str] = set()
     surplus: set[str] = set()

@@ -2,11 +2,11 @@
 
 A node is suitable if each of the waiting pods would fit on a copy that runs only static pods and
 pods of DaemonSets. Nodes that run pods of the same workloads are preferred, because their labels
-and taints admit these pods. Other nodes are suitable only if they have no taints. In addition, no
-waiting pod may have been rejected because of a rule, such as affinity. Of the preferred nodes, or
-else of the other nodes, the smallest suitable node is copied. Of nodes of the same size, the one
-with the most pods of workloads that wait for devices is copied, because pods of other workloads use
-fewer of its devices.
+and taints admit these pods. Other nodes are suitable only if they have no taints, and only if no
+waiting pod was rejected because of a rule, such as affinity. Of the preferred nodes, or else of the
+other nodes, the smallest suitable node is copied. Of nodes of the same size, the one with the most
+pods of workloads that wait for devices is copied, because pods of other workloads use fewer of its
+devices.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -97,8 +97,8 @@ def new_nodes_for(
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
     are preferred. `known` are the nodes of another run; the pods that a node has there are added
-    to its pods. A node without pods of these workloads is suitable only if it has no taints.
-    In addition, no rule, such as affinity, may be among the reasons of the `pending` pods. If
+    to its pods. A node without pods of these workloads is suitable only if it has no taints,
+    and only if no rule, such as affinity, is among the reasons of the `pending` pods. If
     `spread_counts` is False, topology spread does not count as such a rule: a zone without pods may
     admit them.
     """

@@ -367,10 +367,10 @@ def _of_each_zone(candidates: Sequence[NewNodes]) -> NewNodes:
 
 
 def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepContext) -> _TriedNodes:
-    """Return `best` with fewer nodes, if no more pods wait than with all its nodes.
+    """Return a result with fewer nodes and at least the same gain as `best`, or else `best`.
 
-    `waiting` is the number of pods that wait without new nodes. Only one smaller number is tried.
-    Example: if half of these pods run with 6 new nodes, 3 new nodes are tried.
+    `waiting` is the number of pods that wait without new nodes. Only one smaller number of nodes is
+    tried. Example: if 6 new nodes help only half of the waiting pods, 3 new nodes are tried.
     """
     count = -(-best.nodes.count * best.gain // waiting)
     if count == best.nodes.count:

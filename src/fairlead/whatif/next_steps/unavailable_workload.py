@@ -197,9 +197,10 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
 
 
 def _nodes_to_taint(one: WorkloadEffect, context: StepContext) -> tuple[str, ...]:
-    """Return the failed nodes with pods of the workload `one` to replace on other nodes.
+    """Return the failed nodes whose pods of the workload `one` should be replaced elsewhere.
 
-    Return () if a command cannot name so many nodes, or if the change edits one of them.
+    Return () if there are more than NAMES_MAX such nodes. Also return () if the change applies
+    files or edits one of these nodes.
     """
     effect, change = context.answer.effect, context.answer.change
     nodes = {pod.node for pod in effect.difference.evicted if pod.pod.workload == one.workload}

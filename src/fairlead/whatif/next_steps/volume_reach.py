@@ -60,11 +60,10 @@ class VolumeReach:
     def most_reached(
         self, pods: Collection[PodEnd], nodes: Sequence[NodeEnd]
     ) -> tuple[list[PodEnd], list[NodeEnd]]:
-        """Return (largest set of `pods` whose volumes one copy of a node reaches, nodes to copy).
+        """Return (pods, nodes): a copy of any of these nodes reaches the volumes of all these pods.
 
-        A copy of any returned node reaches the volumes of all returned pods. If different nodes
-        reach equally many pods, the node that comes first in `nodes` decides which pods are
-        returned.
+        The returned pods are the largest set of `pods` for which there are such nodes. Of several
+        largest sets, the set of the node that comes first in `nodes` is returned.
         """
         bound = [pod for pod in pods if pod.key in self._selectors]
         if not bound:

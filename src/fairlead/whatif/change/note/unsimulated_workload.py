@@ -75,7 +75,7 @@ def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _is_suspended(one: Manifest) -> bool:
-    """Return whether `one` is a CronJob that creates no Jobs in a cluster either."""
+    """Return whether `one` is a suspended CronJob, which would create no Jobs in a cluster."""
     spec = one.value.get("spec")
     return one.kind is CRON_JOB and isinstance(spec, dict) and spec.get("suspend") is True
 

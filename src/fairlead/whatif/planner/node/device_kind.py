@@ -1,14 +1,14 @@
 """DeviceKinds: which nodes have the same devices, so that a copy of one is a copy of the other.
 
-Nodes with equal labels and sizes can have different devices (ResourceSlices). For example, no label
-may show on which of two equal machines a driver has found GPUs.
+Nodes with equal labels and sizes can have different devices (ResourceSlices). For example, a driver
+has found GPUs on only one of two machines, and their labels do not show the difference.
 
-Only what claims can read distinguishes devices: attributes and capacities whose name occurs in a
-CEL expression, and capacities that a claim requests. Other attributes do not count, because the
-devices of equal machines can differ in them, as in a serial number. Attributes that only
-constraints compare (matchAttribute, distinctAttribute) do not count for the same reason. An example
-is the id of a common parent device. Taints do not count, because the devices of a new node have
-none.
+Two devices are different only if a claim can distinguish them. A claim can read the attributes and
+capacities whose name occurs in a CEL expression, and the capacities that a claim requests. Other
+attributes, such as serial numbers, do not count, because their values can differ between equal
+machines. Attributes that only constraints compare (matchAttribute, distinctAttribute) do not count
+for the same reason. An example is the id of a common parent device. Taints do not count, because
+the devices of a new node have none.
 
     expression: device.attributes["gpu.example.com"].model == "a"
 

@@ -115,8 +115,8 @@ def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:
 def most_exclusive(pods: Iterable[PodInfo]) -> tuple[str, int]:
     """Return (workload, number of nodes) of the workload whose pods need the most nodes.
 
-    Pods need a node each if their anti-affinity excludes each other. Return ("", 0) if no workload
-    has such pods.
+    Only pods that exclude each other by anti-affinity are counted: each of them needs its own node.
+    Return ("", 0) if no workload has such pods.
     """
     groups: dict[str, list[list[PodAffinityTerm]]] = {}
     for pod in pods:

@@ -120,7 +120,10 @@ class DrainPlan(Struct):
 
     @property
     def is_order_unsafe(self) -> bool:
-        """Whether no run is safe, and pods of a drained node must be placed in a certain order."""
+        """Whether no run is safe, perhaps because a drain must evict certain pods first.
+
+        False if no run was simulated, or if no drain has such pods (`PlannedDrain.first`).
+        """
         return bool(self.runs) and self.best is None and any(one.first for one in self.drains)
 
     @property
@@ -498,10 +501,11 @@ def _pace_findings(plan: DrainPlan) -> list[str]:
 
 
 def _cordon_finding(plan: DrainPlan) -> Iterator[str]:
-    """Yield a sentence that says which nodes to cordon first, and in which order to drain them.
+    """Yield a sentence that says which nodes to cordon before the first drain, if any.
 
-    A blocked node stays in service, because some pods may run nowhere else. Yield nothing if no
-    node must be cordoned and none is blocked.
+    If some of the selected nodes are blocked, the sentence also says which nodes to drain, and in
+    which order. Blocked nodes are not cordoned, because evicted pods may fit no other node. Yield
+    nothing if no node is blocked and all nodes are cordoned already.
     """
     is_all = len(plan.drains) == len(plan.nodes)
     these = f"only these {len(plan.drains):,} nodes"

@@ -7,7 +7,8 @@ another, and each pool zone by zone, as managed upgrades do. In each zone, the s
 first. Then the other nodes, a given number at a time, are drained, stay down, and return. Finally,
 the surge nodes are drained and deleted.
 
-A surge node is a copy of the newest node in service of its pool and zone (`copy_node`).
+A surge node is a copy of a node of its pool and zone: the newest node that is in service, or else
+the newest node (`node_to_copy`).
 
 If the user states no pace, a faster pace is simulated, too. With surge nodes, a tenth of the nodes
 of one pool in one zone are then drained at a time, otherwise a tenth of all nodes. Both simulations
@@ -102,9 +103,9 @@ Pools = dict[str, list[NodeInfo]]
 def pools_of(model: ClusterModel, label: str) -> Pools:
     """Return the nodes by pool.
 
-    Nodes with the same value of `label` form a pool. If `label` is "", each node is in the pool of
-    the first of POOL_LABELS that it has. These are the labels of managed node pools. If no node has
-    one of these labels, nodes with equal traits, equal devices and similar sizes form a pool.
+    Nodes with the same value of `label` form a pool. If `label` is "", the label of a node is the
+    first of POOL_LABELS (labels of managed node pools) that the node has. If no node has one of
+    these labels, nodes with equal traits, equal devices and similar sizes form a pool.
     """
     infos = model.table.nodes()
     every = [info.labels for info in infos]
@@ -221,9 +222,10 @@ def upgrade_paces(
 ) -> list[DrainPace]:
     """Return the pace of the upgrade, and a faster pace if `max_unavailable` is None.
 
-    The pace is `max_unavailable`. If this is None, it is the number of surge nodes, but at least 1.
-    The faster pace is the percentage FASTER of the nodes of a round. It is left out if it does not
-    drain more nodes at a time than the first pace.
+    A pace is the number of nodes that are drained at a time. The first pace is `max_unavailable`.
+    If this is None, the first pace is the number of surge nodes, but at least 1. The faster pace is
+    the percentage FASTER of the nodes of a round. A faster pace that is not above the first pace
+    is left out.
     """
     nodes = max((len(one.nodes) for one in rounds), default=0)
     if max_unavailable is not None:
