@@ -62,10 +62,10 @@ _Identity = tuple[str, str, str]  # namespace, name and kind
 class RecordedCluster(Struct):
     """The objects of a cluster. `apply` changes them; `source` names the log in error messages.
 
-    `unknown_bindings` contains the pods that were bound although the cluster did not contain them.
-    `unknown_nodes` contains the nodes of bindings that were not in the cluster, in the order of the
-    bindings. `unfollowed` names the log lines of the writes that were not applied, because the log
-    does not show their effects.
+    `unknown_bindings` names the pods of bindings that were not applied, because the cluster did not
+    contain the pod, or the log does not show the node. `unknown_nodes` names the node of each
+    applied binding to a node that the cluster did not contain. `unfollowed` names the log lines of
+    the writes that were not applied, because the log does not show their effects.
     """
 
     source: str

@@ -449,11 +449,11 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     run on the nodes of their pods are also in `image_notes`. If the run settled, `ended_at` is the
     instant of the last change. `next_end` is the next instant at which a pod or a Job would have
     ended by itself, None if there is none. `kept_revisions` has the StatefulSets and DaemonSets
-    with an update strategy that keeps pods at an old revision. It maps each of them to the lowest
-    ordinal that it updates, None if it updates no pods. `deleted_namespaces` are the namespaces
-    that the steps delete. `failing_revisions` are the revisions whose pods fail to start in the
-    dump; new pods of these revisions do not start either. `unfinished_resizes` are the keys of
-    running pods that keep their former resources although the steps resize them.
+    with an update strategy that keeps pods at an old revision. The value of each is the lowest
+    ordinal that the workload updates, None if the workload updates no pods. `deleted_namespaces`
+    are the namespaces that the steps delete. `failing_revisions` are the revisions whose pods fail
+    to start in the dump; new pods of these revisions do not start either. `unfinished_resizes` are
+    the keys of running pods that keep their former resources although the steps resize them.
     """
 
     started_at: Instant

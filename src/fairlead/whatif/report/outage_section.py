@@ -47,9 +47,10 @@ class OutageTimeline(TypedDict):
 
 
 class ZoneRate(TypedDict):
-    """The rate-limited taints of the nodes in `zone`, as running totals at each `t_s`.
+    """The numbers of rate-limited taints in `zone` until each of the instants `t_s`.
 
-    `tainted` counts the taints that were added, `allowed` those that the eviction rate allowed.
+    `tainted` are the numbers of taints that nodes got. `allowed` are the numbers of taints that the
+    eviction rate permitted (`RateLine`).
     """
 
     zone: str

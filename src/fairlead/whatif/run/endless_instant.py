@@ -57,7 +57,7 @@ class EndlessInstant(Struct):
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Count a pod that ends at `now` and was created at `now`; ignore other stimuli.
 
-        Raises InputError if the pod's workload replaces pods without end.
+        Raises InputError if the count shows that the pod's workload would replace its pods forever.
         """
         if type(stimulus) is not ObjectChanged and type(stimulus) is not ObjectDeleted:
             return

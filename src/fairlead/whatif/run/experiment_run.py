@@ -2,7 +2,7 @@
 
     1. load      all initial objects, as one stimulus
     2. start     everything due at the start: the scheduler places pods that were pending
-    3. act       steps due at the start are performed now, later steps at their time
+    3. act       the commands in `Experiment.steps`; their times count from the beginning of step 3
     4. settle    run for the duration, or until only periodic retries have happened for a while
 
 Both runs of a what-if are identical until step 3 begins. So a pod that only waits for the scheduler
@@ -369,12 +369,12 @@ class ExperimentRun:
         is_over: Callable[[Store], bool],
         progress: Progress,
     ) -> bool:
-        """Perform `steps` before the experiment's steps, and wait until `is_over` returns True.
+        """Perform `steps` before the experiment's steps; return the last result of `is_over`.
 
         The time of each step counts from `begin` nanoseconds after the start of the run, or from
-        now if now is later. The run continues until `is_over(store)` returns True, until the
-        cluster settles, or until the experiment's `horizon` has passed. Return the last result of
-        `is_over`. Call this after `start` and before `finish`.
+        the time of the call if that is later. Simulated time passes until `is_over(store)` returns
+        True or the cluster settles, but at most for the experiment's `horizon`. Call this method
+        after `start` and before `finish`.
         """
         show, at = partial(self._show, progress), max(self._start + begin, self._world.now)
         self._run(at, on_progress=show)

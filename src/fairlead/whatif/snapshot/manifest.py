@@ -274,9 +274,9 @@ class Manifest(Struct, frozen=True):
         return f"{self.ref.kind if is_taken else self.kind.kind} {self.ref.key}"
 
     def without_uid(self) -> Manifest:
-        """Return the object without its uid, because the API server gives new objects other uids.
+        """Return the object without its uid, because the API server gives a new object another uid.
 
-        With the uid from the file, later commands would require that the object has this uid.
+        Otherwise, commands that name the object would require the uid from the file.
         """
         if not self.ref.uid:
             return self

@@ -234,7 +234,11 @@ def _scaled(effect: Effect) -> str | None:
 
 
 def _and_more(others: int, noun: str, one: str, several: str) -> str:
-    """Return the end of a sentence about one of several objects; "" if there are no `others`."""
+    """Return the end of a sentence, such as `; 2 more autoscalers do the same`.
+
+    `others` is the number of the objects, and `noun` names one of them. `one` is the predicate for
+    one object, `several` for more than one. Return "" if `others` is 0.
+    """
     if not others:
         return ""
     return f"; {counted(others, f'more {noun}')} {one if others == 1 else several}"

@@ -99,7 +99,10 @@ class Runtimes(Struct, frozen=True):
         return self.by_owner.get(workload_of(pod)) or self.by_template.get(_template(pod), ())
 
     def remaining(self, pod: Pod, now: Instant) -> Durations:
-        """Return the runtimes of `pod` that exceed its age at `now`; they count from its start."""
+        """Return those runtimes of `pod` that are longer than its running time at `now`.
+
+        The returned runtimes are unchanged: they count from the start of the pod, not from `now`.
+        """
         known = self.of(pod)
         return known[bisect_right(known, _age(pod, now)) :]
 

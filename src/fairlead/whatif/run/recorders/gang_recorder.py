@@ -32,10 +32,11 @@ class _Run(Struct):
 
 
 class _Gang(Struct):
-    """A gang's members; `running` is keyed by uid, `done` by the name of the member's first pod.
+    """The members of a gang, and their runs.
 
-    `started` is the instant at which the number of running and succeeded members first reached
-    `minimum`.
+    `running` has the runs of running pods by uid. `done` has the runs of succeeded pods by
+    `original_name`. `started` is the instant at which the number of running and succeeded members
+    first reached `minimum`.
     """
 
     minimum: int = 0

@@ -632,10 +632,11 @@ class OutageRecorder(Struct):
         affected.state = state
 
     def _state(self, key: str) -> tuple[AffectedPodState, str, bool]:
-        """Return (best state of the pods with `key`, uid of the pod that is up, whether it exists).
+        """Return (state, uid, exists) for the pods with the key `key`.
 
-        UP is better than WAITING, and WAITING is better than DOWN. The uid is "" if no pod is up.
-        The last item is whether a pod with `key` exists that has not failed.
+        `state` is the best state of these pods. UP is better than WAITING, and WAITING is better
+        than DOWN. `uid` is the uid of a pod that is up, or "" if no pod is up. `exists` is True if
+        at least one of the pods has not failed.
         """
         best, exists = _DOWN, False
         pods, serving = self.pods, self._is_serving

@@ -30,7 +30,7 @@ class TemplateSpec(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, text: bytes) -> TemplateSpec:
-        """Return the parts of `text`."""
+        """Split `text`, the text of a spec, into the images and the rest."""
         parts = _IMAGE.split(text)
         images = b"\n".join(parts[1::2]).decode().split("\n") if len(parts) > 1 else []
         return cls(images, _IMAGE_KEY.join(parts[::2]))

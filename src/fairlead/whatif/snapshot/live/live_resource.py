@@ -92,7 +92,7 @@ class LiveResource(Struct, frozen=True):
     name: str = ""
 
     def includes(self, value: Json) -> bool:
-        """Return whether `value`, an object of the kind, is read."""
+        """Return whether `value`, an object of this kind, is among the objects to read."""
         metadata = value["metadata"]
         is_in_namespace = self.namespace in ("", metadata.get("namespace"))
         return is_in_namespace and self.name in ("", metadata["name"])

@@ -1,4 +1,4 @@
-"""Detects resources that a server does not serve, or only in other versions.
+"""Finds out whether a server serves a resource, and in which other API versions.
 
 For example, Kubernetes 1.20 serves `policy/v1beta1` instead of `policy/v1`.
 

@@ -57,9 +57,9 @@ def nodes_to_be_deleted(
     Nodes that are being deleted by Karpenter are left out, because a simulation continues the
     deletion. Other nodes with a deletionTimestamp stay: their finalizers keep them.
 
-    If `by_cluster_autoscaler` or `by_karpenter` is False, the nodes of this autoscaler are left
-    out. Callers pass False for an autoscaler that they simulate, because it removes its taints at
-    the start and decides anew.
+    If `by_cluster_autoscaler` or `by_karpenter` is False, the nodes that this autoscaler tainted
+    for removal are left out. Callers pass False for an autoscaler that they simulate, because it
+    removes its taints at the start and decides anew.
     """
     return [
         one.metadata.name

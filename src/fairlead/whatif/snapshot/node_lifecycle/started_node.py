@@ -205,7 +205,7 @@ class _Cluster:
         return {(one.key, one.effect) for one in spec.startup_taints} if spec else ()
 
     def _is_startup_taint(self, taint: Taint, startup: Collection[tuple[str, str]]) -> bool:
-        """Return whether `taint` is removed at the end of a start.
+        """Return whether `taint` is removed when the node has started.
 
         `startup` contains (key, effect) of the startup taints that Karpenter sets on the node.
         """

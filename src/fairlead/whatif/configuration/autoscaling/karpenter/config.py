@@ -1,6 +1,7 @@
 """KarpenterConfig from a snapshot (NodePools, NodeClaims, NodeOverlays) and an instance type file.
 
-Without an instance type file, Karpenter can create the types of the snapshot's nodes.
+Without an instance type file, Karpenter can create nodes of the instance types that the snapshot's
+nodes have.
 """
 
 from __future__ import annotations

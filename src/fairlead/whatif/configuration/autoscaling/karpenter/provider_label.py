@@ -98,7 +98,7 @@ def with_type_labels(
 
 
 def labels_of_all(types: Sequence[StatedType]) -> frozenset[str]:
-    """Return the labels for which all `types` state whether their nodes have them."""
+    """Return the label keys that every one of `types` states, including those with value ""."""
     if not types:
         return frozenset()
     return frozenset.intersection(*(frozenset(one.labels) for one in types))
