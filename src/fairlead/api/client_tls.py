@@ -19,7 +19,8 @@ def client_tls_context(
 ) -> ssl.SSLContext:
     """Return a TLS context that trusts the certificates in a file, or those in a PEM text.
 
-    Without both, it trusts the authorities of the system. Raises OSError (SSLError is one) or
+    `authority_file` is the path of the file, and `authority` is the text. If both are None, the
+    context trusts the authorities of the system. Raises OSError (SSLError is one) or
     ValueError if the certificates cannot be read.
     """
     if authority is not None:  # `ssl` refuses other characters, even in comments of bundles

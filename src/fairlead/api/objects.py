@@ -877,9 +877,10 @@ class CrossVersionObjectReference(_View, frozen=True):
 
 
 class MetricTarget(_View, frozen=True):
-    """The field target of a metric; `average_utilization` is a percentage of the requests.
+    """The field target of a metric; `average_utilization` is a percentage of the pods' requests.
 
-    `type` is validated but not used otherwise: the amount that is set determines the target.
+    Only validation reads `type`. The autoscaler uses `average_value` if it is set, otherwise
+    `average_utilization`.
     """
 
     type: str = ""

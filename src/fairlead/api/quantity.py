@@ -147,7 +147,7 @@ def whole_value(text: QuantityText) -> int:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def approximate_value(text: QuantityText) -> float:
-    """Return the amount of `text` in units as a float, with upstream's rounding errors.
+    """Return the value of the quantity `text` as a float, with upstream's rounding errors.
 
     For example, 700m is computed as 700 times 0.001. Raises QuantityError if `text` is not a
     quantity.

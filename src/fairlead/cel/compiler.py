@@ -57,10 +57,10 @@ _NONE: Final = object()
 def compiled(
     expression: str, variables: Mapping[str, CelType], fields: Fields, *, has_bindings: bool = False
 ) -> Checked:
-    """Return the checked expression over `variables`. Raises ExpressionError.
+    """Parse `expression` and check its types; return the result. Raises ExpressionError.
 
-    `fields` maps the names of structured types to their fields. `has_bindings` permits the macro
-    `cel.bind`.
+    `variables` maps the name of each allowed variable to its type. `fields` maps the names of
+    structured types to their fields. `has_bindings` permits the macro `cel.bind`.
     """
     tree = parsed(expression, has_bindings=has_bindings)
     try:

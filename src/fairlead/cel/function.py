@@ -117,7 +117,7 @@ def scan(value: Any, *_: Any) -> int:
 
 
 def scan_twice(value: Any, *_: Any) -> int:
-    """Return the cost of reading the first argument and writing a result of its size."""
+    """Return the cost of reading the first argument and writing a result of the same size."""
     return reading(value, 2 * TEXT_COST)
 
 

@@ -116,7 +116,7 @@ class DefaultMap(dict[str, Any]):
     __slots__ = ("default",)
 
     def __init__(self, entries: dict[str, Any], default: Any) -> None:
-        """Store the entries; `default` is the value of all other strings."""
+        """Store `entries`; `default` is the value of every string that is not a key."""
         super().__init__(entries)
         self.default = default
 

@@ -205,9 +205,9 @@ class Credentials:
         return True
 
     def _is_recent(self, instant: float, seconds: float) -> bool:
-        """Return whether `instant` is less than `seconds` ago.
+        """Return whether less than `seconds` seconds have passed since `instant`.
 
-        Returns False if `instant` is in the future; this happens if the clock was set back.
+        Returns False if `instant` is in the future, which happens after the clock was set back.
         """
         return 0 <= self._clock() - instant < seconds
 

@@ -132,8 +132,8 @@ def run(  # noqa: PLR0913 - a command's options
 
     The CaseKind `judged_by` replays the cases. If it is None, `defects` selects the entry for
     `kind` that replays them. "upstream" selects the entry in KINDS, which reproduces upstream's
-    defects. "fixed" selects the entry in CORRECTED_KINDS, which uses Fairlead's defaults. The cases
-    that depend on a corrected defect are then listed.
+    defects. "fixed" selects the entry in CORRECTED_KINDS, which uses Fairlead's defaults. With
+    "fixed", the cases that depend on a corrected defect are also printed.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS and judged_by is None:

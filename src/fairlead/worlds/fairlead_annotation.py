@@ -104,7 +104,7 @@ def annotation_warnings(obj: Json, old: Json | None) -> Iterator[str]:
 
 
 def _nearest(key: str) -> str:
-    """Return a hint with the setting that is most similar to `key`, or ""."""
+    """Return a hint that names the known annotation most similar to `key`, or ""."""
     names = [one.removeprefix(FAIRLEAD_PREFIX) for one in _SETTINGS]
     nearest = difflib.get_close_matches(key.removeprefix(FAIRLEAD_PREFIX), names, n=1)
     return f"; did you mean {FAIRLEAD_PREFIX}{nearest[0]}?" if nearest else ""

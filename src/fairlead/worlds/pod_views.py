@@ -65,7 +65,7 @@ class PodViews:
             self._newest.load(replicas.rows_by_uid)
 
     def newest(self, uid: str) -> Pod | None:
-        """Return the newest view of the existing pod with this uid; None if it is not known."""
+        """Return the newest view of the pod with this uid, or None if no pod has this uid."""
         return self._newest.get(uid)
 
     def put(self, view: Pod) -> None:

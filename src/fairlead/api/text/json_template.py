@@ -126,7 +126,10 @@ class JsonTemplate:
 
     @property
     def marked(self) -> bytes:
-        """The text with a marker in each placeholder; to be decoded and passed to `places_in`."""
+        """The sample with a marker in place of each string that may differ.
+
+        `places_in` finds the markers in the decoded text.
+        """
         return self.text(map(marker, range(len(self._sampled))))
 
 
@@ -255,7 +258,7 @@ def has_marks(text: bytes) -> bool:
 
 
 def marker(number: int) -> str:
-    """Return the marker for the placeholder with the number `number`; see `places_in`."""
+    """Return the string by which `places_in` recognizes the placeholder number `number`."""
     return f"{_MARK}{number}"
 
 

@@ -122,12 +122,12 @@ def list_of(item: CelType) -> CelType:
 
 
 def map_of(key: CelType, value: CelType) -> CelType:
-    """Return the type of maps from the type `key` to the type `value`."""
+    """Return the map type with keys of the type `key` and values of the type `value`."""
     return CelType("map", (key, value))
 
 
 def optional_of(value: CelType) -> CelType:
-    """Return the type of optional values of type `value`."""
+    """Return CEL's type `optional_type` for values of the type `value`."""
     return CelType("optional_type", (value,))
 
 

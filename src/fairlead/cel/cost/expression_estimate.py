@@ -59,10 +59,10 @@ class _Within(Struct, frozen=True):
 
 
 class _Local(Struct, frozen=True):
-    """A variable of a loop or of `cel.bind`, with the path and the size of its values.
+    """A variable of a loop or of `cel.bind`: the path and the size of its value.
 
-    The module's docstring describes paths. `within` contains the sizes of the keys and items of the
-    values. `size` and `within` are None if they are unknown.
+    The module's docstring describes paths. If the value is a list or a map, `within` contains the
+    sizes of the keys and items. `size` and `within` are None if they are unknown.
     """
 
     path: Path

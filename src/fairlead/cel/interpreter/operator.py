@@ -96,7 +96,7 @@ def checked_uint(number: int) -> Uint:
 
 
 def checked_duration(nanos: int) -> Duration:
-    """Return the duration of `nanos` if it fits into 64 bits, otherwise raise CelError."""
+    """Return a Duration of `nanos` ns; raise CelError if `nanos` does not fit into 64 bits."""
     if INT_MIN <= nanos <= INT_MAX:
         return Duration(nanos)
     raise CelError("duration overflow")

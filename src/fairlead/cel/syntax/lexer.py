@@ -159,7 +159,7 @@ def _bytes(matched: re.Match[str]) -> bytes:
 
 
 def shown_kind(kind: str) -> str:
-    """Return a token kind as upstream prints it: punctuation and keywords are quoted."""
+    """Return upstream's text for the token kind `kind`; punctuation and keywords are quoted."""
     return kind if kind in _NAMED_KINDS else f"'{kind}'"
 
 

@@ -114,7 +114,7 @@ class _Expansion:
         condition: Node | None = None,
         result: Node | None = None,
     ) -> Comprehension:
-        """Return a loop over the items of the target.
+        """Return a loop over the items of `self.target`, on which the macro is called.
 
         `names` are the loop variables. `initial` is the first value of the accumulator, and `step`
         computes the accumulator's next value in each round. The loop ends when `condition` is

@@ -86,7 +86,7 @@ class Comprehension(Struct, frozen=True):
 
     @property
     def is_bind(self) -> bool:
-        """Whether the macro `cel.bind` made the loop, which runs zero times."""
+        """Whether the macro `cel.bind` made this loop; such a loop has no rounds."""
         is_empty = isinstance(self.range, ListLiteral) and not self.range.items
         return is_empty and isinstance(self.condition, Literal) and self.condition.value is False
 

@@ -70,9 +70,9 @@ def rewrite(
 def write_texts(
     file: Path, texts: Sequence[bytes], metadata: Mapping[str, Any], *, as_list: bool
 ) -> None:
-    """Write objects (JSON texts) to a snapshot file with `metadata`.
+    """Write a snapshot file that contains the metadata `metadata` and the JSON objects `texts`.
 
-    If `as_list` is set, the file has the format of kubectl.
+    If `as_list` is set, the file is a List in the form that kubectl prints.
     """
     with AtomicFile(file) as written:
         written.write((encode_list if as_list else encode_columns)(texts, metadata))

@@ -163,7 +163,7 @@ class FleetGroup(Struct):
             self.deleted(self, name, now)
 
     def fail_instance(self, name: str, fault: Json) -> None:
-        """Record that the machine `name` cannot be created, with the error of `fault`."""
+        """Record that the machine `name` cannot be created; `fault` describes the error."""
         error_class = _ERROR_CLASSES.get(fault["class"]) or str(fault["class"])
         error = InstanceError(error_class, fault["code"], fault["message"])
         self.machines[name] = Instance(self.provider_id(name), CREATING, error)

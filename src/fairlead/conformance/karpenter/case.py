@@ -240,5 +240,5 @@ def shown_key(meta: ObjectMeta) -> str:
 
 
 def shown_pod(key: str) -> str:
-    """Return a pod's name as `shown_key` returns it; `key` is `namespace/name`."""
+    """Return `key`, which is `namespace/name`, without the namespace if that is `default`."""
     return key.removeprefix("default/")

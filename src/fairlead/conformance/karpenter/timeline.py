@@ -152,7 +152,7 @@ class _Timeline(Scene):
         return {"created": created, "errors": errors, "existing": existing}
 
     def _create(self, request: NodeClaimRequest) -> str:
-        """Create a NodeClaim and return its name; the action `launch` launches the NodeClaim."""
+        """Create a NodeClaim that is not launched yet; return the name of the NodeClaim."""
         self._created += 1
         name = f"{request.pool.name}-new{self._created}"
         self._requests[name] = request

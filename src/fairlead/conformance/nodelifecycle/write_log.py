@@ -34,9 +34,9 @@ class NodeWriteLog:
         self._context: Json | None = None
 
     def begin(self, command: Command, by: str, now: Instant, store: Store) -> None:
-        """Attribute the following changes to the controller `by`, until `end` is called.
+        """Until `end` is called, attribute all observed changes to the controller `by`.
 
-        Log `command` itself if it records an event or deletes a pod that exists in `store`.
+        Also log `command` if it is a RecordEvent, or a DeleteObject of a pod that is in `store`.
         """
         self._context = {"t_ms": (now - EPOCH) // NANOSECONDS_PER_MILLISECOND, "by": by}
         match command:

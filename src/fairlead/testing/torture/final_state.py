@@ -407,9 +407,10 @@ class FinalState:
 
 
 def is_volatile(obj: Json) -> bool:
-    """Return whether `obj` is of a sort that may change in a cluster at rest, as Leases do.
+    """Return whether `obj` may change although the cluster is at rest.
 
-    Nodes may change too, because kubelets send heartbeats.
+    True for an Event, a Lease, a Node (because of heartbeats), and the status ConfigMap of the
+    cluster autoscaler.
     """
     kind = obj["kind"]
     return kind in _VOLATILE or f"{kind} {obj['metadata']['name']}" in _VOLATILE

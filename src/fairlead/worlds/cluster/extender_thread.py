@@ -1,7 +1,8 @@
 """ExtenderThread: calls extenders in a separate thread, so that watches are read during a call.
 
-The pod in a call is read from the API server. An extender with `nodeCacheCapable` receives the
-names of nodes; every other extender receives whole nodes.
+For each call except bind, ExtenderThread first reads the pod from the API server. An extender with
+`nodeCacheCapable` receives the names of nodes. For every other extender, ExtenderThread also reads
+the nodes from the API server, and sends whole nodes.
 """
 
 from __future__ import annotations

@@ -289,7 +289,7 @@ class Shadow:
     def _nominated(
         self, configuration: _Configuration, pod: PodInfo, node: str, now: Instant
     ) -> ShadowDecision:
-        """Compare the pod's nomination to `node` with a decision under `configuration`.
+        """Compare the nomination of `node` for the pod with a decision under `configuration`.
 
         The cluster's scheduler nominated the pod when it preempted other pods. The preemption was
         needless if the pod fits at least one node.

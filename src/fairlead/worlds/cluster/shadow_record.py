@@ -70,7 +70,7 @@ class ShadowRecord(Collector):
             self._write(_encode(decision_json(decision)) + b"\n")
 
     def collect(self) -> Iterable[Metric]:
-        """Yield the counts of decisions by agreement and the agreement ratios, as metrics."""
+        """Yield the metrics fairlead_shadow_decisions and fairlead_shadow_agreement_ratio."""
         decisions = CounterMetricFamily(
             "fairlead_shadow_decisions",
             "Placements and nominations by other schedulers, by agreement with Fairlead.",

@@ -158,7 +158,10 @@ class LocalWorld:
         self._queue_outcome(issued, self.gateway.perform(issued, detailed, now), now)
 
     def _write_pod_status(self, issued: IssuedCommand, command: PatchStatus, now: Instant) -> None:
-        """Write a pod's status and its details; or copy an equal earlier write."""
+        """Write a pod's status with the details that clients expect; see `PodDetails.detailed`.
+
+        If a kubelet made an equal write before, copy the result of the earlier write instead.
+        """
         details, is_kubelets = self._pod_status, issued.issuer.component is Component.KUBELET
         inputs = details.inputs(command, self.store) if is_kubelets else None
         report = None if inputs is None else self.gateway.described_report(command, inputs, now)

@@ -34,7 +34,7 @@ WRITES_MAX: Final = 8
 
 
 class KeptWrite(Protocol):
-    """A write to a pod, whose effect on the view is known already."""
+    """A write to a pod; the pod's view shows the write already, the pod's JSON does not yet."""
 
     def applied_to(self, pod: Json) -> Json:
         """Return `pod` after the write; its resourceVersion may be outdated."""
@@ -106,7 +106,7 @@ class ViewedPods:
         return stored if len(stored.writes) < WRITES_MAX else None
 
     def _viewed(self, pod: Json, uid: str) -> PatchedPod | None:
-        """Return a PatchedPod of the stored JSON value `pod` and its view, without writes.
+        """Return a PatchedPod with the stored JSON value `pod`, the pod's view, and no writes.
 
         Returns None if no view has the same resourceVersion as `pod`, if `pod` has no status, or if
         `uid` is not the uid of `pod`.

@@ -77,7 +77,7 @@ class LocalDashboard:
                 unsubscribe()
 
     async def _answer_link(self, request: Request) -> Response:
-        """Return a new link as JSON. Raises ApiError unless `request` is a POST."""
+        """Return a new link to the dashboard as JSON; raise ApiError if `request` is not a POST."""
         if request.method != "POST":
             raise no_method()
         return Response(200, (encode({"url": self.new_link()}),))

@@ -151,7 +151,7 @@ class UpOptions:
 
     @property
     def further_users(self) -> tuple[User, ...]:
-        """The users of --user. Raises InputError."""
+        """The users that --user adds. Raises InputError."""
         return tuple(map(user_of, self.users))
 
 

@@ -112,7 +112,7 @@ class Inquiry:
         }
 
     async def run(self) -> None:
-        """Read the cluster and answer the questions at each interval, until cancelled."""
+        """Read the cluster at intervals until cancelled; after a change, answer all questions."""
         while True:
             await self.look()
             await asyncio.sleep(self._file.every_s)

@@ -148,7 +148,7 @@ def _read_other(request: WhatIfRequest, source: str) -> Snapshot:
 
 
 def _alternatives(comparison: ComparisonOptions) -> Iterable[ClusterChange]:
-    """Return the changes of --change. Raises InputError."""
+    """Return the changes that --change gives. Raises InputError."""
     if not comparison.change:
         return ()
     from fairlead.cli.commands.whatif.alternatives import parse_alternatives

@@ -167,7 +167,7 @@ class NodeGroups(Struct, frozen=True):
 
 
 def other_pods(difference: Difference, groups: NodeGroups) -> Iterator[Section]:
-    """Yield further sections of pods, such as gone, newly placed, removed and updated pods.
+    """Yield the sections GONE FOR GOOD, NEWLY PLACED and REMOVED, and further sections of pods.
 
     A long list of new or removed pods is summarized for each workload and each of `groups`.
     """

@@ -101,7 +101,7 @@ def _first_cell(row: Json) -> str:
 
 
 def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
-    """Return the mismatch of the status class or the kind; None if there is none.
+    """Return the mismatch of the HTTP status class (such as 2xx) or the body's kind, or None.
 
     A mismatch with status 404 or 409 on either side is ignored, because these statuses depend on
     other objects.

@@ -34,9 +34,9 @@ class Validators(Struct):
         """Return `request` with the server's ETags and hashes instead of the recorded ones.
 
         `exchange` is the recording of `request`. A recorded ETag is kept if `remember` has stored
-        no ETag for the path. If the recorded status is 304, the stored ETag is sent even if the
-        recorded request has none. A query may contain the hash of an OpenAPI document. If the
-        recorded status is 200, the current hash is read from the server's OpenAPI index.
+        no ETag for the path. If the recorded status is 304, the result has the stored ETag even if
+        `request` has no ETag. If the recorded status is 200 and the query contains the hash of an
+        OpenAPI document, the result has the document's hash from the server's OpenAPI index.
         """
         headers = {
             name: self._tags.get(request.path, value)

@@ -54,8 +54,8 @@ class NamespaceDefaults(ReactiveController):
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
         """Create or correct the default objects of the namespaces that changed.
 
-        A deleted object and a changed ConfigMap with the CA count as changes of their namespaces.
-        So does a changed ResourceQuota, because the old quota may have prevented the creation.
+        A namespace also counts as changed if one of its objects was deleted, or if its CA ConfigMap
+        or one of its ResourceQuotas was changed. The old quota may have prevented the creation.
         """
         names: dict[str, None] = {}
         for one, is_deleted in changed:

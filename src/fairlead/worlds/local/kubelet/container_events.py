@@ -81,7 +81,7 @@ def _is_to_go(pod: Json) -> bool:
 
 
 def _started_at(status: Json) -> str:
-    """Return the time at which the running or ended container started; "" while it waits."""
+    """Return the start time of a container that is running or terminated; "" if it is waiting."""
     state = status.get("state", {})
     latest = state.get("running") or state.get("terminated") or {}
     return str(latest.get("startedAt") or "")

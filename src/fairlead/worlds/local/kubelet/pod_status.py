@@ -377,9 +377,9 @@ class _Report(Struct, frozen=True):
         return {"waiting": {"reason": waiting}}
 
     def _stated_end(self, container: Json) -> tuple[int, str] | None:
-        """Return the (exit code, reason) that the status write contains for `container`.
+        """Return (exit code, reason) of `container` from the kubelet's status write.
 
-        Returns None if the status write does not say that `container` has ended.
+        Returns None if that write does not say that `container` has ended.
         """
         state = self.stated.get(container["name"], {}).get("state") or {}
         ended = state.get("terminated")

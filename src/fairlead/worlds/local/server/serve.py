@@ -51,7 +51,8 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     """The socket to listen on, the authentication of clients, and the data directory.
 
     The writes of the cluster's controllers are audited only if the level of `audit` is not
-    Metadata. `data_dir` is None for a cluster in memory. `companion` is served beside the API.
+    Metadata. `data_dir` is None for a cluster in memory. `companion` is another service beside the
+    API, such as the dashboard.
     """
 
     listening: socket
