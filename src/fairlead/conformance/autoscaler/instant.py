@@ -11,15 +11,15 @@ _START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
 
 
 def at_ms(t_ms: int) -> Instant:
-    """Return the instant `t_ms` after the start."""
+    """Return the instant `t_ms` ms after the start of the autoscaler's process."""
     return _START + t_ms * NANOSECONDS_PER_MILLISECOND
 
 
 def to_ms(instant: Instant) -> int:
-    """Return `instant` as milliseconds after the start, rounded down."""
+    """Return the milliseconds from the start of the process to `instant`, rounded down."""
     return (instant - _START) // NANOSECONDS_PER_MILLISECOND
 
 
 def text_at(t_ms: int) -> str:
-    """Return the instant `t_ms` after the start as an RFC 3339 text with microseconds."""
+    """Return the instant `t_ms` ms after the start as an RFC 3339 text with microseconds."""
     return format_micro_time(at_ms(t_ms))
