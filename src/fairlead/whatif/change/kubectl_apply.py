@@ -154,9 +154,10 @@ def _remove_dropped(schema: Schema | None, current: Any, original: Json, modifie
 
 
 def _retain_keys(schema: Schema | None, current: Json, patch: Json) -> None:
-    """Add $retainKeys to the objects in `patch` whose merge removes all fields that `patch` lacks.
+    """Add $retainKeys to the changed objects in `patch` that have the patch strategy retainKeys.
 
-    For example, a volume has only one source, so a new source replaces the old one.
+    The merge removes those fields of such an object that the patch does not contain. For example, a
+    volume has only one source, so a new source replaces the old one.
     """
     # upstream: apimachinery/pkg/util/strategicpatch/patch.go:diffMaps, diffListsOfMaps
     for name, value in patch.items():

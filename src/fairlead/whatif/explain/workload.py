@@ -312,7 +312,10 @@ def _conditions(workload: Manifest) -> Iterator[str]:
 
 
 def _blocked_names(workload: Manifest, pods: Iterable[PodInfo]) -> int:
-    """Return the number of terminating pods of a StatefulSet, whose names new pods cannot have."""
+    """Return how many of `pods` terminate and have names that `workload` needs for new pods.
+
+    Return 0 if `workload` is not a StatefulSet.
+    """
     if workload.kind is not STATEFUL_SET:
         return 0
     return sum(is_terminating(pod.pod) for pod in pods)
@@ -649,7 +652,7 @@ def _why_pending(
     """Return (why `pod` is pending, the node that it fits now or "").
 
     If the pod fits a node, it is on this node in the model of `planner` afterwards. `leaving` are
-    the terminating pods. `known` contains the results of `_preemption_words`, for equal pods.
+    the terminating pods. `known` stores the results of `_preemption_words`; equal pods share one.
     """
     model = planner.model
     if (why := model.kept_out(pod)) is not None:

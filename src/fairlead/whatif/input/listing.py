@@ -170,8 +170,8 @@ def _ends(data: Bytes, first: int, separator: bytes, line_bytes: int) -> Iterato
     """Yield the position of the last byte of each `separator` in `data` after `first`, in order.
 
     The last line of `separator` must be an indented `{`. `line_bytes` is the distance from the line
-    break before the indentation to the `{`. A `{` at the start of a line begins a second JSON
-    value. If `data` contains one, msgspec.DecodeError is raised.
+    break before the indentation to the `{`. Raises msgspec.DecodeError if a line after `first`
+    begins with `{`, because a second JSON value begins there.
     """
     whole = np.frombuffer(data, np.uint8)
     for start in range(first + 1, len(whole), _BLOCK_BYTES):

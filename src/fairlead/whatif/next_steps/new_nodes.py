@@ -97,10 +97,9 @@ def new_nodes_for(
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
     are preferred. `known` are the nodes of another run; the pods that a node has there are added
-    to its pods. A node without pods of these workloads is suitable only if it has no taints,
-    and only if no rule, such as affinity, is among the reasons of the `pending` pods. If
-    `spread_counts` is False, topology spread does not count as such a rule: a zone without pods may
-    admit them.
+    to its pods. A node without pods of these workloads is suitable only if it has no taints, and
+    only if no `pending` pod waits because of a rule, such as affinity. If `spread_counts` is False,
+    topology spread does not count as such a rule: a zone without pods may admit the pods.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:
@@ -200,7 +199,7 @@ def _takes_pods(node: NodeEnd) -> bool:
 
 
 def _labels(node: NodeEnd) -> frozenset[tuple[str, str]]:
-    """Return the labels of `node` that its copies have, too: all except the hostname."""
+    """Return the labels that copies of `node` also have: all except the hostname."""
     return frozenset(one for one in node.labels.items() if one[0] != HOSTNAME)
 
 

@@ -380,7 +380,7 @@ def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepConte
 
 
 def _tried_nodes(more: NewNodes, added: int, context: StepContext) -> list[_TriedNodes]:
-    """Return the result of a what-if that adds the new nodes `more`; [] if it is invalid."""
+    """Try a what-if that adds the new nodes `more`; return [result], [] for an invalid what-if."""
     tried = context.ask(
         replace(context.answer.change, add_nodes=added + more.count, like=more.like)
     )

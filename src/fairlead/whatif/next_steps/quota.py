@@ -109,7 +109,10 @@ def _raised(
     tried: Effect,
     context: StepContext,
 ) -> NextStep:
-    """Return the command that sets `limits`, which admit the pods of `refused` in `tried`."""
+    """Return the command that raises quotas to `limits`, so that they admit the pods of `refused`.
+
+    `tried` is the effect of the question with these limits.
+    """
     count = sum(one.missing for one in refused)
     quotas = " and ".join(
         f"quota {quota} to {amounts_text(one, one).replace(',', ', ')}"

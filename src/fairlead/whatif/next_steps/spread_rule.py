@@ -87,10 +87,10 @@ class SpreadRule(Struct, frozen=True):
         return any(_lacks_domains(one, domains) for one in filter(is_hard, self.constraints))
 
     def with_taints_honored(self, domains: Mapping[str, int]) -> str:
-        """Return an edit of the workload with nodeTaintsPolicy Honor, as --set takes it.
+        """Return the value of --set that sets nodeTaintsPolicy Honor in the hard constraints.
 
-        `domains` contains the number of domains, by topology key. The edit removes minDomains from
-        the constraints that require more domains.
+        `domains` maps each topology key to its number of domains. The edit removes minDomains from
+        those of the constraints that require more domains.
         """
         return self._edited(
             {**one, "nodeTaintsPolicy": HONOR}

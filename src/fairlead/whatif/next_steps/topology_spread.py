@@ -113,9 +113,10 @@ def _without_failed_nodes(context: StepContext) -> Iterator[NextStep]:
 
 
 def _targets(names: Collection[str], answer: WhatIfAnswer) -> tuple[str, ...]:
-    """Return the nodes `names`, or the label that exactly these nodes have, if they are many.
+    """Return arguments that select exactly the nodes `names`: their names or one zone label.
 
-    Return () if `names` are too many for a command, and no zone label selects them.
+    The label is used if there are more than NAMES_MAX names. Return () if no zone label selects
+    exactly these nodes then.
     """
     if len(names) <= NAMES_MAX:
         return tuple(sorted(names))
@@ -136,9 +137,10 @@ def _selected(targets: Sequence[str]) -> Iterator[str]:
 def ignore_failed_nodes(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if in which failed nodes do not count for the spread of pods that waited.
 
-    A note names each rule for which displaced pods waited for a node. The what-if is not tried,
-    because a trial of a long outage would take as long as the question itself. It is left out for
-    rules for which it changes nothing (`_loses_domain`).
+    Also add to `context.causes` a text about each rule that made these pods wait. The what-if is
+    not tried, because a trial of a long outage would take as long as the question itself. The
+    what-if does not change rules for which failed nodes do not matter (`_loses_domain`). If there
+    are no other rules, yield nothing.
     """
     waited = context.answer.effect.waited
     rules = _rules_against([one.pod for one in waited], context)

@@ -38,7 +38,7 @@ _TAINT_IN_WORDS: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
 
 
 def keep_available(context: StepContext) -> Iterator[NextStep]:
-    """Yield a remedy for one of the workloads without a ready pod.
+    """Yield a remedy for one of the workloads that had no ready pod, if a remedy is found.
 
     For StatefulSets, the remedy is the taint out-of-service on the failed nodes. The same remedy
     applies to a workload with a pod that waits for a volume or devices of a pod on a failed node.

@@ -38,15 +38,15 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     of disruptions allowed at the start, which is the instant of the change. If the rule is new,
     this number is already reduced by the evictions that the change makes at this instant.
 
-    `displaced` pods were preempted, evicted or deleted with their nodes. `delayed` pods were
-    evicted after a refusal. `blocked` pods could not be evicted at all. `breaches` is the number of
-    displacements that violated the budget. `allowed_at_end` is the number of disruptions allowed at
-    the end of the run with the change. `allowed_without` is the same for the run without the
-    change. Each is None if the budget does not exist at the end of that run. `shortage` is as in
-    BudgetHistory, for the run with the change. It is 0 if the shortage in the run without the
-    change is at least as great. `has_new_rule` is also set if the change gave the budget another
-    selector. `selects_none` means that a budget with a new rule selects no pod at the end of the
-    run with the change.
+    `displaced` pods were preempted, were evicted, or were deleted with their nodes. `delayed` pods
+    were evicted after a refusal. `blocked` pods could not be evicted at all. `breaches` is the
+    number of displacements that violated the budget. `allowed_at_end` is the number of disruptions
+    allowed at the end of the run with the change. `allowed_without` is the same for the run without
+    the change. Each is None if the budget does not exist at the end of that run. `shortage` is as
+    in BudgetHistory, for the run with the change. It is 0 if the shortage in the run without the
+    change is at least as great. `has_new_rule` is set if the change created or deleted the budget,
+    or changed its rule or selector. `selects_none` means that a budget with a new rule selects no
+    pod at the end of the run with the change.
     """
 
     pdb: str

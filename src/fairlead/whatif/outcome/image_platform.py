@@ -103,9 +103,9 @@ class ImagePlatforms(Struct, frozen=True):
         return len(self.platforms) < 2
 
     def notes(self, pods: Iterable[tuple[Pod, str, Labels]]) -> Iterator[str]:
-        """Yield a note about those of `pods` whose images may not exist for their nodes.
+        """Yield a note about those of `pods` that may lack images for their nodes (`may_mismatch`).
 
-        Each pod comes with the name and the labels of its node (`may_mismatch`).
+        Each item of `pods` is (pod, name of its node, labels of this node).
         """
         found: Counter[tuple[str, Platform]] = Counter()
         for pod, node, labels in pods:

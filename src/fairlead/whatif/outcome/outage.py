@@ -180,7 +180,7 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     def is_evicted_by_failure(self) -> bool:
         """Whether the taint of the failure was the cause of the first eviction.
 
-        False if, for example, the taint node.kubernetes.io/out-of-service evicted the pod.
+        False if, for example, the cause was the taint node.kubernetes.io/out-of-service.
         """
         return self.first_eviction_why in _FAILURE_TAINTS
 

@@ -342,7 +342,7 @@ def _jobs(planner: DrainPlanner) -> JobRoom:
 
 
 def _too_little(resource: str) -> str:
-    """Return a text: the nodes that stay have too little of `resource` for the pods of a node."""
+    """Return why a node is kept: the other nodes have too little free `resource` for its pods."""
     if resource == "pods":
         return "the nodes that stay cannot run so many pods"
     return f"the nodes that stay do not have enough free {resource} for its pods"
@@ -660,10 +660,10 @@ def _kept_only_by(found: ConsolidationPlan) -> Counter[frozenset[BlockCause]]:
 
 
 def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
-    """Yield a sentence with --ignore for each set of rules that is the only reason why nodes stay.
+    """Yield a sentence that proposes --ignore for each set of rules that alone keeps some nodes.
 
-    If nodes stay only because of rules that `kubectl drain` does not have, also yield a sentence
-    about a drain by hand.
+    If a set consists of rules that `kubectl drain` does not have, also yield sentences about drains
+    by hand.
     """
     kept = _kept_only_by(found)
     for causes, count in sorted(kept.items(), key=lambda one: (-one[1], sorted(one[0]))):

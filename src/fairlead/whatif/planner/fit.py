@@ -186,8 +186,8 @@ def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
     """Yield new pods without end, as the API server stores them.
 
     If the namespace has no quotas and the pods have no claims, all later pods are copies of the
-    first pod. Raises ApiError if a pod or claim is refused. Raises InputError if no scheduler
-    places a pod or a PreEnqueue plugin rejects it.
+    first pod. Raises ApiError if a pod or claim is refused. Raises InputError if a pod has no
+    scheduler, or if a PreEnqueue plugin rejects it.
     """
     has_quota = model.count_quotas(source.namespace)
     number = 0
@@ -297,7 +297,7 @@ def _findings(result: FitResult, source: NewPods) -> Iterator[str]:
 
 
 def _stop(result: FitResult) -> Iterator[str]:
-    """Yield sentences about the next pod, which is refused or not placed."""
+    """Yield sentences that say why no further pod fits, and whether preemption would help."""
     if result.refused_by == "admission":
         yield f"The next pod is refused: {result.stop}"
     elif result.refused_by in ("scheduling", "error"):
@@ -327,7 +327,7 @@ def _verdict(result: FitResult, source: NewPods) -> str:
 
 
 def breach_words(breached: Iterable[BreachedBudget]) -> str:
-    """Return a sentence with the names and numbers of budgets that preemptions breach."""
+    """Return a sentence with the name and the evictions of each budget that preemptions breach."""
     named = [f"{one.budget} ({one.evicted:,} evicted, {one.allowed:,} allowed)" for one in breached]
     return f"This breaches budgets: {listed(named, _BUDGETS_NAMED_MAX)}."
 

@@ -24,9 +24,9 @@ _IGNORED: Final = "ignoredResources"
 def profiles_without_extenders(
     config: SchedulerConfig, objects: Iterable[ApiObject]
 ) -> tuple[Profile, ...]:
-    """Return the profiles of `config`, in which NodeResourcesFit checks the extenders' resources.
+    """Return `config.profiles`, changed so that NodeResourcesFit checks extenders' resources.
 
-    It still ignores resources that none of the nodes in `objects` reports.
+    NodeResourcesFit still ignores those of these resources that no node in `objects` reports.
     """
     managed = {name for extender in config.extenders for name in extender.managed_resources}
     if not managed:

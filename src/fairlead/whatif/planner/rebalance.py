@@ -237,13 +237,13 @@ class Rebalancer:
         return None
 
     def _even_out(self) -> GainingMove | None:
-        """Make the best helpful move of a pod, keep it in the model, and return it.
+        """Make a helpful move of a pod, keep it in the model, and return it.
 
-        A move is helpful if it lowers the sum of squared loads by more than `_GAIN_MIN`. In
-        addition, it must not make its target fuller than its origin was. Only nodes of `_open_rows`
-        can be targets. The `_NODES_TRIED_MAX` fullest nodes are tried, the fullest first. On the
-        first node with a helpful move, the move that lowers the sum most is made. Return None if
-        there is no helpful move, or if `_commit` rejects the move.
+        A move is helpful if it lowers `NodeBalance.squares` by more than `_GAIN_MIN`. In addition,
+        it must not make its target fuller than its origin was. Only nodes of `_open_rows` can be
+        targets. The `_NODES_TRIED_MAX` fullest nodes are tried as origins, the fullest first. From
+        the first origin with a helpful move, the move that lowers `squares` most is made. Return
+        None if there is no helpful move, or if `_commit` rejects the move.
         """
         before, loads, is_open = self._balance().squares, self._loads(), self._open_rows()
         for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
@@ -361,10 +361,11 @@ class Rebalancer:
     def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
         """Repeat the move of `pod` that `_moved` has tried, keep it in the model, and return it.
 
-        This time, a tie-break can choose another node. Return None without a change if the move
-        then fails, or if the pod's images might not support the platform of that node. If `waiting`
-        is None, the move must also make the nodes more even, and leave the target at most as full
-        as the node `info` was. If it does not, return None.
+        `waiting` is the waiting pod that the move gives a place, or None. The repeated move can
+        have another target, because a tie-break chooses again. Return None without a change if the
+        repeated move fails, or if the pod's images might not support the platform of the target. If
+        `waiting` is None, also return None if the repeated move does not make the nodes more even,
+        or leaves the target fuller than the node `info` was.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:

@@ -103,7 +103,7 @@ class ReplayedStart(Struct, frozen=True):
     reason: str = ""
 
     def agreement(self, tolerance: DurationNs) -> StartAgreement:
-        """Return how the two times compare; they agree up to a difference of `tolerance`."""
+        """Return how `placed` compares with `recorded`; SAME allows a difference of `tolerance`."""
         if self.recorded is None:
             return StartAgreement.PENDING if self.placed is None else StartAgreement.NOT_RECORDED
         if self.placed is None:

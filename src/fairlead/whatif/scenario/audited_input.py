@@ -389,10 +389,10 @@ def _scaling(write: AuditedWrite) -> AuditedWrite:
 
 
 def _is_repeated(taint: str) -> bool:
-    """Return whether the steps of the scenario set recorded taints with the key `taint`.
+    """Return whether the scenario repeats the recorded taints with the key `taint`.
 
-    The steps set the taints that no simulated controller sets: the lasting taints
-    (`is_lasting_taint`) and the taint out-of-service, which users set on failed nodes.
+    It repeats the taints that no simulated controller sets: the lasting taints (`is_lasting_taint`)
+    and the taint out-of-service, which users set on failed nodes.
     """
     return is_lasting_taint(taint) or taint == OUT_OF_SERVICE
 

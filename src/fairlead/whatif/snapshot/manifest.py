@@ -202,7 +202,7 @@ class Manifest(Struct, frozen=True):
         """Return True if this object and `other` are certainly replicas of each other.
 
         Replicas are pods of one workload that differ only in name, uid, version, node, addresses,
-        times and volume names. A node affinity may also pin each pod to its own node.
+        times and volume names, and in a node affinity that pins a pod to its own node.
         """
         mine, theirs = self.content, other.content
         if isinstance(mine, dict) or isinstance(theirs, dict):

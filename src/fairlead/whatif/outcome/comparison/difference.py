@@ -44,7 +44,10 @@ AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 
 
 class Move(Struct, frozen=True):
-    """A pod that is on `target` instead of `origin` at the end.
+    """A pod that the change moves from the node `origin` to the node `target`.
+
+    These are the pod's nodes at the end of the runs without and with the change. In a result of
+    `moves_within`, `origin` is the node from which the run displaced the pod.
 
     `is_recreated` is set if the original pod existed before the change and was deleted. `pod` is
     then a new pod. Otherwise, `is_staying` is set if `target` is not in service at the end.
@@ -60,7 +63,7 @@ class Move(Struct, frozen=True):
 
     @property
     def how(self) -> str:
-        """How the pod came to `target`, in words, if it was not displaced."""
+        """How a pod that was not displaced came to `target`, in words."""
         if self.is_recreated:
             return "deleted and created again"
         return "stays on a failed node" if self.is_staying else "placed elsewhere"
@@ -440,7 +443,7 @@ def _not_created(
 
 
 def _down(run: RunOutcome) -> set[str]:
-    """Return the keys of the pods of failed nodes that are not back at the end of `run`."""
+    """Return the keys of the pods of failed nodes that should run again in `run`, but do not."""
     return {one.pod for one in run.outage.lost if one.cause.is_loss} if run.outage else set()
 
 

@@ -279,9 +279,9 @@ def _tallies(
 def _add_later_pods(
     tallies: Mapping[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
 ) -> None:
-    """Add to `missing` the pods that StatefulSets do not create while an earlier pod is pending.
+    """Count as missing the pods that StatefulSets do not create while an earlier pod is pending.
 
-    A StatefulSet with the policy Parallel creates all its pods at once, so it lacks none.
+    A StatefulSet with the policy Parallel creates all its pods at once, so none are missing.
     """
     waiting = {
         ref

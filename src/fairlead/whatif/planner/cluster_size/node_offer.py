@@ -266,7 +266,10 @@ def _pods_max(offer: NodeOffer) -> str:
 
 
 def _machine_size(capacity: ResourceList) -> str:
-    """Return `capacity` in whole cores and GiB, such as `8/32Gi`; kubelets report a little less."""
+    """Return `capacity`, rounded to whole cores and GiB, such as `8/32Gi`.
+
+    A kubelet reports a little less memory than its machine has.
+    """
     cores = round(milli_value(capacity.get("cpu", 0)) / 1000)
     return f"{cores}/{round(whole_value(capacity.get('memory', 0)) / _GIB)}Gi"
 
@@ -350,7 +353,7 @@ class _Type(Struct, frozen=True):
 
     @property
     def labels(self) -> Mapping[str, str] | None:
-        """The labels that follow from a type in a file; None without a file."""
+        """The labels that a file states for the type; None if no file contains the type."""
         return None if self.stated is None else self.stated.labels
 
     def zones(self, zones: Sequence[str]) -> list[str]:

@@ -360,7 +360,7 @@ class SizeSearch:
         return KnownPlacement(decision.node.row, model.choices, is_reserved, BuildStep())
 
     def _catch_up(self) -> None:
-        """Add to the model the nodes and placements that a build took over from earlier builds."""
+        """Add the nodes and placements in `_ahead` to the model, and empty `_ahead`."""
         for pod, added, known in self._ahead:
             if added is not None:
                 name, offer = added

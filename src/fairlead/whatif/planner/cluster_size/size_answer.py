@@ -250,7 +250,10 @@ def _worst_today(found: SizeResult) -> tuple[int, str, list[str]]:
 
 
 def _today(survival: Survival, found: SizeResult) -> Iterator[str]:
-    """Yield a sentence that says whether today's nodes survive the failures, if there are any."""
+    """Yield a sentence that says whether today's nodes survive the failures.
+
+    Yield nothing if no failure was tried on these nodes.
+    """
     if not found.tried_today:
         return
     words, (pending, failed, workloads) = _survival_words(survival), _worst_today(found)

@@ -48,7 +48,7 @@ class DeviceKinds:
         self._is_read: dict[str, bool] = {}
 
     def of(self, node: str) -> Hashable:
-        """Return a key; nodes with the same key have equal devices for the selectors of claims."""
+        """Return a key that two nodes share if no claim can distinguish their devices."""
         return frozenset(
             Counter(
                 (one.spec.driver, self._traits(device))

@@ -537,7 +537,7 @@ def _quota_findings(plan: DrainPlan) -> Iterator[str]:
 
 
 def in_order(drains: Sequence[PlannedDrain]) -> str:
-    """Return the words `in this order: a, b` with the names of the first nodes of `drains`."""
+    """Return words such as `in this order: a, b`; at most `_ORDERED_MAX` nodes are named."""
     return f"in this order: {listed([drain.node for drain in drains], _ORDERED_MAX)}"
 
 
@@ -693,7 +693,7 @@ def command_findings(plan: DrainPlan) -> Iterator[str]:
 
 
 def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:
-    """Yield sentences about the flags that the drains need, the lost pods and the guard pods."""
+    """Yield sentences about flags that the drains need, lost pods, and OpenShift's guard pods."""
     if flags:
         parts = (f"{one.flag} ({counted(len(one.pods), 'pod')})" for one in flags)
         yield f"kubectl drain needs {', '.join(parts)}."

@@ -71,7 +71,7 @@ class JobRoom:
     def not_replaced(self, pods: Sequence[Pod]) -> list[Pod]:
         """Return those of `pods` that are not replaced if they are evicted one after another.
 
-        Failures are counted as in real evictions, but the counts are restored at the end.
+        Each eviction counts for its Job as a real one would, but only during this call.
         """
         with self._restored(pods):
             return self._evict_all(pods)

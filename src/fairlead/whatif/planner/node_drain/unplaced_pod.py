@@ -303,9 +303,10 @@ def _proven(
 ) -> str:
     """Return the text of the first of `candidates` that passes a trial; "" if none passes.
 
-    A trial makes a candidate's changes, and places the pods of the drained node on other nodes. It
-    passes if all pods without a place belong to workloads in `others`. If a pod of the workload
-    `blocker.owner` has no place, the changes that would help this pod are tried next.
+    `blocker.owner` is a workload with pods that fit no node, and `others` are the other such
+    workloads of the drained node. A trial makes a candidate's changes, and places the pods of the
+    drained node on other nodes. The trial passes if all pods without a place are of `others`. If a
+    pod of `blocker.owner` has no place, changes that let this pod fit are tried next.
     """
     owner, waiting, tried = blocker.owner, list(candidates), set[str]()
     while waiting and len(tried) < _TRIALS_MAX:

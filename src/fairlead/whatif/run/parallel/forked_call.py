@@ -48,7 +48,7 @@ def in_children(
 ) -> Generator[Result | None, None, None]:
     """Yield the results of `calls` in their order; each call is made in a forked process.
 
-    As many processes run at the same time as this process may use cores. If the caller closes the
+    At most `usable_cores()` of these processes run at the same time. If the caller closes the
     iterator early, the running processes are killed. Results are as in `in_child`.
     """
     # The index is made before the fork. In the forked process, counting a reference to each object

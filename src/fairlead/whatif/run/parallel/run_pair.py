@@ -84,9 +84,9 @@ def run_pair(
 def has_missed_end(next_end: Instant | None, after: RunOutcome) -> bool:
     """Return whether `next_end` lies within the run with the outcome `after`.
 
-    `next_end` comes from another run, which ended earlier. It is the instant at which the next pod
-    or Job of that run would have ended by itself, or None. If the result is True, that run must be
-    repeated up to the end of `after`.
+    `next_end` is about a run without the change: the instant at which a pod or Job would have ended
+    by itself next if the run had continued, or None. If the result is True, the run without the
+    change was too short, and must be repeated up to the end of `after`.
     """
     return next_end is not None and next_end <= after.ended_at
 

@@ -177,7 +177,7 @@ class GangRecorder:
     def tally(self, now: Instant) -> GangTally:
         """Return the counts over all gangs that need more than one member.
 
-        Exception: `lost` includes the resources of preempted members of all PodGroups.
+        Only `lost` covers all PodGroups, also those that need just one member.
         """
         self._count_broken(now + 1)
         gangs = [gang for gang in self._gangs.values() if gang.minimum > 1]

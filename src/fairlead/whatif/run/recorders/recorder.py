@@ -483,7 +483,7 @@ class Recorder(Struct):
         return True
 
     def _load(self, loaded: ObjectsLoaded) -> None:
-        """Record the objects of a snapshot, and one sample of each priority."""
+        """Record the objects of a snapshot, and sample the pod counts of each priority once."""
         self.counts.begin_load()
         self.history.is_loading = True
         down = self.outage.nodes_down()

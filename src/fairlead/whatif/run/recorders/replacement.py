@@ -1,7 +1,7 @@
 """Says which pod a new pod replaces. A pod and its replacements share one pod key.
 
-In a simulation, an annotation of each replacement states it. On a running cluster, whose pods have
-no such annotation, replacements are matched with the pods of failed nodes.
+In a simulation, each replacement has an annotation that states the pod key. On a running cluster,
+whose pods have no such annotation, replacements are matched with the pods of failed nodes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class StatedReplacements(Struct):
         """Do nothing."""
 
     def key_of(self, pod: Pod) -> str:
-        """Return the key that the annotation states; the own name of a pod without annotation."""
+        """Return the pod key that the annotation states, or else `namespace/name` of `pod`."""
         return original_key(pod)
 
 
@@ -71,7 +71,7 @@ class MatchedReplacements(Struct):
             self._keys[pod.metadata.uid] = lost
 
     def key_of(self, pod: Pod) -> str:
-        """Return the key of the pod that was matched; the own key of a pod without match."""
+        """Return the key of the pod that `match` found for `pod`, or else the own key of `pod`."""
         return self._keys.get(pod.metadata.uid) or original_key(pod)
 
 

@@ -1,4 +1,4 @@
-"""Label and annotation keys that are published, and those of their values that are kept.
+"""Label and annotation keys that anonymized snapshots keep, and those whose values they keep, too.
 
 Kubernetes, cloud providers, autoscalers and volume drivers define these keys. Decisions depend on
 the keys, and on a few values. A test searches Fairlead's source for keys that this module lacks.

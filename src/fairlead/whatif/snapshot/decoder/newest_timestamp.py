@@ -52,7 +52,10 @@ def plausible_instant(text: str) -> Instant | None:
 
 
 def timestamps(kind: Kind, value: Any) -> Iterator[str]:
-    """Yield every timestamp of a past event in `value`, an object as JSON."""
+    """Yield the creationTimestamp of `value`, an object as JSON, and the times in its status.
+
+    For a Lease, also yield the times in its spec.
+    """
     created = value["metadata"].get("creationTimestamp")
     if isinstance(created, str):
         yield created

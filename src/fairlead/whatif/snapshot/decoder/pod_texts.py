@@ -86,7 +86,7 @@ class PodTemplate:
     """The common parts of all pods whose texts match one template.
 
     `makes_replicas` is True if these pods are replicas: they differ only in name, uid, version,
-    node, addresses, times and volume names. A node affinity may also pin each pod to its own node.
+    node, addresses, times and volume names, and in a node affinity that pins a pod to its own node.
     """
 
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
