@@ -371,7 +371,7 @@ def _displaced_without_change(without: RunOutcome, changed: RunOutcome) -> list[
 
 
 def _refused_by_kubelets(without: RunOutcome, changed: RunOutcome) -> list[str]:
-    """Return a note about new pods that failed before they started, such as on a full node."""
+    """Return a note about new pods that kubelets refused, for example because a node was full."""
     refused = [
         f"{one.key} ({one.node})"
         for one in changed.pods.values()

@@ -215,11 +215,12 @@ def _by_zone(
     nodes: Sequence[NodeEnd],
     context: StepContext,
 ) -> list[NewNodes]:
-    """Return `first`, and new nodes in each other zone of `nodes`, for the pods that lack room.
+    """Return `first`, and new nodes for the pods `short` in each other zone of `nodes`.
 
-    The pods are `short`. The scheduler's reasons do not show in which zone a pod may run. If a node
-    lacks room, the scheduler does not check other rules. Zones with few pods of the workloads come
-    first, because there the workloads' spread constraints most likely admit more pods.
+    All zones count, because the scheduler's reasons do not show in which zones the pods may run: if
+    a node lacks room, the scheduler does not check other rules. Zones with few pods of the
+    workloads come first, because there the workloads' spread constraints most likely admit more
+    pods.
     """
     zone_of = {node.name: node.zone for node in nodes}
     workloads = {pod.workload for pod in short}

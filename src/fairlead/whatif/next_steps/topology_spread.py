@@ -191,7 +191,7 @@ def _loses_domain(rule: SpreadRule, context: StepContext) -> bool:
 def _alike(rules: Sequence[SpreadRule]) -> Iterator[list[SpreadRule]]:
     """Yield `rules` in groups: more than _ALIKE_MAX rules with equal words, or a single rule.
 
-    A failed zone can make the pods of hundreds of workloads wait for equal constraints.
+    When a zone fails, equal rules can keep pods of hundreds of workloads pending.
     """
     by_words: dict[str, list[SpreadRule]] = {}
     for rule in rules:

@@ -516,7 +516,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def stopping(self) -> tuple[Undrained, ...]:
-        """The `undrained` pods that a longer run removes."""
+        """The `undrained` pods in their grace period, which a longer run would remove."""
         return tuple(one for one in self.undrained if one.cause is UndrainedCause.STOPPING)
 
     @property

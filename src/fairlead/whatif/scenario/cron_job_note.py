@@ -32,9 +32,9 @@ def idle_cron_job_notes(initial: Iterable[Manifest], start: Instant, end: Instan
 def endless_cron_job_notes(
     initial: Iterable[Manifest], start: Instant, end: Instant
 ) -> Iterator[str]:
-    """Yield a note about the due CronJobs in `initial` whose pods run until the end.
+    """Yield a note about the due CronJobs in `initial` whose pods never end in the simulation.
 
-    Call this if only annotations and deadlines limit how long pods run.
+    Annotations and deadlines must be the only limits on how long pods run.
     """
     due = due_cron_jobs(initial, start, end)
     endless = [key for key, job, _ in due if not _ends(job.spec.job_template)]
