@@ -1,6 +1,7 @@
-"""The admission plugins of an API server, and the order in which the plugins run.
+"""The admission plugins of an API server.
 
-Exception: plugins that set `CHECKS_ONLY` run after all other plugins, wherever they are listed.
+The plugins run in the order in which `served_admission` lists them. Exception: plugins that set
+`CHECKS_ONLY` run after all other plugins.
 
 upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
 """

@@ -257,9 +257,10 @@ def _common_entries(pods: Sequence[Pod]) -> Mapping[str, str]:
 
 
 def _changed(stated: Json, admitted: Json) -> _Amounts:
-    """Return the amounts of the container `admitted` that differ from those in its template.
+    """Return the amounts of `admitted`, a container of a pod, that differ from the template.
 
-    `stated` is the container in the template. An absent request there counts as equal to the limit.
+    `stated` is the container in the template. A request that `stated` lacks defaults to the limit
+    in `stated`.
     """
     before, after = stated.get("resources") or {}, admitted.get("resources") or {}
     limits = before.get("limits") or {}  # a limit is also the default of a request

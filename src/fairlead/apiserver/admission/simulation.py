@@ -144,10 +144,10 @@ class SimulatedAdmission:
         )
 
     def observe(self, loaded: LoadedObjects, storage: Storage) -> None:
-        """Record what the snapshot lists and what admission added to its pods.
+        """Record which objects the snapshot lists, and how admission in the cluster changed pods.
 
-        `loaded` are the objects of the snapshot. `storage` contains them, and nothing has changed
-        them yet.
+        The recorded objects are those that plugins look up, such as Namespaces. `loaded` are the
+        objects of the snapshot; `storage` contains exactly these objects.
         """
         self._listing.observe(storage)
         self.observed.observe(loaded)
@@ -174,7 +174,7 @@ class _OfRequests:
 
 
 class _ChecksOfRequests(_OfRequests):
-    """Like `_OfRequests`, for plugins that never change objects."""
+    """Runs `plugins`, which only check objects, for requests but not for objects of a snapshot."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 

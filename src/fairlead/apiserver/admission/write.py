@@ -74,7 +74,7 @@ class Write(Struct, frozen=True, kw_only=True):
         return (yield from self.conversions.from_storage(stored))
 
     def to_storage(self, obj: Json) -> WebhookCalls[Json]:
-        """Return `obj`, which has the version of the write, in the version for storage."""
+        """Return `obj`, converted from the version of the write to the storage version."""
         if self.conversions is None:
             return obj
         return (yield from self.conversions.to_storage(obj))

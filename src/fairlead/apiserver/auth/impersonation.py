@@ -106,9 +106,10 @@ def _by_constrained_permission(
 def _by_legacy_permission(
     attributes: AuthorizationAttributes, target: User, authorize: Authorize
 ) -> User:
-    """Return `target` if the user has the legacy permissions (verb `impersonate`) for `target`.
+    """Return `target` with its effective groups, if the requesting user may impersonate `target`.
 
-    Raises ApiError 403 if one of these permissions is missing.
+    Raises ApiError 403 if the requesting user lacks a legacy permission (verb `impersonate`) for
+    `target`.
     """
     for permission in _required_permissions(attributes.user, target):
         # The legacy permission treats nodes as ordinary users.

@@ -1,4 +1,4 @@
-"""API_SERVER: the registry of a store whose API is served over HTTP (not of a simulation)."""
+"""API_SERVER: the registry of an API server's store (a simulation has another registry)."""
 
 from __future__ import annotations
 

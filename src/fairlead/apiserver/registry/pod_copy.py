@@ -145,7 +145,7 @@ class PodCopies:
         return self._storage.put(POD, pod, is_arranged=True)
 
     def record(self, write: Write) -> Recording:
-        """Return a Recording for a pod that goes through all stages of `Store.create`."""
+        """Return a Recording of `write`, for a pod that is not created as a copy."""
         return Recording(write)
 
     def learn(self, manifest: Mapping[str, Any], recording: Recording, stored: Json) -> None:

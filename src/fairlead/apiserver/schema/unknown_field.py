@@ -13,7 +13,7 @@ from fairlead.apiserver.schema.scalar import TypeMismatchError
 
 
 class UnknownFields(Notes):
-    """The paths of unknown fields, each with the nearest name of a known field or ""."""
+    """The paths of unknown fields, each with a known field name of similar spelling, or ""."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -207,12 +207,13 @@ class CompactStorage(Storage):
     def _keep(
         self, kind: Kind, key: Key, text: bytes | None = None, *, is_new: bool = False
     ) -> None:
-        """Mark a decoded object as recently used; encode others if too many are decoded.
+        """Mark a decoded object as recently used; encode decoded objects if there are too many.
 
-        The limits are `hot_max` objects and HOT_BYTES_MAX bytes. The least recently used objects
-        are encoded first, but Events before all others.
-        `text` is the object's JSON text, None if it is not known. If `is_new` is True, `text` is a
-        new version, whose size is not yet part of the total size.
+        The limits are `hot_max` decoded objects and HOT_BYTES_MAX bytes. Events are encoded first,
+        then the least recently used objects.
+
+        `text` is the JSON text of the object, or None if the text is not known. If `is_new` is
+        True, `text` is a new version, and its size is counted in the total size.
         """
         entry, hot = (kind.resource, key), self._hot
         known = hot.get(entry)

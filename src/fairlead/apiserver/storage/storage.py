@@ -429,7 +429,7 @@ class Storage:
         self._log.clear()
 
     def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
-        """Add objects from JSON texts; `version` is their newest version (see `restore`)."""
+        """Add objects from JSON texts; `restore` explains `version`."""
         self.restore(((kind, msgspec.json.decode(text)) for kind, _, text in texts), version)
 
     def restore_deferred(self, objects: Iterable[Deferred], version: int) -> None:

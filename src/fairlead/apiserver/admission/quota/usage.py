@@ -1,4 +1,4 @@
-"""The usage of an object, and the rules that decide which quotas count it.
+"""The usage of an object, and the rules that decide which quotas count this object.
 
 The number of objects is counted for every kind (`count/deployments.apps`), and for some kinds under
 a legacy name too. The amounts that pods, services and claims request are also counted.

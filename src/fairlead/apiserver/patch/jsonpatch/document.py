@@ -61,7 +61,7 @@ class PartialObject:
         del self.members[key]
 
     def opened(self, key: str) -> PartialObject | PartialArray:
-        """Convert the member `key` to its partial form and return it.
+        """Convert the member `key` to a PartialObject or PartialArray; return the new member.
 
         Raises OperationError if the member is a scalar or does not exist.
         """
@@ -103,7 +103,7 @@ class PartialArray:
         del self.items[self._index(key)]
 
     def opened(self, key: str) -> PartialObject | PartialArray:
-        """Convert the item at the index `key` to its partial form and return it."""
+        """Convert the item `key` to a PartialObject or PartialArray; return the new item."""
         index = self._index(key)
         inner = self.items[index] = opened(self.items[index])
         return inner

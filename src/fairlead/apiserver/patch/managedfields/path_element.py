@@ -202,7 +202,7 @@ def items_by_element(schema: Schema, value: list[Any] | None) -> Iterator[tuple[
 
 
 def items_by_known_element(schema: Schema, value: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield (element, item) for each item; the element is "" for an item without a usable key."""
+    """Yield (path element, item) for each list item; ("", item) if the item has no usable key."""
     for item in value:
         try:
             yield item_element(schema, item), item
@@ -211,9 +211,10 @@ def items_by_known_element(schema: Schema, value: list[Any]) -> Iterator[tuple[s
 
 
 def item_element(schema: Schema, item: Any) -> str:
-    """Return the element of a list item; missing keys get their defaults. Raises ItemKeyError.
+    """Return the path element of the list item `item`. Raises ItemKeyError.
 
-    A Service port `{"port": 80}` has the element `k:{"port":80,"protocol":"TCP"}`.
+    If `item` lacks a list key, the path element contains the key's default. A Service port
+    `{"port": 80}` has the path element `k:{"port":80,"protocol":"TCP"}`.
     """
     if not schema.keys:
         if item is None or isinstance(item, dict | list):

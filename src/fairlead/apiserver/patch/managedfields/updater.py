@@ -207,7 +207,7 @@ def _release_changed(
 def _owned_by_version(
     owners: Owners[Name], other_versions: OwnerVersions[Name], version: OwnedVersion
 ) -> list[tuple[OwnedVersion, FieldSet]]:
-    """Return (version, fields that managers own in it) for each version that a manager uses.
+    """Return (version, fields that managers of this version own) for each version in use.
 
     A manager that is not in `other_versions` uses `version`.
     """

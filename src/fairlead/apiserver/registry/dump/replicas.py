@@ -28,7 +28,7 @@ class DumpedReplicas(Replicas):
     """Pods of a dump, one for each of `texts`; `template` makes their views in stored form."""
 
     def __init__(self, template: DumpedTemplate, texts: TemplateRows) -> None:
-        """Each text describes one pod. `template.makes_replicas` must be True."""
+        """Each of `texts` describes one pod. `template.makes_replicas` must be True."""
         super().__init__(())
         self.template = template
         self.texts = texts

@@ -272,9 +272,8 @@ def _joined(run: Sequence[Loaded | DumpedReplicas]) -> DumpedReplicas | None:
     - `run` contains at least one DumpedReplicas,
     - the texts of all pods match the template of the first DumpedReplicas,
     - the pods are replicas of each other, and have unique names and uids,
-    - either all pods have a node or none has one, and either all have a start time or none has one.
-
-    `run` may also contain single pods. A single pod that was given as JSON cannot be joined.
+    - either all pods have a node or none has one, and either all have a start time or none has one,
+    - none of the single pods in `run` was given as JSON.
     """
     replicas = [one for one in run if isinstance(one, DumpedReplicas)]
     if not replicas:

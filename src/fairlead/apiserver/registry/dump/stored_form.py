@@ -289,8 +289,8 @@ class StoredForm:
     def _has_shared(self, pod: Pod) -> bool:
         """Return whether the fields that `_read_fields` reads from the spec are complete and valid.
 
-        This changes the spec: if an earlier spec was equal in these fields, its Python objects
-        replace the parts of this spec (see `has`).
+        If an earlier pod had equal values in these fields, the method also changes `pod`: parts of
+        its spec are replaced by the Python objects of the earlier pod (see `has`).
         """
         spec = pod.spec
         key = _ENCODE(_read_fields(spec))
@@ -335,7 +335,7 @@ def _are_containers(containers: Any) -> bool:
 
 
 def _has_valid_owners(meta: ObjectMeta) -> bool:
-    """Return whether the namespace is valid and each owner reference has a kind, name and uid."""
+    """Return whether `meta.namespace` is valid and all owner references have kind, name and uid."""
     if meta.namespace and dns_label_problems(meta.namespace):
         return False
     return all(owner.kind and owner.name and owner.uid for owner in meta.owner_references)

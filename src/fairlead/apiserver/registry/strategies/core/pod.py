@@ -73,7 +73,7 @@ def begin_deletion(pod: Json, now: int, grace_period_s: int | None) -> Json:
 
 
 def holds_deleted(pod: Json) -> bool:
-    """Return whether `pod` is kept until its kubelet confirms that the pod has stopped."""
+    """Return whether the deleted `pod` is kept until its kubelet confirms the deletion."""
     return bool(pod["metadata"].get("deletionGracePeriodSeconds"))
 
 

@@ -57,9 +57,10 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool
 
 
 def with_kept_values(old: Json, new: Json) -> Json:
-    """Return the updated Service `new` with the values of `old` that it leaves out and may keep.
+    """Return the updated Service `new`, completed with values of `old`.
 
-    Nothing is allocated, and no value is checked.
+    A value is taken from `old` only if `new` needs the value and does not set it. Nothing is
+    allocated, and no value is checked.
     """
     # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
     before, spec = old["spec"], _without_useless(old["spec"], new["spec"])
@@ -92,8 +93,9 @@ def moved_address(old: Json, new: Json) -> Causes:
 def _without_useless(before: Json, spec: Json) -> Json:
     """Return `spec` without the fields that the Service no longer uses.
 
-    `before` is the previous spec. A field is removed only if `before` used it and has the same
-    value. If the new type has no node ports, they are removed unless one of them is new.
+    `before` is the spec before the update. A field is removed only if `before` used the field and
+    the update did not change its value. If the update changes to a type without node ports, all
+    node ports are removed, unless the update also adds a node port.
     """
     # upstream: pkg/registry/core/service/strategy.go:dropTypeDependentFields
     useless = [
