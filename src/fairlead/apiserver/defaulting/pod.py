@@ -52,7 +52,10 @@ def _pod_spec(spec: Json) -> Json:
 
 
 def _with_account(spec: Json) -> Json:
-    """Return `spec`; if one of serviceAccountName and serviceAccount is set, the other gets it."""
+    """Return `spec` with the same account in serviceAccountName and serviceAccount.
+
+    If both are set and differ, serviceAccount is replaced. If neither is set, `spec` is unchanged.
+    """
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if not name:
         return spec

@@ -82,11 +82,11 @@ def shown_rule(rule: Json) -> Json:
 
 
 def shown_versions(versions: list[Json]) -> list[Json]:
-    """Return the versions as errors quote them, with Go field names.
+    """Return `versions` in the form that errors quote, with Go field names.
 
     The fields in `_HOISTED` are always null in the result. Upstream prints null only if a field
-    has the same value in all versions; its internal type keeps this value in the spec. If the
-    values differ, upstream prints the value of each version.
+    has the same value in all versions, because upstream then keeps the value outside the versions.
+    If the values differ, upstream prints the value of each version.
     """
     return [
         {shown: version.get(key, zero) for shown, key, zero in _VERSION} | dict.fromkeys(_HOISTED)

@@ -159,6 +159,6 @@ class OpenApi:
 
 
 def _v2_form(accept: str) -> str:
-    """Return the key in `_V2_FORMS` of the form that `accept` prefers; "" if none is supported."""
+    """Return the key of `_V2_FORMS` for the Accept header `accept`; "" if no form is acceptable."""
     wanted = [clause.media_type for clause in clauses(accept)] or [JSON]
     return next((_FORM_BY_TYPE[one] for one in wanted if one in _FORM_BY_TYPE), "")

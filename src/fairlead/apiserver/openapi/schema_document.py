@@ -181,7 +181,7 @@ class Types(Struct):
 
 
 def _is_opened(schema: Schema) -> bool:
-    """Return whether a field is granular although the type that it refers to is atomic."""
+    """Return whether the field schema `schema` is granular but the type of the field is atomic."""
     if schema.type is not Type.OBJECT or schema.topology is not ElementRelationship.GRANULAR:
         return False
     return schemas().of_definition(schema.definition).topology is ElementRelationship.ATOMIC

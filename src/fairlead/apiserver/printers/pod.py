@@ -159,10 +159,10 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 def _count_containers(pod: Json, tally: _Tally) -> None:
     """Add the pod's containers to `tally`, and set `tally.reason`, the text of the column STATUS.
 
-    The reason is that of the first container that waits or has terminated. If this reason is
-    `Completed`, it may be replaced. If a container is running and ready, the new reason is
-    `Running` or `NotReady`, depending on the pod's condition Ready. If no container is running and
-    ready, the new reason is the outcome of the first failed container, if there is one.
+    The reason is that of the first container that waits or has terminated. Only the reason
+    `Completed` is replaced. If a container is running and ready, `Running` or `NotReady` replaces
+    `Completed`, depending on the pod's condition Ready. Otherwise, the outcome of the first failed
+    container replaces `Completed`, if there is such a container.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

@@ -1,4 +1,4 @@
-"""The scaling policies of a HorizontalPodAutoscaler, and its minReplicas of 0.
+"""Validates the scaling policies of a HorizontalPodAutoscaler, and a minReplicas of 0.
 
 upstream: pkg/apis/autoscaling/validation/validation.go: validateScalingPolicy, validateMetrics
 """

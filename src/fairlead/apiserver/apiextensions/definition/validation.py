@@ -233,7 +233,7 @@ def _label_causes(field: str, name: str) -> Iterator[Cause]:
 def _version_part_causes(
     spec: Json, length_budget: ExpressionLengthBudget | None
 ) -> Iterator[Cause]:
-    """Yield the errors of schemas, columns, subresources and selectable fields."""
+    """Yield the errors of the schemas, columns, subresources and selectable fields of versions."""
     versions = spec.get("versions") or []
     for path, version in _schemas(versions):
         raw = (version.get("schema") or {}).get("openAPIV3Schema")

@@ -224,9 +224,9 @@ def _next_candidates(
 def _page(
     found: ListCandidates, matches: Sequence[ListEntry], end: int, predicate: SelectionPredicate
 ) -> ListPage:
-    """Return a page with `matches`, and with a continue token if candidates follow them.
+    """Return a page with `matches`, and with a continue token unless it is the last page.
 
-    `end` is the number of candidates of `found` that were examined.
+    `end` is the number of candidates in `found` that were examined to find `matches`.
     """
     # upstream: apiserver/pkg/storage/cacher/cacher.go:GetList
     version = found.version

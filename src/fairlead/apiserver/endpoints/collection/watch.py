@@ -209,7 +209,10 @@ class Watch:
             yield self.scope.encoder.event("ADDED", kept, is_first=number == 0)
 
     def must_wait(self, change: StoredChange) -> bool:
-        """Return whether `change`, or an earlier change, needs a webhook."""
+        """Return whether the watch must call a webhook before it can send `change`.
+
+        The webhook converts the object in `change`, or in an earlier change that is not sent yet.
+        """
         if self.scope.convert is None:
             return False
         kind, objects = self.scope.kind, (change.object, change.previous)

@@ -63,7 +63,7 @@ def get(scope: RequestScope) -> Response | WebhookCalls[Response]:
 
 
 def _converted(scope: RequestScope, kept: StoredObject) -> WebhookCalls[Response]:
-    """Return the response with an object that a webhook converts."""
+    """Return the response that contains the object `kept`, converted by a webhook."""
     obj = yield from in_request_version(scope, kept)
     return replace(scope.respond(obj), version=version_of(kept))
 

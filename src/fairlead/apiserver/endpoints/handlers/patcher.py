@@ -1,4 +1,6 @@
-"""Patcher: applies the patch in a request body to an object, according to its media type.
+"""Patcher: applies the patch in a request body to an object.
+
+The media type of the body states the type of the patch:
 
     json-patch            operations, applied in order (RFC 6902)
     merge-patch           changed members; null deletes a member (RFC 7386)

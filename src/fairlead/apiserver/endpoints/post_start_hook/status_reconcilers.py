@@ -51,7 +51,7 @@ class StatusReconcilers:
     def __init__(self, store: Store, delays: ReconcileDelay = NO_DELAY) -> None:
         """Subscribe to later changes in `store`. Existing objects are not recorded as changed.
 
-        `delays` contains the delays of the writes.
+        `delays` says how long after a change of an object its status is written.
         """
         self._store = store
         self._delays: Mapping[str, int] = {

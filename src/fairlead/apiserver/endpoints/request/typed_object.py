@@ -96,7 +96,7 @@ def strict_error(notes: Sequence[str]) -> str:
 
 
 def warnings_of(notes: Iterable[str], validation: str) -> tuple[str, ...]:
-    """Return the notes as warnings if `validation` is Warn, otherwise ()."""
+    """Return `notes` about unknown or duplicate fields if `validation` is Warn; otherwise ()."""
     return tuple(notes) if validation == WARN else ()
 
 

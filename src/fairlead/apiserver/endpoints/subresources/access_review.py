@@ -42,7 +42,7 @@ def self_subject_access_review(scope: RequestScope) -> Response:
 
 
 def subject_access_review(scope: RequestScope) -> Response:
-    """Return the review with its result: whether its user may perform the described action."""
+    """Return the review with the result: whether the user in its spec may perform the action."""
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
     problems = list(_attribute_errors(spec))

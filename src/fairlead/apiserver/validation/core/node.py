@@ -61,7 +61,7 @@ def check_scheduled_node(node: Node) -> Causes:
 
 
 def _check_scheduled_node(node: Node, taints: str) -> Causes:
-    """Yield the errors as `check_scheduled_node` does; `taints` is the path of the taints."""
+    """Yield the errors of `check_scheduled_node`, with `taints` as the path of the taints."""
     seen: dict[tuple[str, str], None] = {}
     for index, taint in enumerate(node.spec.taints):
         field = f"{taints}[{index}]"

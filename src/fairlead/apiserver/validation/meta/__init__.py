@@ -1,1 +1,1 @@
-"""The parts that all groups share: field errors, formats of values, ObjectMeta, selectors."""
+"""The parts of validation that all API groups share: field errors, formats, metadata, selectors."""
