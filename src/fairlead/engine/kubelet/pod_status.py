@@ -285,7 +285,7 @@ def _row(
 
 
 def _kept_row(container: Container, before: ContainerStatus) -> Json:
-    """Return the status `before` of `container` as JSON, with the fields that it must have."""
+    """Return the status `before` of `container` as JSON, with all fields that the API requires."""
     row: Json = msgspec.to_builtins(before)
     return row | {"image": container.image, "imageID": "", "restartCount": before.restart_count}
 

@@ -332,9 +332,9 @@ class PodWorkers(Struct):
     def resume(self, node: str, now: Instant) -> list[Command]:
         """Let the actions that were postponed for pods on `node` become due now.
 
-        Also decide whether to admit the pods that the kubelet has not seen, and the rejected pods
-        for which the changed node may have room. Return the events of pods that stop to make room
-        for pods that the kubelet has not seen.
+        Also decide whether to admit the pods that the kubelet sees for the first time, and the
+        rejected pods for which the node may have room now. Return the events of running pods that
+        the kubelet stops because the new pods need their resources.
         """
         self._expired.extend(self._suspended.pop(node, ()))
         for worker in self._unplanned.pop(node, {}).values():

@@ -93,10 +93,10 @@ class Monitor:
     # --- 1 added and removed nodes -------------------------------------------------------------
 
     def take_over(self, node: Node, now: Instant) -> None:
-        """Register `node`, which existed before this controller started, and open its zone.
+        """Register `node`, which existed before this controller started, and track its zone.
 
         If the node already has the NoExecute taint for its Ready status, the zone's eviction queue
-        records it as handled.
+        records the node as handled.
         """
         name, zone = node.metadata.name, zone_key(node, self._config)
         self._shared.nodes[name].registered = node

@@ -97,7 +97,7 @@ class NodeWriter:
     def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> EditOutcome | None:
         """Return the result of the edit to which `outcome` belongs.
 
-        Returns None if this writer did not send the command, or has dropped its edit.
+        Returns None if this writer did not send the command, or if the node's edits were dropped.
 
         Call `observe_node` afterwards to continue with pending edits.
         """

@@ -79,7 +79,7 @@ class VolumeRestrictions:
     )
 
     def __init__(self, handle: Handle) -> None:
-        """The plugin looks up claims and the pods that use them through `handle` when needed."""
+        """Use `handle` to look up claims, and to find out whether a pod uses a claim."""
         self._lookup = VolumeLookup(handle.cluster.related)
         self._use = handle.cluster.table.volume_use
 

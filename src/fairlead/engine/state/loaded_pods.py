@@ -70,7 +70,7 @@ class LoadedPods:
             self._changed.add(row)
 
     def changed_rows(self) -> Collection[int] | None:
-        """Return the rows whose nodes must be read one by one; None means all rows."""
+        """Return the rows for which `groups` is out of date; None means all rows."""
         return self._note()
 
     def _note(self) -> set[int] | None:

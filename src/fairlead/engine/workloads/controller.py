@@ -154,8 +154,8 @@ class Workloads:
     def next_deadline(self) -> Instant | None:
         """Return the time of the next retry or follow-up (see `FollowUpPace`).
 
-        Returns 0 (immediately) if there are unprocessed changes. Changes of owners that wait for a
-        follow-up do not count. Returns None if there is nothing to do.
+        Returns 0 (immediately) if there are unprocessed changes, except changes to the pods of an
+        owner whose follow-up is already scheduled. Returns None if there is nothing to do.
         """
         if self._rollouts.changed or not self._pace.are_waiting(self._pod_sets.changed):
             return IMMEDIATELY
@@ -343,14 +343,14 @@ class Workloads:
         self._rollouts.forget_replica_set(key)
 
     def _stop_replacing(self, one: ApiObject) -> None:
-        """Stop replacing the pods of unknown owners that `one` affects.
+        """Stop replacing the pods of unknown owners: of `one`, or of all in the Namespace `one`.
 
-        `one` is deleted or being deleted. If `one` is a Namespace, it affects all unknown owners
-        in it, because the API server refuses new pods there. Otherwise, `one` is itself the
-        unknown owner: a custom resource, a Deployment, or a pod that no controller replaces.
-        Programs such as Flink and Spark make a Deployment or pod the owner of the pods that they
-        create. The garbage collector deletes these pods. If this controller replaced them, the
-        garbage collector would also delete the replacements, and so on forever.
+        `one` is deleted or being deleted. In a Namespace that is being deleted, the API server
+        refuses new pods. An unknown owner is a custom resource, a Deployment, or a pod that no
+        controller replaces. Programs such as Flink and Spark make a Deployment or pod the owner of
+        the pods that they create. When this owner is deleted, the garbage collector deletes its
+        pods. If this controller replaced them, the garbage collector would also delete the
+        replacements, and so on forever.
         """
         sets = self._pod_sets
         if isinstance(one, Namespace):

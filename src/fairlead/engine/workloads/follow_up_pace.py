@@ -46,7 +46,7 @@ class FollowUpPace:
         return due
 
     def are_waiting(self, changed: Mapping[str, None]) -> bool:
-        """Return whether all owners in `changed` wait already, so that `due` would skip them."""
+        """Return whether every owner in `changed` already waits for a follow-up."""
         return changed.keys() <= self._waiting.keys()
 
     def next_due(self) -> Instant | None:

@@ -222,7 +222,7 @@ class StaticAutoscaler:
                 self._take_over(writer.clean_deletion_candidate(name))
 
     def _take_over(self, node: Node | None) -> None:
-        """Store the changed `node` before its patch is confirmed; do nothing if it is None."""
+        """Store `node`, which includes the changes of a patch in flight; do nothing for None."""
         if node is not None:
             self.put(node)
 

@@ -30,9 +30,9 @@ Tasks = deque[TaskInfo]
 class _WaitingJobs(Struct):
     """The queues to serve, and the jobs that wait in each queue.
 
-    `jobs` contains the waiting jobs, and `pools` the jobs from which they may reclaim. Both are
-    keyed by the queue of the waiting jobs. `tasks` contains the remaining pending tasks of each
-    waiting job, by job id.
+    `jobs` contains the waiting jobs of each queue. `pools` contains, for each of these queues, the
+    jobs from which its waiting jobs may reclaim. `tasks` contains the remaining pending tasks of
+    each waiting job, by job id.
     """
 
     queues: PriorityQueue[QueueInfo]

@@ -158,8 +158,8 @@ class RoomView:
     def releasing(self, column: int, row: int) -> int:
         """Return the releasing amount of the resource in `column` on the node at `row`.
 
-        Amounts that pipelined tasks will take are already subtracted. For a view without reserved
-        resources, the part of the reserved amount that exceeds the idle amount is also subtracted.
+        Amounts that pipelined tasks will take are already subtracted. If the view excludes reserved
+        resources, and more is reserved than is idle, the difference is also subtracted.
         """
         room = self._room
         uncovered = self._held(column, row) - max(int(room.idle[column, row]), 0)

@@ -1,6 +1,7 @@
 """nodeorder: scores nodes with the Score plugins of the default scheduler.
 
-The configuration's rules select the plugins and their default weights.
+`BatchRules.scorers` lists these plugins and their default weights. The arguments of nodeorder can
+set other weights.
 
 upstream: pkg/scheduler/plugins/nodeorder/nodeorder.go
 """

@@ -42,11 +42,11 @@ class AllocateOperation(Struct, frozen=True):
     node: NodeInfo
 
     def do(self, session: Session) -> None:
-        """Allocate the resources in the session."""
+        """Allocate the resources to `task` in `session`."""
         session.allocate(self.task, self.node)
 
     def undo(self, session: Session) -> None:
-        """Deallocate the resources in the session."""
+        """Take the allocated resources back from `task` in `session`."""
         session.deallocate(self.task)
 
     def commit(self, session: Session) -> None:

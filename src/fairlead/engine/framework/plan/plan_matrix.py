@@ -176,7 +176,7 @@ class PlanMatrix:
         self._forget_sums()
 
     def rebase(self, plan: MatrixMember) -> None:
-        """Copy the static results of the member `plan`, which have changed."""
+        """Copy the changed static results of the member `plan` into the matrix."""
         at = self._index[id(plan)]
         self._static.update(at)
         self._note_refused(plan, at)

@@ -103,9 +103,9 @@ def checked(plugin: str, method: str, bound_method: BoundMethod, check: Check) -
 def substituted(
     plugin: str, point: str, bound_method: BoundMethod, instead: BoundMethod, reporter: Reporter
 ) -> BoundMethod:
-    """Return a method that calls `bound_method`; if this raises a PluginFault, it calls `instead`.
+    """Return a method that calls `bound_method`, and `instead` if that call raises a PluginFault.
 
-    The fault is reported to `reporter`.
+    The PluginFault is reported to `reporter`.
     """
 
     def call(*arguments: Any) -> Any:

@@ -72,7 +72,7 @@ class PodEvictionMode:
         return []
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Remove the node from its queue; return []."""
+        """Remove `node` from the eviction queue of `zone`; return []."""
         self._queues[zone].remove(node.metadata.name)
         return []
 

@@ -86,7 +86,7 @@ class ZoneStates:
     # --- nodes ---------------------------------------------------------------------------------
 
     def place(self, name: str, zone: str, *, counts: bool, is_ready: bool) -> None:
-        """Record that a pass found the node `name` in `zone`.
+        """Record that a monitor pass found the node `name` in `zone`.
 
         `counts` is False if the node is excluded from the zone's counts.
         """

@@ -24,7 +24,7 @@ class NodeAffinityPriority:
         self._current = current
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True for pods without preferences."""
+        """Return True if `pod` has no preferred node affinity; all nodes then score alike."""
         affinity = pod.shape.spec.affinity
         node_affinity = affinity.node_affinity if affinity is not None else None
         return (

@@ -50,7 +50,7 @@ class DefaultPreemptionArgs(
 
     @property
     def _limits(self) -> tuple[int, int]:
-        """The minimum percentage and the minimum number; an unset field has upstream's default."""
+        """Both fields as (percentage, number); a field that is None has upstream's default here."""
         percentage, number = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
         return (
             _PERCENTAGE_DEFAULT if percentage is None else percentage,

@@ -224,7 +224,7 @@ class DomainCounts:
 
 
 class _Copied:
-    """An unchanging copy of the counts, with a cache of the lowest counts."""
+    """The counts by domain at one moment; `lowest` caches the result of `lowest_of`."""
 
     __slots__ = ("lowest", "pods", "sums")
 

@@ -120,7 +120,10 @@ class CronJobs:
                     self._changed[cron.view.metadata.uid] = None
 
     def _reschedule(self, cron: CronJobState, view: CronJob, now: Instant) -> None:
-        """Store `view`, which has another schedule, and sync at the next time of this schedule."""
+        """Store `view`, which has a new schedule, and plan a sync for the next scheduled time.
+
+        If the schedule is invalid or has no next time, the sync is immediate.
+        """
         cron.view = view
         due = cron.next_sync(now)
         if due is None:

@@ -139,7 +139,10 @@ class DisruptionBudget(Struct):
         )
 
     def next_recheck(self, now: Instant) -> Instant | None:
-        """Return when the first granted eviction expires; None if no eviction is pending."""
+        """Return the time at which the next granted eviction expires.
+
+        Returns None if every granted eviction has begun or has expired.
+        """
         stamps = self._disrupted(now).values()
         if not stamps:
             return None

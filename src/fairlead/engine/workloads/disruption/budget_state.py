@@ -101,7 +101,8 @@ class NamespaceBudgets(Struct):
     def observe_budget(self, view: PodDisruptionBudget) -> BudgetState:
         """Store the newest version of a budget; return its state.
 
-        If the spec, generation or uid changed, its pods are selected and counted again.
+        If the budget's spec, generation or uid changed, the budget's pods are selected and counted
+        again.
         """
         name = view.metadata.name
         state = self.states.get(name)

@@ -59,7 +59,7 @@ class RollingDrainOptions(Struct, frozen=True):
     which: str = ""
 
     def __str__(self) -> str:
-        """Return the value of the annotation."""
+        """Return the options as the value of the annotation `drain-in-turn`."""
         away = FOREVER if self.away is None else f"{self.away}ns"
         return f"max-unavailable={self.max_unavailable} away={away} {self.which}".rstrip()
 

@@ -235,7 +235,10 @@ def endpoints_writes(state: ServiceState, endpoints: list[Endpoint]) -> Iterable
 
 
 def _labels(state: ServiceState, own: dict[str, str]) -> dict[str, str]:
-    """Return the Service's labels and `own`; add the headless label if the Service is headless."""
+    """Return one dict with the Service's labels and `own`, the labels that the controller adds.
+
+    The dict contains HEADLESS_LABEL only if the Service is headless.
+    """
     labels = {**state.service.metadata.labels, **own}
     labels.pop(HEADLESS_LABEL, None)
     if state.service.spec.cluster_ip == HEADLESS:

@@ -70,9 +70,9 @@ class HintedSlices(Struct):
     """The slices of a Service in one sync.
 
     `written` contains the endpoints of slices that the sync creates or updates, new slices first.
-    Hints are set in place. `unchanged` contains the endpoints of the other slices, by slice name.
-    If the hints of an unchanged slice must change, `rewrite` moves the slice to `written`.
-    `rewritten` contains these slices by name.
+    `unchanged` contains the endpoints of the other slices, by slice name. If the hints of an
+    unchanged slice must change, `rewrite` moves its endpoints to `written`. `rewritten` contains
+    the moved endpoints, by slice name. Hints are set in place.
     """
 
     written: list[Entries]

@@ -505,9 +505,9 @@ def _evaluate(metrics: tuple[Metric, ...], current: int, at: Instant) -> _Evalua
 
 
 def _proposed(metrics: tuple[Metric, ...], current: int, at: Instant) -> int:
-    """Return the number of replicas that `_evaluate` would also return.
+    """Return the field `replicas` of the result of `_evaluate`, called with the same arguments.
 
-    This function is faster, because it does not build the statuses.
+    This function is faster than `_evaluate`, because it does not build the statuses.
     """
     highest, failures = 0, 0
     for metric in metrics:

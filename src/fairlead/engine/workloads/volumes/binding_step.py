@@ -40,7 +40,7 @@ from fairlead.engine.workloads.volumes.volume_index import (
 
 
 class StepKind(Enum):
-    """The kind of a step for a claim."""
+    """What to do for a claim; RETRY means to sync the claim again after a failed write."""
 
     SET_CLASS = "set_class"
     BIND = "bind"

@@ -215,7 +215,7 @@ def _not_bound_event(claim: PersistentVolumeClaim, storage_class: StorageClass |
 
 
 def _waiting(claim: PersistentVolumeClaim, storage_class: StorageClass) -> Command:
-    """Return the event with which the persistent volume controller waits for a provisioner."""
+    """Return the event ExternalProvisioning: `claim` waits until a provisioner creates a volume."""
     waiting = (
         "Waiting for a volume to be created either by the external provisioner "
         f"'{driver_of(storage_class)}' or manually by the system administrator. If volume creation "
@@ -225,7 +225,7 @@ def _waiting(claim: PersistentVolumeClaim, storage_class: StorageClass) -> Comma
 
 
 def _begun(claim: PersistentVolumeClaim, storage_class: StorageClass) -> Command:
-    """Return the event with which a provisioner begins to provision a volume."""
+    """Return the event Provisioning: a provisioner has begun to create a volume for `claim`."""
     begun = f'External provisioner is provisioning volume for claim "{claim.key}"'
     return _event(claim, "Provisioning", begun, reporting_controller=driver_of(storage_class))
 

@@ -181,8 +181,8 @@ class _Packing(Struct):
     def _on_new_node(self, pod: PodInfo) -> bool:
         """Add a node and place the pod on it; return whether the pod was placed.
 
-        No node is added while the last added node is empty. The new node stays even if the pod does
-        not fit it.
+        If the last added node is still empty, or the limit of new nodes is reached, no node is
+        added and the result is False. A new node stays even if the pod does not fit it.
         """
         if self.last and self.last not in self.helped:
             return False

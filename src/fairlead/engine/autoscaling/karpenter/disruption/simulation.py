@@ -115,7 +115,7 @@ class _Inputs(Struct, frozen=True):
 
 
 class _Known(Struct, frozen=True):
-    """A result of `Simulator.simulate`; `own` are the candidates' pods when it was computed."""
+    """A cached result of `Simulator.simulate`; `own` are the candidates' pods in the simulation."""
 
     own: Sequence[Pod]
     result: SimulationResult

@@ -33,7 +33,7 @@ class ConsolidationMemory:
     def _state(self, now: Instant) -> tuple[int, Instant]:
         """Return the number of changes, and the time of the last change.
 
-        Five minutes without a change count as a change.
+        If nothing has changed for five minutes, a change at `now` is recorded first.
         """
         if now - self._changed_at >= _FORGET_AFTER_NS:
             self.change(now)

@@ -1,4 +1,4 @@
-"""The dry run of a preemption: on which nodes the pod would fit without which victims.
+"""The dry run of a preemption: finds, for each node, the victims without which the pod would fit.
 
 upstream: pkg/scheduler/framework/preemption/preemption.go: DryRunPreemption;
 framework/plugins/defaultpreemption/default_preemption.go: SelectVictimsOnNode

@@ -315,10 +315,10 @@ class DryRuns:
         kept.related_version, kept.labels = related, labels
 
     def _evaluate_some(self, run: _Run, potential: Rows, sample: CandidateSample) -> Rows:
-        """Evaluate rows until there are enough candidates; return the evaluated rows (ascending).
+        """Evaluate rows until there are enough candidates; return evaluated rows, ascending.
 
-        As in upstream, at most `sample.wanted` of the returned rows are candidates that violate a
-        disruption budget. Further rows of this kind are evaluated, but not returned.
+        As in upstream, the result has at most `sample.wanted` rows whose candidate violates a
+        disruption budget. If more such rows are evaluated, they are left out of the result.
         """
         columns = run.columns
         looked_at: list[int] = []

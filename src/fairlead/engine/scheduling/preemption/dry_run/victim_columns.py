@@ -165,9 +165,9 @@ class VictimColumns:
             self._kind[: len(by_name), row] = self._numbers([pod.shape for pod in by_name])
 
     def _fill_loaded(self, rows: Rows) -> Rows:
-        """Fill the columns of each row whose pods have not changed since they were loaded.
+        """Fill the columns of those `rows` that have not changed since the bulk load of pods.
 
-        Returns the other rows.
+        Returns the rest of `rows`.
         """
         loaded, capacity = self._table.loaded, self._table.capacity
         changed = loaded.changed_rows()

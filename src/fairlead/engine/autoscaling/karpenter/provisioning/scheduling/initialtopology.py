@@ -69,11 +69,11 @@ class PodTerms(Struct, frozen=True):
 
 
 class _Start(Struct, frozen=True):
-    """The `counts` of a topology group before a pass moves pods and removes nodes.
+    """The counts of one topology group over all pods and nodes; a pass subtracts what it moves.
 
     The keys of all four fields are domains. `possible` contains the domains that NodePools provide.
-    `registered` contains the number of nodes in each domain. `occupied` contains the domains with
-    pods.
+    `registered` contains the number of nodes in each domain. `counts` contains the number of
+    matching pods in each domain. `occupied` contains the domains with pods.
     """
 
     possible: Mapping[str, int]

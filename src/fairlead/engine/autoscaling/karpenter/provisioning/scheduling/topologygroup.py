@@ -126,9 +126,10 @@ class TopologyGroup:
                 )
 
     def closed_domains(self, pod_domains: LabelRequirement, *, selects: bool) -> Collection[str]:
-        """Return the domains in `counts` that the term forbids for a pod, whatever node it gets.
+        """Return domains that the term forbids for a pod; no node in these domains can get the pod.
 
-        The term may forbid other domains, too.
+        The term may forbid more domains than these; `next_domains` decides exactly. `pod_domains`
+        are the domains that the pod allows.
         """
         if self.kind == ANTI_AFFINITY:
             return self.occupied
