@@ -214,9 +214,10 @@ def _raise(
     limits: Mapping[str, float],
     weights: Mapping[str, int],
 ) -> dict[str, float]:
-    """Divide `pool` in proportion to `weights`, so that each part gets at least its `given`.
+    """Divide `pool` in proportion to `weights`; return the amount that each part gets.
 
-    A part gets at most its entry in `limits`. Parts with weight 0 keep their `given`.
+    A part gets at least its entry in `given` and at most its entry in `limits`. A part with weight
+    0 gets exactly its entry in `given`. The keys of all mappings are the names of the parts.
     """
     kept = {name: given[name] for name, weight in weights.items() if weight <= 0}
     while True:

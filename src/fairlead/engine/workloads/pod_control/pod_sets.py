@@ -365,9 +365,9 @@ class PodSets(Struct):
             self._wait(pods, now)
 
     def not_released(self, target: ObjectRef, due: Instant) -> None:
-        """Schedule a run of the owner's rule at `due`, because a finalizer was not removed.
+        """Run the rule of the owner of the pod `target` at `due`, after a patch of the pod failed.
 
-        `target` is the pod with the finalizer.
+        The patch should have removed a finalizer of the pod.
         """
         key = self._set_keys.get(target.key)
         if key is not None:
