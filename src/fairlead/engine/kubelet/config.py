@@ -41,13 +41,13 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     pod is then removed that long after the kubelet observes the deletion request. If `manages_pods`
     is False, another program starts and stops pods.
 
-    Three fields determine how long a pod runs. The first that is not None counts: `input_duration`,
-    the result of `run_durations`, `job_duration`. `input_duration` is only for pods that end when
-    their stdin ends (see `reads_to_the_end`). `job_duration` is only for pods with restartPolicy
-    Never or OnFailure. If all are None, the pod runs forever.
+    Three fields determine how long a pod runs, in this order of precedence: `input_duration`,
+    `run_durations` and `job_duration`. `input_duration` is only for pods that end when their stdin
+    ends (see `reads_to_the_end`). `job_duration` is only for pods with restartPolicy Never or
+    OnFailure. If no field states a duration for a pod, the pod runs forever.
 
-    A pod's annotations (`engine.kubelet.annotation`) take precedence over these fields, but not
-    over the result of `removal_delays`.
+    The durations in a pod's annotations (`engine.kubelet.annotation`) take precedence over the
+    durations of this class, except over the result of `removal_delays`.
 
     `ignores_deadline` returns whether the kubelet ignores the activeDeadlineSeconds of a pod.
 

@@ -273,7 +273,10 @@ class PodWorkers(Struct):
         return worker
 
     def _make_workers(self, node: str) -> None:
-        """Make the workers of all settled pods on `node`, in the order of loading."""
+        """Make the workers of all settled pods on `node`, in the order of loading.
+
+        The module docstring explains settled pods.
+        """
         loaded = self._loaded.pop(node, None)
         if loaded is None:
             return
@@ -354,8 +357,9 @@ class PodWorkers(Struct):
         """Continue the pods on `node` after its kubelet has resumed.
 
         If the node was down (`was_down`), its containers no longer run. Otherwise the grace periods
-        of terminating pods begin now. Return the events about pods that stop to make room (see
-        `resume`), and the patches that set ready pods with lost containers to not ready.
+        of terminating pods begin now. Returns events about the pods that stop to make room for
+        other pods (see `resume`). If a ready pod has lost its containers, the result also contains
+        the status patch that marks this pod as not ready.
         """
         if was_down:
             self._unplanned.pop(node, None)  # the loop below plans the acts of all pods
@@ -663,8 +667,8 @@ class PodWorkers(Struct):
     def _report_spec(self, worker: _PodWorker, now: Instant) -> list[Command]:
         """Return the commands that report a changed spec of the pod.
 
-        A resize that does not fit is deferred, with an event. The kubelets of a simulation report
-        only resizes, and a deferral only once.
+        A resize that does not fit is deferred, with an event. If the configuration does not set
+        `accepts_pods`, only resizes are reported, and each deferral is reported only once.
         """
         self._resized.pop(worker.ref.key, None)
         is_resized = is_resize(worker.pod)

@@ -32,7 +32,10 @@ class _Streak(Struct):
 
 
 class RepeatedRejections(Struct):
-    """The rejections of pods by the uid of their controller, until one of its pods is admitted."""
+    """The current series of rejected pods of each controller, by the controller's uid.
+
+    `pause_before` explains when a series ends.
+    """
 
     _streaks: dict[str, _Streak] = field(default_factory=dict)
 

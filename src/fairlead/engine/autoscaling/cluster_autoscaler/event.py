@@ -29,7 +29,7 @@ class EventLog:
         self._status = ObjectRef("ConfigMap", namespace, status_config_map)
 
     def about(self, config_map: str) -> EventLog:
-        """Return a log that records events about the autoscaler on the ConfigMap `config_map`."""
+        """Return a log whose events about the autoscaler refer to the ConfigMap `config_map`."""
         return EventLog(self._commands, self._namespace, config_map)
 
     def on_pod(self, pod: Pod, type_: str, reason: str, message: str) -> None:

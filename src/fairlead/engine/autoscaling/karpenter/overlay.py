@@ -50,7 +50,7 @@ Target = tuple[str, str, str]
 
 
 class _Changes(Struct):
-    """The overlays that change each `Target`: an offering or a resource of an instance type.
+    """The overlays that change each `Target` (an offering or a resource of an instance type).
 
     `first` maps a target to the overlay that was applied to it first. `latest_weight` maps a
     target to the weight of the overlay that was applied to it last.

@@ -87,7 +87,7 @@ def found_conditions(node: Node, stated: Iterable[Report]) -> Conditions:
 
     - missing and Unknown conditions
     - the Ready condition of a starting node
-    - the conditions in `stated`: the node's annotation sets them, and a client may remove it
+    - the conditions in `stated`, because a client may remove the annotation that sets them
     - all conditions of a node that Fairlead created, because their unhealthy values come only from
       the annotation or from the measured usage of pods
     """

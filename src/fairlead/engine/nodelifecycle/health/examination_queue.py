@@ -34,9 +34,10 @@ class ExaminationQueue:
             self._noted_for = max(self._passes.at_or_after(now), self._passes.after(self.last_pass))
 
     def schedule(self, name: str, due: Instant | None) -> None:
-        """Let the pass at `due` examine the node `name`; replace its earlier schedule.
+        """Let the pass at `due` examine the node `name`.
 
-        If `due` is None, no pass is scheduled for the node any more.
+        `due` replaces the time that an earlier call set for the node. If `due` is None, the earlier
+        time is removed, and no new time is set.
         """
         if due is None:
             self._planned.pop(name, None)

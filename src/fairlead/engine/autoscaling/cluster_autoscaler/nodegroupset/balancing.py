@@ -31,7 +31,8 @@ def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
     The `new_nodes` nodes are added one by one, each to the group that is smallest at that moment.
     If several groups are equally small, the group that was smallest before the scale-up comes
     first. If these groups were equally small before, too, the first one in `groups` comes first.
-    This order can change when a group reaches its maximum size. No group grows beyond that size.
+    When a group has reached its maximum size, it does not grow any more, and the order of equally
+    small groups can change.
 
     Example: groups with 1, 2 and 5 nodes get four new nodes. Their sizes are 3, 2 and 5 after two
     new nodes, and 4, 3 and 5 after four new nodes.

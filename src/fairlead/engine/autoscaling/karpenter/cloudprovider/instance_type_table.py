@@ -46,8 +46,8 @@ class _Column:
     ) -> Mask:
         """Return a mask of the subjects (types or offerings) that agree with `requirement`.
 
-        A subject without a requirement on the label agrees. Any other subject agrees if `agrees`
-        returns True for its requirement and `requirement`.
+        A subject agrees if it has no requirement on the column's label. Any other subject agrees if
+        `agrees(requirement of the subject, requirement)` returns True.
         """
         found = self._masks.get(requirement)
         if found is None:

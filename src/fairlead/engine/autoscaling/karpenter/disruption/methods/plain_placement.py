@@ -160,7 +160,7 @@ class PlainPlacement:
         return found
 
     def pods(self, own: Sequence[PlainPods], size: Size | None) -> list[PlainPod]:
-        """Return the pods that every placement includes and the pods of `own`, in queue order.
+        """Return, in queue order, the pods of `own` and the pods that every placement includes.
 
         If `size` is not None, only pods of this size are returned.
         """

@@ -35,7 +35,7 @@ class PendingPodQueue:
         return self._pods.popleft()
 
     def push(self, pod: PendingPod) -> None:
-        """Append a pod that could not be placed to the end of the queue."""
+        """Append `pod`, which could not be placed, to the queue."""
         self._pods.append(pod)
         self._length_when_pushed[pod.key] = len(self._pods)
 

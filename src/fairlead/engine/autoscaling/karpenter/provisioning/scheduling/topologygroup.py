@@ -188,8 +188,8 @@ class TopologyGroup:
     ) -> LabelRequirement:
         """Return the occupied domains that both the pod to place and the node allow.
 
-        A domain is occupied if it contains a pod that the term selects. Exception: the term also
-        selects the pod to place, and this pod allows no occupied domain. The result then contains
+        A domain is occupied if it contains a pod that the term selects. If the term also selects
+        the pod to place (`selects`), and this pod allows no occupied domain, the result contains
         unoccupied domains that the pod allows.
         """
         found = [
