@@ -52,7 +52,11 @@ _COUNTS_MAX: Final = 10_000
 
 
 class LoopDetector:
-    """A Reporter that collects findings, and a Controller that records them as events."""
+    """Detects preemption loops, starving workloads and wasted nominations.
+
+    The class is both a Reporter and a Controller. As a Reporter, it gets all records and reports
+    its findings as further records. As a Controller, it returns warning events about findings.
+    """
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
     interest: ClassVar[Interest] = Interest(

@@ -118,7 +118,7 @@ class ScorePoint(Struct, frozen=True, eq=False):
 
 
 def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
-    """Return a FilterPoint for `plugin`, which must have at least one form of Filter."""
+    """Return a FilterPoint for `plugin`, which must define `filter` or `filter_columns`."""
     many: FilterMany | None = getattr(plugin, "filter_columns", None)
     one: FilterOne | None = getattr(plugin, "filter", None)
     if one is None:
@@ -135,7 +135,7 @@ def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
 
 
 def score_point(plugin: Plugin, weight: int, table: NodeTable) -> ScorePoint:
-    """Return a ScorePoint for `plugin`, which must have at least one form of Score."""
+    """Return a ScorePoint for `plugin`, which must define `score` or `score_columns`."""
     many: ScoreMany | None = getattr(plugin, "score_columns", None)
     one: ScoreOne | None = getattr(plugin, "score", None)
     if one is None:

@@ -127,7 +127,7 @@ def evaluate(built: BuiltProfile, pod: PodInfo, call: Call | None = None) -> Eva
 
 
 def _judge(result: Evaluation, found: Feasibility, advice: _ExtenderAccess) -> Status | None:
-    """Add the verdicts of the plugins and the extenders; return the first ERROR, if any."""
+    """Add the verdicts of plugins and extenders to `result`; return the first ERROR, else None."""
     broken = found.error()
     if broken is not None:
         _fill_verdicts(result, found)

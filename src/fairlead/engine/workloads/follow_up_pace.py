@@ -29,9 +29,10 @@ class FollowUpPace:
         self._waiting: dict[str, Instant] = {}
 
     def due(self, changed: Iterable[str], now: Instant) -> list[str]:
-        """Return the keys of the owners to follow up now, from `changed` and the waiting owners.
+        """Return the keys of the owners whose follow-up is due now.
 
-        The other owners in `changed` wait.
+        These owners were waiting, or are in `changed`. The other owners in `changed` start or
+        continue to wait.
         """
         if not self._interval:
             return list(changed)

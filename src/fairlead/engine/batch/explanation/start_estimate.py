@@ -166,7 +166,7 @@ class _Simulation:
         heapq.heappush(self._ends, _End(at, row, amounts, queue))
 
     def _pass(self) -> None:
-        """Advance the time to the next end, and free the resources of all tasks that end then."""
+        """Advance the time to the next end of a task; free the resources of tasks that end then."""
         self._now = max(self._now, self._ends[0].at)
         while self._ends and self._ends[0].at <= self._now:
             end = heapq.heappop(self._ends)

@@ -259,7 +259,7 @@ class BatchHandle(Handle, Protocol):
 
     @property
     def sums(self) -> Sums:
-        """Computes the requests of pods and nodes by the rules of the configuration."""
+        """The object that computes the requests of pods and nodes by the configured rules."""
         ...
 
 

@@ -363,7 +363,10 @@ class DeviceSearch:
         )
 
     def _consider(self, request: ResolvedRequest, one: PoolDevice, found: list[Candidate]) -> None:
-        """Add to `found` the device if it matches `request`, or the error if a selector fails."""
+        """Add the device `one` to `found` if it matches `request`.
+
+        If a selector fails, the error is added instead.
+        """
         try:
             if self._is_selectable(request, one):
                 found.append(one)

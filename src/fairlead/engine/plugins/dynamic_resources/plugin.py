@@ -538,10 +538,10 @@ class DynamicResources:
         return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
 
     def _must_wait(self, claims: _Claims) -> bool:
-        """Return whether the binding conditions of the claims must be checked before the binding.
+        """Return whether the binding conditions of the claims must be checked in PreBind.
 
-        This is so if a binding condition is not True yet or has failed, or if a newly assumed
-        allocation has binding conditions.
+        The check is necessary if a binding condition is not True yet or has failed. The check is
+        also necessary if a newly assumed allocation has binding conditions.
         """
         if any(r.binding_conditions for one in claims.assumed for r in one.devices.results):
             return True

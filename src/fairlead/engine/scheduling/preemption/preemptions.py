@@ -66,7 +66,7 @@ NewExecution = Callable[
 
 
 class Preemptions:
-    """Starts and continues preemptions, and gates the preemptors in the meantime."""
+    """Starts and continues preemptions, and gates pods while they wait for a preemption."""
 
     def __init__(
         self,

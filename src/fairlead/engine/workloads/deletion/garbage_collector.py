@@ -250,7 +250,10 @@ class GarbageCollector(Struct):
         return [command for one in ending for command in self._end(one)]
 
     def _are_listed_only(self, alike: _LoadedObjects) -> bool:
-        """Return whether `alike` (loaded replicas or one object) need not be indexed yet."""
+        """Return whether the loaded objects in `alike` can be indexed later.
+
+        All dependents of an owner are indexed when one of them is first needed.
+        """
         meta = alike[0].metadata
         if len(meta.owner_references) != 1 or meta.deletion_timestamp or self.looks_up_owners:
             return False

@@ -129,7 +129,10 @@ class NamespaceDeletion(Struct):
         return [] if is_emptied else [DeleteCollection(name)]
 
     def _schedule(self, name: str, due: Instant) -> None:
-        """Schedule the deletion of the content of `name` at `due`, if it is not due earlier."""
+        """Schedule the deletion of the content of the namespace `name` at `due`.
+
+        Does nothing if this deletion is already scheduled for `due` or an earlier time.
+        """
         if due < self._due.get(name, due + 1):
             self._due[name] = due
             self._timers.add(due, name)

@@ -389,7 +389,7 @@ def claim_manifest(
 
 
 def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
-    """Return the patch that writes the names of the claims `made` to the status of `pod`."""
+    """Return the patch that writes the claim names in `made` to the status of `pod`."""
     meta = pod.metadata
     statuses = [
         {"name": name, "resourceClaimName": claim} if claim else {"name": name}

@@ -49,9 +49,10 @@ class RollingDrainOptions(Struct, frozen=True):
     """Options of a rolling drain: at most `max_unavailable` nodes are draining or down at a time.
 
     Each node stays down for `away` nanoseconds after it is empty. If `away` is None, it stays down
-    forever, and counts towards `max_unavailable` only while it is draining. The text of the options
-    is the value of the annotation `drain-in-turn`. It ends with `which`. This gives two groups of
-    nodes different values even if their other options are equal.
+    forever, and counts towards `max_unavailable` only while it is draining. `str()` of the
+    options is the value of the annotation `drain-in-turn`. The value ends with the text `which`. So
+    two groups of nodes with different texts get different values, even if their other options are
+    equal.
     """
 
     max_unavailable: int

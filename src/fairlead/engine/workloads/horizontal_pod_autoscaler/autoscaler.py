@@ -173,7 +173,9 @@ class Autoscaler:
     def sync(
         self, targets: ScaleTargets, register: Callable[[LabelSelector], Rivals], now: Instant
     ) -> list[Command]:
-        """Execute one sync and set `due`; return events with a scale patch or a status write.
+        """Execute one sync and set `due`; return the events and the write to send.
+
+        The write is a scale patch or a status write. There is none if nothing changes.
 
         `register` stores the target's pod selector in `self.selector`, and the selected pods in
         `self.pods`. `register` returns a function. This function returns the keys of all

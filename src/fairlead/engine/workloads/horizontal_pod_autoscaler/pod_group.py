@@ -73,11 +73,12 @@ class PodGroups(Struct):
 
     `serving` is the number of pods that share the workload's load. If this load is known, `weight`
     is the number of counted serving pods. For a container metric, each of these pods counts only
-    with the container's fraction of the pod's usage. If the load is unknown, the counted pods'
-    annotations give their usage. `stated` is then the sum in thousandths. `missing_requests`
-    contains the requests of each missing pod in thousandths. `request_problem` is the error text if
-    the requests are unknown, else "". If no pod changes, the groups stay the same until the instant
-    `until` (None: forever).
+    with the container's fraction of the pod's usage. If the load is unknown, the annotations of the
+    counted pods state the usage of each pod, and `stated` is the sum in thousandths.
+
+    `missing_requests` contains the requests of each missing pod in thousandths. `request_problem`
+    is the error text if the requests are unknown, else "". If no pod changes, the groups stay the
+    same until the instant `until` (None: forever).
     """
 
     counted: PodTotals

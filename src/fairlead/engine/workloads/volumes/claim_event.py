@@ -85,7 +85,10 @@ class ClaimEvents:
     """Writes events, annotations and the phase Lost; does not repeat the last write."""
 
     def __init__(self, *, provisions: bool = True) -> None:
-        """If `provisions` is not set, other programs provision volumes and record their events."""
+        """Record the event Provisioning only if `provisions` is set.
+
+        If not, other programs provision the volumes and record this event.
+        """
         self._provisions = provisions
         self._written: dict[str, list[Command]] = {}
         # claims in the version for which the phase Lost was last written

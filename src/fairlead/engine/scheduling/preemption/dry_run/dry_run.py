@@ -226,9 +226,9 @@ class DryRuns:
         return DryRun(columns, potential)
 
     def _current(self, pod: PodInfo, found: Feasibility, table: NodeTable) -> CandidateColumns:
-        """Return the cached columns, with rows that may have changed marked as unknown.
+        """Mark cached results that may have changed as unknown; return the cached columns.
 
-        Returns new columns if the results for `pod` must not be cached.
+        If the results for `pod` must not be cached, returns new columns instead.
         """
         beyond = filters_beyond_the_node(found.plan, found.state)
         if self._policy.eligibility or not all(type_of(one) in _OF_PODS for one in beyond):
