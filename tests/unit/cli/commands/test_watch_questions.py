@@ -15,8 +15,8 @@ from fairlead.apiserver.kind import CONFIG_MAP, NODE
 from fairlead.cli import exit_code
 from fairlead.cli.commands.watch import inquiry as inquiry_module
 from fairlead.cli.commands.watch.answer_page import AnswerPage
-from fairlead.cli.commands.watch.inquiry import Inquiry
-from fairlead.cli.commands.watch.question_file import Question, read_questions
+from fairlead.cli.commands.watch.inquiry import Answer, Inquiry
+from fairlead.cli.commands.watch.question_file import Question, QuestionFile, read_questions
 from fairlead.cli.commands.watch.run import _token
 from fairlead.cli.own_command import Completed
 from fairlead.whatif.input.error import InputError
@@ -105,6 +105,17 @@ def test_an_unfinished_read_does_not_prevent_the_watch_from_ending(tmp_path):
         asyncio.run(begin_and_cancel())  # waits for the threads of the loop's executor
     finally:
         release.set()
+
+
+def test_a_question_is_shown_as_it_can_be_typed(tmp_path):
+    """A value with a space stays one word of a shell."""
+    asked = Question("drain", ("--drain", "node 1", "--for=5m"))
+    inquiry = Inquiry(QuestionFile((asked,), 60), "prod", lambda: None, tmp_path)
+    inquiry.answers = {"drain": Answer(asked, "2026-01-01T00:00:00Z", error="no such node")}
+    [shown] = inquiry.as_json()["answers"]
+    assert shown["ask"] == "--drain 'node 1' --for=5m"
+    page = asyncio.run(AnswerPage(inquiry, "token")._page(None)).text
+    assert "<code>--drain &#x27;node 1&#x27; --for=5m</code>" in page
 
 
 def test_a_full_disk_is_reported(tmp_path, capsys):

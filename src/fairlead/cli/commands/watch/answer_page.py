@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import shlex
 from collections.abc import Awaitable, Callable, Iterable
 from html import escape
 from typing import Any, Final
@@ -105,7 +106,7 @@ def _row(answer: Answer) -> str:
         _span(str(one.get("severity", "")), str(one["sentence"])) for one in answer.findings
     )
     shown = _span("bad", answer.error) if answer.error else "<br>".join((*conditions, *findings))
-    words = escape(" ".join(answer.question.words))
+    words = escape(shlex.join(answer.question.words))
     name = escape(answer.question.name)
     at = f"<time>{escape(answer.read_at)}</time>"
     return f"<tr><td>{name}<br><code>{words}</code><td>{shown}<td>{at}</tr>"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ class Inquiry:
         answers = [
             {
                 "question": one.question.name,
-                "ask": " ".join(one.question.words),
+                "ask": shlex.join(one.question.words),
                 "askedAt": one.read_at,
                 "error": one.error,
                 "verdict": None if one.result is None else one.result["verdict"],
