@@ -89,7 +89,7 @@ def print_frame(console: Console, reading: Reading, options: FrameOptions) -> No
     loads = _node_loads(reading, living)
     shown = [pod for pod in living if options.namespace in ("", pod.metadata.namespace)]
     pending = [pod for pod in shown if not pod.spec.node_name and not is_terminating(pod)]
-    _print_summary(console, reading, loads, living)
+    _print_summary(console, reading, loads, _counted_pods(living, shown, options.namespace))
     _print_nodes(console, loads, options)
     _print_pods(console, reading, [pod for pod in shown if pod.spec.node_name], options)
     _print_pending(console, pending, reading.now, options)
@@ -133,15 +133,22 @@ def _sum(amounts: Iterable[Usage]) -> Usage:
 # --- tables --------------------------------------------------------------------------------------
 
 
+def _counted_pods(living: Sequence[Pod], shown: Sequence[Pod], namespace: str) -> str:
+    """Return the number of pods, and how many are pending; with `namespace`, only for its pods."""
+    waiting = sum(not pod.spec.node_name for pod in shown)
+    pending = f" ({waiting:,} pending)" if waiting else ""
+    if namespace:
+        return f"{len(shown):,} of {counted(len(living), 'pod')} in namespace {namespace}{pending}"
+    return counted(len(living), "pod") + pending
+
+
 def _print_summary(
-    console: Console, reading: Reading, loads: Sequence[_NodeLoad], living: Sequence[Pod]
+    console: Console, reading: Reading, loads: Sequence[_NodeLoad], pods: str
 ) -> None:
-    waiting = sum(not pod.spec.node_name for pod in living)
     not_ready = sum(ready_status(one.node) != TRUE for one in loads)
     cordoned = sum(one.node.spec.unschedulable for one in loads)
     marks = [f"{not_ready} not ready"] * bool(not_ready) + [f"{cordoned} cordoned"] * bool(cordoned)
     nodes = counted(len(loads), "node") + (f" ({', '.join(marks)})" if marks else "")
-    pods = counted(len(living), "pod") + (f" ({waiting:,} pending)" if waiting else "")
     now = format_timestamp(reading.now) if reading.now else ""
     print_line(console, f"{reading.name}  {nodes}, {pods}  {now}", "bold")
     offered, requested = (_sum(getattr(one, name) for one in loads) for name in _SUMS)

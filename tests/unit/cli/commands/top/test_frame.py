@@ -183,6 +183,12 @@ def test_a_namespace_limits_pods_but_not_the_load_of_nodes(frame):
     assert lines[5].split()[3] == "2"
 
 
+def test_the_summary_counts_the_pods_of_the_namespace(frame):
+    pods = (pod("x", "a"), pod("waits"), pod("other", "a", namespace="else"))
+    first, *_ = frame(nodes=(node("a"),), pods=pods, options=FrameOptions(namespace="shop"))
+    assert "1 node, 2 of 3 pods in namespace shop (1 pending)" in first
+
+
 def test_omitted_rows_are_counted(frame):
     nodes = tuple(node(f"n{number:02}") for number in range(30))
     lines = frame(nodes=nodes, options=FrameOptions(height=34))
