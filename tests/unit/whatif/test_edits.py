@@ -249,7 +249,7 @@ def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existi
         ({"server_side": True}, "--server-side: needs --apply"),
         ({"set": ("deploy/web",)}, "--set: 'deploy/web' is not KIND/NAMESPACE/NAME:path=value"),
         ({"set": ("deploy/web:spec.x=1",)}, "--set: Deployment default/web: spec.x: there is no"),
-        ({"set_resources": ("deploy/web",)}, "--set-resources: 'deploy/web' is not WORKLOAD/"),
+        ({"set_resources": ("deploy/web",)}, "--set-resources: 'deploy/web' is not KIND/"),
         ({"set_resources": ("deploy/web:x=cpu=1",)}, "--set-resources: .*there is no container x"),
         (
             {"set_resources": ("deploy/web=cpu=x",)},

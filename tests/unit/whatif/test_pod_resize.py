@@ -9,6 +9,7 @@ from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import what_if
+from fairlead.whatif.result.result_json import whatif_result
 
 LINUX = {"kubernetes.io/os": "linux"}
 RESTART = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
@@ -69,6 +70,8 @@ def test_a_pod_that_fits_its_node_is_resized(ask, make, change, reports):
     assert sentences(answer) == ["pod/default/x is resized in place."]
     [update] = answer.difference.updated
     assert (update.before.requests["cpu"], update.pod.requests["cpu"]) == (1000, 3000)
+    [shown] = whatif_result(answer)["updated"]
+    assert shown == {"pod": "default/x", "node": "a", "instead_of": None}
     is_assumed = any("does not report the resources" in note for note in answer.changed.notes)
     assert is_assumed is not reports
 

@@ -211,7 +211,8 @@ def _move(move: Move) -> Json:
 
 
 def _update(one: PodUpdate) -> Json:
-    return {"pod": one.pod.key, "node": one.pod.node, "instead_of": one.before.key}
+    replaced = None if one.is_resize else one.before.key
+    return {"pod": one.pod.key, "node": one.pod.node, "instead_of": replaced}
 
 
 def _preempted(one: Preempted, start: Instant) -> Json:

@@ -192,7 +192,10 @@ def other_pods(difference: Difference, groups: NodeGroups) -> Iterator[Section]:
     yield table_section(
         f"{counted(len(missing), 'pod')} not created again", columns, missing, Rank.CAUSES
     )
-    updated = [(one.pod.key, one.pod.node, one.before.key) for one in difference.replaced]
+    updated = [
+        (one.pod.key, one.pod.node, "(resized in place)" if one.is_resize else one.before.key)
+        for one in difference.replaced
+    ]
     named = TableColumn(f"UPDATED ({len(updated):,})", is_name=True)
     columns = (named, node, TableColumn("INSTEAD OF", rank=1, is_name=True))
     yield table_section(

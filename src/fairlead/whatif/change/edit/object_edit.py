@@ -157,7 +157,7 @@ def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdi
     name, sign, amounts = text.partition("=")
     name, colon, container = name.partition(":")
     if not sign or not amounts or (colon and not container):
-        problem = "is not WORKLOAD/NAME=cpu=2,memory=4Gi or WORKLOAD/NAME:CONTAINER=cpu=2"
+        problem = "is not KIND/NAME=cpu=2,memory=4Gi or KIND/NAME:CONTAINER=cpu=2"
         raise InputError(SET_RESOURCES, f"{text!r} {problem}")
     target = inventory.find(SET_RESOURCES, name, namespace, _WITH_RESOURCES)
     if target.kind not in _WITH_RESOURCES:

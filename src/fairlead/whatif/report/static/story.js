@@ -120,7 +120,8 @@ function outcomes(report, name) {
     placed: ({ node }) => `Runs on ${node}, and has no node without the change`,
     returned: ({ node }) => `Is back on ${node}`,
     waited: ({ waited_s: waited, reason }) => `Waited ${duration(waited)} for a node: ${reason}`,
-    updated: ({ node, instead_of: before }) => `Runs on ${node} in place of pod ${before}`,
+    updated: ({ node, instead_of: before }) =>
+      before ? `Runs on ${node} in place of pod ${before}` : `Resized in place on ${node}`,
     gone: () => "Gone for good: nothing replaces it",
     not_created: ({ waits_for: pod }) => `Not created again${pod ? `: waits for ${pod}` : ""}`,
     removed: () => "Removed",
