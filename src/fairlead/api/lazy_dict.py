@@ -67,8 +67,9 @@ class LazyDict(dict[str, Value]):
     def samples(self) -> Iterator[Value]:
         """Yield a value for each entry, in order.
 
-        For an entry that is still a row (group, index), the value at index 0 of the group is
-        yielded. Use this method only to read fields that all values of a group share.
+        If the value of an entry is not made yet, the entry is a row (group, index). For such an
+        entry, the value of the row (group, 0) is yielded instead. Use this method only to read
+        fields that all values of a group share.
         """
         group: Any = None
         sample: Any = None

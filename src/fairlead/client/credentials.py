@@ -98,7 +98,7 @@ class Credentials:
         return True
 
     async def wait(self) -> None:
-        """Run the exec plugin if requests cannot be sent now.
+        """If the exec plugin's credential is missing or expired, run the plugin and wait for it.
 
         Raises ConnectionConfigError if the exec plugin fails.
         """

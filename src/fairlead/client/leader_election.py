@@ -170,7 +170,10 @@ class LeaderElection:
         return True
 
     def failed(self) -> None:
-        """Record that the attempt failed, so that the next attempt reads the Lease."""
+        """Record that an attempt to take or renew the Lease failed.
+
+        Therefore the next attempt begins with a read of the Lease.
+        """
         self._version = ""
 
     def release(self, now: int) -> WriteLease | None:

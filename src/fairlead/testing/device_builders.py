@@ -136,7 +136,7 @@ def make_device_request(
 def make_first_available(name: str, *alternatives: Json) -> Json:
     """Return the request `name` for the first available one of `alternatives`.
 
-    `make_device_request` builds an alternative.
+    Use `make_device_request` to build each alternative.
     """
     flat = [{"name": one["name"], **one["exactly"]} for one in alternatives]
     return {"name": name, "firstAvailable": flat}

@@ -123,7 +123,7 @@ def any_requests(chance: Chance) -> dict[str, str | int]:
 
 
 def any_budget(chance: Chance) -> PodDisruptionBudget:
-    """Return a budget that selects some of the pods, and that may allow no disruption."""
+    """Return a budget that selects some of the pods, and allows 0, 1 or 2 disruptions."""
     selector = {"app": chance.of(_APPS)}
     return make_budget(chance.of(("b1", "b2")), selector, allowed=chance.below(3))
 

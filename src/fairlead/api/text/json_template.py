@@ -46,10 +46,10 @@ _Inner = Sequence[tuple[Any, Callable[[Sequence[str]], Any]]]
 class JsonTemplate:
     """The JSON texts that equal a sample except for the contents of some of its strings.
 
-    Each string that may differ is a placeholder. Placeholders are numbered from 0. The strings of
-    some placeholders cannot be put into a decoded value: they are keys, or their JSON text differs
-    from their value. `opaque` contains the numbers of these placeholders. The method `text` needs
-    the strings of all placeholders.
+    Each string that may differ is a placeholder. Placeholders are numbered from 0. The set `opaque`
+    contains the numbers of the placeholders whose strings cannot be inserted into the decoded
+    sample, because the strings are keys of objects or may contain escape sequences. The method
+    `text` needs the strings of all placeholders.
     """
 
     def __init__(

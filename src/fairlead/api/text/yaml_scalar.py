@@ -68,8 +68,8 @@ def plain_scalar(text: str) -> Any:
 def argument_scalar(text: str) -> Any:
     """Return the value of an unquoted scalar on a command line; raises the same as `plain_scalar`.
 
-    Words such as `y`, `no` and `Off` are usually names there. Only `true` and `false` are booleans,
-    as in YAML 1.2.
+    On a command line, words such as `y`, `no` and `Off` are usually names. Therefore only `true`
+    and `false` are booleans, as in YAML 1.2.
     """
     value = plain_scalar(text)
     is_word = isinstance(value, bool) and text.lower() not in ("true", "false")

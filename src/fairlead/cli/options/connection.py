@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class ConnectionOptions:
     """The options that name a running cluster.
 
-    --in-cluster cannot be combined with the other two options.
+    --in-cluster cannot be combined with --kubeconfig or --context.
     """
 
     kubeconfig: Annotated[

@@ -91,9 +91,10 @@ def _sections(answer: TabularAnswer) -> Iterator[Section]:
 def _steps(steps: Sequence[NextStep]) -> Section:
     """Return the section of the next steps.
 
-    An answer that is limited to one screen omits long commands, because a command that names many
-    nodes would leave no room for the tables. Short commands are all printed before the tables get
-    lines, because it can do harm to run only some of the commands.
+    If an answer is limited to one screen, commands with more than _CODE_MAX characters in total are
+    omitted, because they would leave no room for the tables. Shorter commands get all the lines
+    that they need, and the tables get the remaining lines, because it can do harm to run only some
+    of the commands.
     """
 
     def show(console: Console, count: int) -> None:

@@ -78,7 +78,7 @@ def _on_node(session: Session, status: TaskStatus) -> dict[str, str]:
 
 
 def _queues(session: Session, released: Sequence[TaskInfo]) -> Json:
-    """Return the shares of each queue as the plugin proportion computes them.
+    """Return the shares of each queue as computed by the plugin named `proportion`.
 
     The result is empty if the session does not use this plugin. `released` are the tasks whose
     resources the session released. The member `allocated` of a queue always contains cpu and

@@ -197,7 +197,7 @@ class _Run:
                 self._restart()
 
     def _restart(self) -> None:
-        """Start a new process that works on a copy of the stored objects."""
+        """Simulate a restart: start a new ControlPlane on a copy of the stored objects."""
         self.result.tally["starts"] += 1
         old = self._store.storage
         storage = CompactStorage()

@@ -20,7 +20,7 @@ _NOT_FOUND: Final = 404
 
 
 class Election:
-    """Takes part in a leader election for one replica, until the replica loses leadership."""
+    """Lets one replica take part in a leader election, until the replica loses leadership."""
 
     def __init__(
         self,

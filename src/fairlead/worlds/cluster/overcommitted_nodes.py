@@ -56,7 +56,8 @@ class OvercommittedNodes:
     def _changed(self, table: NodeTable) -> list[NodeInfo]:
         """Return the nodes that have changed since the last call.
 
-        Returns [] on the first call. Returns all nodes if the logs no longer contain all changes.
+        Returns [] on the first call. Returns all nodes if the change logs of `table` no longer
+        contain all changes since the last call.
         """
         read, self._read = self._read, (table.node_log.position, table.pod_log.position)
         if read is None:
@@ -79,7 +80,7 @@ def _overcommitted(cluster: Cluster, info: NodeInfo) -> Iterator[str]:
 
 
 def _is_absent(cluster: Cluster, info: NodeInfo, resource: str) -> bool:
-    """Return whether the kubelet admits pods that request `resource` although the node has none."""
+    """Return whether the kubelet of a node without `resource` admits pods that request it."""
     if cluster.devices.extended.class_of(resource) is not None:
         return True
     return is_extended_resource(resource) and resource not in info.node.status.allocatable

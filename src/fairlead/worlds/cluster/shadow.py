@@ -170,7 +170,10 @@ class Shadow:
         return ()
 
     def _take_over(self, pod: PodInfo) -> None:
-        """Assume or nominate a pod that had a nominated node when it was first observed."""
+        """Process the nominated node, if any, of a pod that existed when the shadow started.
+
+        If the pod will be bound to this node, assume the pod there; otherwise nominate the pod.
+        """
         node = pod.pod.status.nominated_node_name
         if node and not pod.pod.spec.node_name and self._is_expected(pod, pod.pod, node):
             self._assume(pod, node)

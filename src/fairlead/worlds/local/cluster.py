@@ -385,7 +385,11 @@ def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[Certif
 
 
 class PostStartHookListener:
-    """Runs the API server's post-start hooks after changes that controllers make."""
+    """Runs the API server's post-start hooks after each change of an object.
+
+    The API server itself runs the hooks only when it handles a request. Controllers write to the
+    store without requests.
+    """
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server

@@ -95,13 +95,13 @@ class PodWrite(Struct, frozen=True):
 
 
 class _Template(Struct, frozen=True):
-    """The managed fields, labels and status after a write, as a text with places for strings.
+    """The managed fields, labels and status of a pod after a write, as a JSON text for many pods.
 
-    The places are `%b`, and `order` puts the values of `PodWrite.strings` into the order of the
-    places. Parts that the write does not change are null. The sets of fields in managedFields
-    are only partly the same for all pods. `fields` has the parts that are the same, one item for
-    each entry of managedFields (see `_parts`). `keys` are the names of the members of metadata and
-    of spec, in order.
+    `text` contains `%b` in place of each string that differs from pod to pod. `order` returns the
+    values of `PodWrite.strings` in the order of these placeholders. In `text`, a part that the
+    write does not change is null. `fields` has an item for each entry of managedFields: the part of
+    the entry's set of fields that is the same for all pods (see `_parts`). `text` contains only the
+    other part. `keys` are the names of the members of metadata and of spec, in order.
     """
 
     text: bytes

@@ -215,7 +215,7 @@ class LocalWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return None: this world schedules nothing, and clients wake the driver after a change."""
+        """Return None: this world plans no events, and clients wake the driver after a change."""
         return None
 
     def _queue_changes(self, now: Instant) -> None:

@@ -77,7 +77,7 @@ class PodStatusWrites:
 
 
 def _is_certain(fields: Mapping[str, Any]) -> bool:
-    """Return whether a write of `fields` surely succeeds, and `_next_status` knows its effect."""
+    """Return True if a write of `fields` cannot fail and `_next_status` can compute its effect."""
     if fields.keys() <= _CONTAINER_LISTS:
         return True
     return (

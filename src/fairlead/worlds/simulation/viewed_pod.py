@@ -42,7 +42,7 @@ class KeptWrite(Protocol):
 
 
 class PatchedPod(msgspec.Struct, frozen=True, gc=False):
-    """The stored pod `base` after `writes`; `view` is its typed view."""
+    """A stored pod: the object `base` after `writes`; `view` is the typed view of the result."""
 
     base: DumpedObject | Json
     writes: tuple[KeptWrite, ...]

@@ -29,10 +29,10 @@ LARGEST: Final = 100
 def autoscaler_config(
     options: AutoscaleOptions, nodes: int, zones: int, snapshot: Snapshot | None, now: Instant
 ) -> ClusterAutoscalerConfig | None:
-    """Return Cluster Autoscaler's configuration; None if it is not simulated. Raises InputError.
+    """Return the configuration of Cluster Autoscaler; None if the autoscaler is not simulated.
 
-    With `--autoscale cluster-autoscaler`, but without a file and a snapshot, each zone has a group
-    of 1 to 100 nodes.
+    With `--autoscale cluster-autoscaler`, but with neither a snapshot nor a file of node groups,
+    each zone has a node group of 1 to 100 nodes. Raises InputError.
     """
     if snapshot is not None:
         return read_autoscaling(options, snapshot.manifests).config

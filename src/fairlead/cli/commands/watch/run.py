@@ -39,7 +39,10 @@ def watch_cluster(
     token_file: Path | None,
     beyond_loopback: bool,
 ) -> int:
-    """Serve the answers until a signal; return the exit code. Raises InputError."""
+    """Serve the answers to the questions in the file `ask` until SIGINT or SIGTERM is received.
+
+    Returns the exit code. Raises InputError.
+    """
     file = read_questions(ask)
     address = listen_address(listen, beyond_loopback=beyond_loopback)
     token = new_token() if token_file is None else _token(token_file)

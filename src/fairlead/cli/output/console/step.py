@@ -18,7 +18,8 @@ _INDENT: Final = "  "
 def print_step(console: Console, step: NextStep) -> None:
     """Print `step` on one line, or on several lines if one line is too short.
 
-    If the command takes several lines, all but the last end in a backslash for the shell.
+    If the command takes several lines, each line except the last ends with a backslash, as the
+    shell requires.
     """
     line = f"Next: {step.words}: {step.code}"
     if len(line) <= console.width:

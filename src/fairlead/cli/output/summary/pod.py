@@ -211,8 +211,8 @@ def other_pods(difference: Difference, groups: NodeGroups) -> Iterator[Section]:
 def _placements(title: str, pods: Sequence[PodEnd], groups: NodeGroups) -> Section:
     """Return the section of `pods` and their nodes.
 
-    If not all pods can be printed, the section has a row for each workload and each of `groups`
-    instead, provided that these rows are fewer than the pods.
+    If not all pods can be printed, the section instead has a row for each pair of a workload and
+    one of `groups`, provided that there are fewer such pairs than pods.
     """
     named = TableColumn(f"{title} ({len(pods):,})", is_name=True)
     what = f"{counted(len(pods), 'pod')} {title.lower()}"

@@ -41,8 +41,8 @@ def print_waiting(
 ) -> None:
     """Print how long pods waited for a node, in total and for at most `count` workloads.
 
-    `waits` contains the waits of the run. `without` contains the waits of the run without the
-    change; None if there is no such run.
+    `waits` contains the waits of the run to print. If this run simulates a what-if change,
+    `without` contains the waits of another run without the change; otherwise it is None.
     """
     found = waiting_times(waits)
     if found.bound or found.still_waiting:

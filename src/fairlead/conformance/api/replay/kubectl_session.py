@@ -155,9 +155,10 @@ class KubectlSession:
             transport.close()
 
     def _observes_changes(self, line: Json) -> bool:
-        """Return whether the command observes ongoing changes.
+        """Return whether the command of `line` observes changes that are still in progress.
 
-        These commands are `rollout status`, and the next two commands after one with --wait=false.
+        The result is True for `rollout status`, and for the two commands that follow a command with
+        --wait=false.
         """
         self._commands_until_pause = (
             _COMMANDS_WITHOUT_PAUSE

@@ -138,8 +138,8 @@ class OwnServer:
 def _distribution_objects() -> tuple[Json, ...]:
     """Return two RBAC objects that the recorded cluster has and stock Kubernetes does not have.
 
-    The recordings come from a Kubernetes distribution that creates them. Their names give them the
-    same positions in lists as in the recordings.
+    The recorded cluster ran a Kubernetes distribution that creates these objects. The names of the
+    objects are chosen so that lists contain the objects at the recorded positions.
     """
     meta, group = {"name": "system:d-well-known"}, RBAC_GROUP
     kind = {"apiVersion": f"{group}/v1", "metadata": meta}

@@ -94,7 +94,11 @@ class FaultyWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: IssuedCommand, now: Instant) -> Stimulus | None:
-        """Perform a command, or inject its fault; return its outcome, None if it comes later."""
+        """Perform a command, or inject the fault that is planned for the command.
+
+        Returns the outcome of the command, or None if `poll` returns the outcome later. Raises
+        ProcessKilledError if the fault kills the process.
+        """
         self._count(issued, now)
         fault = self._plan.next_fault(issued.command) if now < self._calm_at else None
         if fault is None:

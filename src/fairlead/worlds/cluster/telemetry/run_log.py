@@ -1,4 +1,4 @@
-"""RunLog: logs what happens to a running replica. Its decisions are logged by `DecisionLog`."""
+"""RunLog: logs what happens to a replica. `DecisionLog` logs the decisions of the replica."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SILENT: Final = RunLog(lambda _line, _now: None, lambda: 0)
 
 
 class LibraryLogHandler(Handler):
-    """Writes the log records of Python's `logging`, which libraries and users' plugins use."""
+    """Writes to a RunLog what libraries and users' plugins log with Python's `logging`."""
 
     def __init__(self, log: RunLog) -> None:
         super().__init__()

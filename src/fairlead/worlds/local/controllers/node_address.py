@@ -1,10 +1,11 @@
-"""NodeAddresses: sets the address and the pod IP range of each node that is added to the cluster.
+"""NodeAddresses: sets the address and the pod IP range of each new node that Fairlead simulates.
 
 In a real cluster, the kubelet reports the addresses, and the controller manager assigns the range.
 If a node had no address, its pods with hostNetwork would have no IP, and would not be endpoints of
-Services. Only nodes that Fairlead simulates get addresses. Other programs may set the
-addresses of all other nodes. A node without status.nodeInfo was created by a client. Its simulated
-kubelet reports this field and sets its usual labels, so that node selectors such as
+Services. Other programs may set the addresses of nodes that Fairlead does not simulate.
+
+A simulated node without status.nodeInfo was created by a client. For such a node, this controller
+also sets status.nodeInfo and the labels that a kubelet would set, so that node selectors such as
 `kubernetes.io/os: linux` match.
 
 upstream: pkg/controller/nodeipam/ipam/range_allocator.go:allocateOrOccupyCIDR,

@@ -51,7 +51,7 @@ class NodeTtl(ReactiveController):
         return commands
 
     def is_own(self, target: ObjectRef) -> bool:
-        """Return whether `target` is a node without the current TTL."""
+        """Return whether `target` is a node whose TTL annotation is missing or outdated."""
         return target.kind == "Node" and bool(self.reconcile(target, 0))
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:

@@ -44,9 +44,10 @@ _TRANSIENT: Final = (
 class ReactiveController(ABC):
     """A controller that reacts to changes, and has deadlines only for retries of refused writes.
 
-    A write is retried only if it failed with `Conflict`, `TooManyRequests` or `InternalError`. The
-    retry is a call of `reconcile` one second later, which returns the writes that the target then
-    needs. A subclass must list the classes of its writes in `interest.failed`.
+    A write is retried only if it failed with `Conflict`, `TooManyRequests` or `InternalError`. One
+    second later, `reconcile` is called for the object of the write, and returns the writes that
+    this object needs at that time. A subclass must list the command classes of its writes in
+    `interest.failed`.
     """
 
     def __init__(self) -> None:

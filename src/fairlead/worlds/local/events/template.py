@@ -68,7 +68,7 @@ class _Template(Struct, frozen=True):
 
 
 class EventTemplates:
-    """Creates events in `store`, with managed fields from `signatures`."""
+    """Stores new Kubernetes events in `store`; `signatures` supplies their managedFields."""
 
     def __init__(self, store: Store, signatures: FieldManagers) -> None:
         self._store = store

@@ -44,8 +44,8 @@ _CONTAINERS_READY: Final = "ContainersReady"
 class ReportInputs(Struct, frozen=True):
     """The inputs of a kubelet's status write, besides the old status and the command.
 
-    `addresses` are the status fields with addresses (hostIP, podIP and others) that the write sets.
-    It is {} while the pod does not run. `spec` has all parts of the pod's spec that affect its
+    `addresses` contains the status fields with addresses (hostIP, podIP and others) that the write
+    sets; {} while the pod does not run. `spec` has all parts of the pod's spec that affect the
     container statuses.
     """
 
