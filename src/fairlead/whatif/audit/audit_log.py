@@ -140,9 +140,10 @@ def read_audit_log(
 ) -> tuple[list[AuditedWrite], list[str]]:
     """Return (the writes in the log `data`, ordered by time; notes). `source` names the log.
 
-    `has_workloads` adds the writes to Deployments, DaemonSets, Jobs and CronJobs, and to the
-    subresource scale. If the last line is incomplete, it is left out with a note. Raises InputError
-    if the log is malformed, records no bodies, or has no event of the stage ResponseComplete.
+    With `has_workloads`, the result includes writes of Deployments, DaemonSets, Jobs and CronJobs,
+    and of the subresource scale. If the last line is incomplete, it is left out with a note. Raises
+    InputError if the log is malformed, records no bodies, or has no event of the stage
+    ResponseComplete.
     """
     decode = msgspec.json.Decoder(_Event).decode
     writes: list[AuditedWrite] = []

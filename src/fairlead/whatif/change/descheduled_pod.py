@@ -47,8 +47,9 @@ _LABEL_SIGNS: Final = frozenset("=!()")
 class DescheduledPods(Struct, frozen=True):
     """The objects of a snapshot (`initial`), after the selected pods were made pending.
 
-    `arrivals` are the steps that remove the scheduling gates of these pods. If the pods are ordered
-    by priority, there are none. `note` is a sentence about the order of the selected pods.
+    `arrivals` are the steps that remove the scheduling gates of these pods. `arrivals` is () if
+    the pods are ordered by priority, because the pods then have no gates. `note` is a sentence
+    about the order of the selected pods.
     """
 
     initial: tuple[Manifest, ...]

@@ -79,9 +79,9 @@ def _owners(pod: Pod, args: DuplicatesArgs) -> tuple[_Owner, ...]:
 
 
 def _targets(by_node: dict[str, list[Pod]], nodes: Sequence[Node]) -> set[str]:
-    """Return the names of the nodes that may run one of the pods in `by_node`.
+    """Return the names of the nodes on which at least one pod of `by_node` may run.
 
-    A pod that can run on only one node is ignored.
+    Pods that may run on only one node are ignored.
     """
     found: set[str] = set()
     for pod in (pod for pods in by_node.values() for pod in pods):

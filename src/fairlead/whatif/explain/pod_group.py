@@ -114,7 +114,11 @@ def _copies_for_group(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> int:
 def _with_preemption(
     trial: PodGroupTrial, preempted: tuple[PodInfo, ...] | Status
 ) -> PodGroupTrial:
-    """Return `trial` with the result of preemption for the whole group added."""
+    """Return `trial` with the result of preemption for the whole group.
+
+    `preempted` are the pods that the group would preempt. If preemption does not help,
+    `preempted` is a Status with the reason.
+    """
     if isinstance(preempted, Status):
         why = preempted.message.removesuffix(".")
         return replace(trial, note=f"{trial.note} Preemption does not help: {why}.")

@@ -218,12 +218,12 @@ def _enough_replicas(
 ) -> dict[str, tuple[WorkloadEffect, int]]:
     """Return, by budget, a workload and the number of its new replicas that allow an eviction.
 
-    An eviction needs more healthy pods than `minAvailable` requires, so one new replica is tried.
-    If the budget lacked healthy pods, two numbers are tried. The first is the number of healthy
-    pods that it lacked. If this does not help, because these pods are missing to the end, one more
-    replica is tried. A budget is left out if no tried number reduces the blocked evictions, for
-    example because no node has room for a new replica. The replicas of all budgets are tried in the
-    same simulation.
+    An eviction needs more healthy pods than `minAvailable` requires. If the budget always had
+    `minAvailable` healthy pods, one new replica is tried. If it lacked N healthy pods at some time,
+    N new replicas are tried. If N do not help, because the missing pods never become healthy, N + 1
+    are tried. A budget is left out if no tried number reduces the blocked evictions, for example
+    because no node has room for a new replica. The replicas of all budgets are tried in the same
+    simulation.
     """
     effect, change = context.answer.effect, context.answer.change
     left: list[tuple[BudgetOutcome, WorkloadEffect, int]] = []

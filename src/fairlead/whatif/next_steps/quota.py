@@ -72,7 +72,7 @@ def _quota(error: ObjectError) -> _QuotaName | None:
 
 
 def _still(refused: Iterable[ObjectError], effect: Effect) -> list[ObjectError]:
-    """Return the errors at the end of `effect` that have the subjects of `refused`."""
+    """Return the errors in `effect` of the objects in `refused` that still lack pods at the end."""
     subjects = {one.subject for one in refused}
     return [one for one in effect.lasting_errors if one.subject in subjects and one.missing]
 

@@ -43,8 +43,7 @@ def misconceptions(
 ) -> Iterator[Misconception]:
     """Yield the beliefs that the run contradicts, in the order of events in an outage.
 
-    `breaches` are the displacements in violation of budgets. The text `fact` of a result gives
-    times relative to `start`.
+    `breaches` are the displacements in violation of budgets, and `start` is the start of the run.
     """
     evidence = _Evidence(outage, config, breaches, start)
     for check in (
@@ -62,7 +61,11 @@ def misconceptions(
 
 
 class _Evidence(Struct, frozen=True):
-    """The facts of a run that started at `start`; there is one method for each belief."""
+    """The facts of a run that started at `start`.
+
+    Each public method checks one common belief about outages. It returns a Misconception if the
+    run contradicts the belief, else None.
+    """
 
     outage: OutageOutcome
     config: NodeLifecycleConfig

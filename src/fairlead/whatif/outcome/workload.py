@@ -156,9 +156,9 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
 
     @property
     def has_ended(self) -> bool:
-        """Whether fewer pods are ready at the end than at the start, but as many as wanted.
+        """Whether fewer pods are ready at the end than at the start, but not fewer than `wanted`.
 
-        The number of ready pods must not have been lower in between.
+        This is False if the number of ready pods was ever lower than at the end.
         """
         return self.wanted <= self.at_end == self.lowest < self.before
 

@@ -90,7 +90,7 @@ def _leaving(snapshot: Snapshot, autoscale: AutoscaleOptions) -> list[str]:
 def _waiting_groups(model: ClusterModel, *, are_placed: bool) -> Iterator[str]:
     """Yield a note about the batch scheduler's waiting pods, if there are any.
 
-    `are_placed` says that the plan places them.
+    `are_placed` says whether the plan places these pods.
     """
     waiting = [
         pod

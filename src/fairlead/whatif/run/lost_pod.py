@@ -116,7 +116,7 @@ class _LossExplainer(Struct, frozen=True, dict=True):
         return LossCause.NOT_REPLACED, f"{why}: {refusal}" if refusal else why
 
     def _not_needed(self, owner: OwnerReference, pod: Pod) -> str:
-        """Return why the workload of `pod`, a pod of `owner`, does not need it; "" if it does."""
+        """Return why the workload of `pod` needs no replacement of `pod`; "" if it needs one."""
         workload = workload_of(pod)
         if not self._is_complete(workload):
             return ""

@@ -71,8 +71,9 @@ def outage_outcome(
 def _pod_samples(recorder: OutageRecorder, lost: Iterable[LostPod]) -> Iterator[AffectedPodSample]:
     """Yield the samples of the affected pods.
 
-    A pod that has ended and need not run again is not down. Only the end of the run shows that it
-    need not run again, so the recorder has counted it as down. This is corrected here.
+    A pod is not down if it has ended and its workload does not need it any more. The recorder has
+    counted such a pod as down, because only the end of the run shows whether a pod is needed. The
+    samples are corrected here.
     """
     unneeded = (recorder.affected[one.pod].ended_at for one in lost if not one.cause.is_loss)
     ends = sorted(at for at in unneeded if at is not None)

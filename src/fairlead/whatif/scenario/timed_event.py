@@ -76,7 +76,7 @@ class PatchForm(StrictForm, frozen=True, kw_only=True):
 
 
 class TimedEvent(StrictForm, frozen=True, kw_only=True):
-    """One event; exactly one of the verbs is given."""
+    """One event; exactly one field says what happens (_VERBS), such as `create` or `drain`."""
 
     at: Duration
     create: dict[str, Any] | list[Any] | FileName | None = None

@@ -153,10 +153,11 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
 
 
 def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
-    """Yield the notes that scenarios show, too: what the dump lacks, and what is not simulated.
+    """Yield the notes about what the dump lacks and what is not simulated.
 
-    If all objects are hand-written, notes are only possible about pods on missing nodes, nodes
-    without resources, and objects that Kueue has not admitted.
+    What-ifs and scenarios show these notes. If all objects are hand-written, notes are only
+    possible about pods on missing nodes, nodes without resources, and objects that Kueue has not
+    admitted.
     """
     manifests = snapshot.manifests
     objects = samples(manifests)  # of pods that are alike, only one
@@ -339,7 +340,7 @@ def _counts_pods(manifest: Manifest, namespaces: set[str]) -> bool:
 
 
 def _has_real_nodes(manifests: Iterable[Manifest]) -> bool:
-    """Return whether a node is not one of the simulated nodes of `fairlead up`."""
+    """Return whether any node is real: not one of the simulated nodes of `fairlead up`."""
     nodes = (one.node for one in manifests if one.kind is NODE)
     runtimes = (one.status.node_info.container_runtime_version for one in nodes)
     return any(one != SIMULATED_RUNTIME for one in runtimes)

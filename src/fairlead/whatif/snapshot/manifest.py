@@ -919,9 +919,10 @@ def _storable(source: str, title: str, value: Json) -> Json:
 def _without_nulls(value: Any, parent: str = "", name: str = "") -> Any:
     """Return `value` without nulls. Raises OverflowError for an integer over 64 bits.
 
-    `value` is the field `name` of the object in the field `parent`. In `_TEXT_MAPS`, null becomes
-    "", as in the API server. In a pod template, `disktype:` without a value selects only nodes
-    whose label `disktype` is empty.
+    `parent` and `name` are the last two steps of the path of `value`, such as spec and
+    nodeSelector. In maps of strings (`_TEXT_MAPS`), null becomes "", as in the API server. So a
+    nodeSelector with `disktype:`, without a value, selects only nodes whose label `disktype` is
+    empty.
     """
     if isinstance(value, dict):
         if (parent, name) in _TEXT_MAPS:

@@ -96,7 +96,7 @@ class PoolNames(Struct, frozen=True):
 
     @classmethod
     def of(cls, keys: tuple[str, ...], nodes: Iterable[Mapping[str, str]]) -> PoolNames:
-        """Return the names for `keys`; `nodes` contains the labels of each node."""
+        """Return the PoolNames with `keys`, for a cluster whose nodes have the labels `nodes`."""
         pools = {pool for one in nodes if (pool := _first_of(keys, one)) is not None}
         counts = Counter(value for _, value in pools)
         return cls(keys, frozenset(value for value, count in counts.items() if count > 1))

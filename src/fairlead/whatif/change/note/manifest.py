@@ -80,7 +80,10 @@ def _version_notes(written: Iterable[tuple[Manifest, Json]]) -> Iterator[str]:
 
 
 def _hook_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note about the hooks that an installation, upgrade or sync does not create."""
+    """Yield a note about hooks for other events than an installation, upgrade or sync.
+
+    A what-if creates these objects, such as a Job for pre-delete. Helm and Argo CD would not.
+    """
     others = []
     for manifest in manifests:
         annotations = manifest.value["metadata"].get("annotations", {})

@@ -19,7 +19,10 @@ _GKE_RANGES: Final = ((4096, 25), (8192, 20), (16384, 10), (131072, 6), (1 << 40
 
 
 class PublishedReservation(Struct, frozen=True):
-    """The formula of a `service`; `of` maps the bytes and the pods of a node to reserved bytes."""
+    """The formula of a `service` for the memory that the kubelet reserves.
+
+    `of(bytes of memory, largest number of pods)` returns the reserved bytes of a node.
+    """
 
     service: str
     of: Callable[[int, int], int]

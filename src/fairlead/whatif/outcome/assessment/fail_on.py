@@ -166,7 +166,7 @@ class FailOn(Struct, frozen=True):
     among: str = DISPLACED
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return the names of the pods in the list `among` that match the condition."""
+        """Return the keys of the pods for which the condition is true."""
         found = [pod.key for pod in _PODS[self.among](effect.difference) if self.matches(pod)]
         return list(dict.fromkeys(found))
 

@@ -164,7 +164,7 @@ def lasting_loop(first: Recurrence) -> str:
 
 
 def past_loop(first: Recurrence) -> str:
-    """Return the sentence about a loop that ended."""
+    """Return the sentence about `first`, a repeated displacement (loop) that has ended."""
     if first.kind == REJECTIONS:
         return f"{first.message[:1].upper()}{first.message[1:]} until all run."
     which = f"all pods of {first.workload}" if first.kind == "wasted" else "all"

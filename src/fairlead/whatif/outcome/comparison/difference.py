@@ -155,7 +155,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the change affects no pod, and no requested total."""
+        """Whether the change affects no pod, and no total of requested resources."""
         return not (
             self.placed
             or self.completed

@@ -61,9 +61,8 @@ class ImageRule:
     def kept_on_platforms(self, pod: PodInfo) -> PodInfo:
         """Return `pod` with a node affinity for the platforms on which its images run.
 
-        Return `pod` itself if its node selector, node affinity and tolerations allow only nodes of
-        today's cluster on which its images run. Also return `pod` itself if they allow no node on
-        which its images run.
+        The node selector, node affinity and tolerations of `pod` allow some nodes of today's
+        cluster. If the images of `pod` run on all or none of these nodes, return `pod` unchanged.
         """
         if not self._nodes:
             return pod

@@ -92,7 +92,7 @@ class DeviceKinds:
 
     @cached_property
     def _reading(self) -> tuple[str, frozenset[str]]:
-        """One text with all CEL expressions that select devices, and all requested capacities."""
+        """(all CEL expressions that select devices, as one text; names of requested capacities)."""
         related = self._model.cluster.related
         selectors: list[DeviceSelector] = []
         requested: set[str] = set()

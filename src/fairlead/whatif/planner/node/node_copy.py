@@ -66,8 +66,9 @@ _KINDS: Final[Mapping[type[ApiObject], Kind]] = {
 class NodeCopy(Struct, frozen=True):
     """A node that does not exist yet; `own_pods` are its static pods and its pods of DaemonSets.
 
-    The new node gets copies of the CSINode of the node `like`, and of the CSIStorageCapacities that
-    belong only to this node. If `has_devices` is set, it also gets copies of the ResourceSlices.
+    `like` is the existing node whose CSINode is copied for the new node. The CSIStorageCapacities
+    that belong only to `like` are copied, too. If `has_devices` is set, the ResourceSlices of
+    `like` are also copied.
     """
 
     node: Node

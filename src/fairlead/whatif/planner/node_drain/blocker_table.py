@@ -118,10 +118,9 @@ def _edit_of(blockers: Sequence[Blocker]) -> Json:
 class _Change(Struct):
     """An edit of the objects `owners`; `helps` contains the nodes that it helps to empty.
 
-    If the edit makes a pod fit another node, `helps` contains only one node. The pods of this node
-    take the room that the edit makes. `instead` contains the nodes that the edit could help in
-    place of this one. `alone` contains the nodes in `helps` and `instead` for which this edit is
-    enough.
+    If the edit makes a pod fit another node, `helps` contains only one node, whose pods take the
+    room that the edit makes. `instead` contains the other nodes whose pods could take this room.
+    `alone` contains the nodes in `helps` and `instead` for which this edit is enough.
     """
 
     form: str
@@ -132,7 +131,7 @@ class _Change(Struct):
 
     @property
     def edit(self) -> str:
-        """The text of the edit; if it must name a node, it names the first of `helps`."""
+        """The text of the edit; a command that drains a node names the first node of `helps`."""
         text = self.form.replace(_OWNER, listed(self.owners, 2))
         return text.replace(_NODE, min(self.helps))
 

@@ -80,6 +80,6 @@ class QuotaRoom:
             storage.put(POD, self._replacement(old, pod))
 
     def _replacement(self, old: Json, pod: PodInfo) -> Json:
-        """Return the stored pod `old` with the spec of its replacement."""
+        """Return `old`, the stored object of `pod`, with the spec of the replacement of `pod`."""
         spec = to_builtins(self._model.as_replacement(pod).pod.spec)
         return {**old, "spec": {**old["spec"], **spec}, "status": {}}

@@ -131,8 +131,8 @@ def pools_of(model: ClusterModel, label: str) -> Pools:
 def _is_as_large(node: Node, other: Node) -> bool:
     """Return whether two nodes have similar allocatable amounts.
 
-    Other amounts than memory, disks and devices are compared exactly. The memory and disks of equal
-    machines differ slightly, and devices can be unhealthy.
+    Memory and disks may differ slightly, as between equal machines. All other amounts must be
+    equal. Unhealthy devices are counted, too.
     """
     # upstream: cluster-autoscaler processors/nodegroupset/compare_nodegroups.go:
     # IsCloudProviderNodeInfoSimilar
@@ -416,10 +416,11 @@ def _findings(
 
 
 def _cordoned_findings(plan: DrainPlan, run: DrainRun | None) -> Iterable[str]:
-    """Yield a sentence about nodes that return cordoned, if pods stay pending because of a cordon.
+    """Yield a sentence about nodes that were cordoned before the plan and stay cordoned after it.
 
-    A surge node takes the pods of such a node, so the drain is not blocked. But when the surge node
-    is gone, these pods need room on the cordoned node.
+    There is a sentence only if pods stay pending because of a cordon. A surge node takes the pods
+    of a cordoned node during the drain. When the surge node is gone, these pods need room on the
+    cordoned node.
     """
     refusals = () if run is None else run.pending.values()
     cordoned = [one.node for one in plan.drains if one.node not in plan.to_cordon]

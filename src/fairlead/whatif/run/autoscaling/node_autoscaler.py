@@ -1,4 +1,4 @@
-"""Builds the AutoscalingOutcome of a run: node groups and node changes since the steps began."""
+"""Builds the AutoscalingOutcome of a run: its node groups, and the nodes added and removed."""
 
 from __future__ import annotations
 

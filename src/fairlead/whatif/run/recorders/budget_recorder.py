@@ -153,7 +153,8 @@ class BudgetRecorder(Struct):
     def histories(self, since: Instant) -> Iterator[BudgetHistory]:
         """Yield the history of each budget from `since` on, sorted by key.
 
-        A deleted budget is included only if it had displaced or refused pods in this time.
+        A deleted budget is included only if, since then, one of its pods was displaced or the
+        eviction of one was refused.
         """
         existing = {key for budgets in self._budgets.values() for key in budgets}
         for key in sorted(self._records):

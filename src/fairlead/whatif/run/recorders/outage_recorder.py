@@ -658,7 +658,10 @@ class OutageRecorder(Struct):
         return best, "", exists
 
     def _sample_pods(self) -> None:
-        """Add a sample if states of pods have changed; it replaces one of the same instant."""
+        """Add a sample if the state of any affected pod has changed.
+
+        An earlier sample of the same instant is replaced.
+        """
         if not self._is_sample_due:
             return
         self._is_sample_due = False

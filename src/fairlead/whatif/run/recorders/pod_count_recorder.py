@@ -55,7 +55,7 @@ class PodCountRecorder(Struct):
     def add(self, pod: Pod, state: str, now: Instant, *, is_serving: bool) -> None:
         """Count `pod` in `state`, which is `PENDING` or `RUNNING`.
 
-        `is_serving` is True if the pod's node works, or if it has no node.
+        `is_serving` is True if the pod has no node, or if the node of the pod works.
         """
         if not is_serving:
             self._down.add(pod.metadata.uid)

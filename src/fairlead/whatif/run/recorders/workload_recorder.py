@@ -52,8 +52,9 @@ class PodTransition(Struct, frozen=True):
 class WorkloadRecorder(Struct):
     """Records the transitions of the pods that change after the cluster was loaded.
 
-    `placed` contains a number for each workload. Each pod that gets a node after loading adds 1.
-    When a pod with a node is deleted, begins to terminate or ends, it subtracts 1.
+    `placed` maps each workload to a number that begins at 0 when the cluster is loaded. The number
+    grows by 1 when a pod gets a node. It drops by 1 when a pod with a node ends, begins to
+    terminate, or is deleted, whichever comes first.
     """
 
     transitions: list[PodTransition] = field(default_factory=list)
@@ -66,7 +67,7 @@ class WorkloadRecorder(Struct):
     ) -> None:
         """Record the change of a pod from `before` to `after`; None means that it does not exist.
 
-        `is_serving` is True if the pod's node works, or if it has no node.
+        `is_serving` is True if the pod has no node, or if the node of the pod works.
         """
         pod = after or before
         if pod is None:
@@ -85,7 +86,7 @@ class WorkloadRecorder(Struct):
     def readiness_changed(self, before: Pod, after: Pod, now: Instant, *, is_serving: bool) -> None:
         """Record a new version of a pod with the same node, phase and deletion timestamp.
 
-        `is_serving` is True if the pod's node works, or if it has no node.
+        `is_serving` is True if the pod has no node, or if the node of the pod works.
         """
         self._set_ready(before, after, now, is_ready=is_serving and _ready(after))
 
@@ -193,7 +194,10 @@ def _readiness(
 
 
 def _steps(before: int, counts: Mapping[Instant, int]) -> Iterator[tuple[Instant, int]]:
-    """Yield the `counts` that differ from the previous count; `before` precedes the first."""
+    """Yield those (instant, count) of `counts` whose count differs from the previous one.
+
+    `before` is the count before the first instant.
+    """
     known = before
     for at, ready in counts.items():
         if ready != known:

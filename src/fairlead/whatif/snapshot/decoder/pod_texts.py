@@ -124,11 +124,11 @@ class PodTemplate:
         return has_marks(msgspec.json.encode(without))  # True if a marker is the key of a map
 
     def makes_replicas_of(self, strings: Sequence[Sequence[str] | str]) -> bool:
-        """Return whether the pods with `strings` are replicas.
+        """Return whether the pods with `strings` in the placeholders are replicas.
 
-        Replicas differ only in the fields that the class docstring lists. Each pinned pod must also
-        be on the node to which it is pinned; `StoredForm` does not check this. `strings` contains,
-        for each placeholder, the string of the only pod, or a column with the strings of all pods.
+        `strings` contains one item for each placeholder: the string of a single pod, or a column
+        with the strings of several pods. Replicas differ only in the fields that the docstring of
+        the class lists. A pod with a node affinity for one node must also be on this node.
         """
         if not self.makes_replicas or not self._pins:
             return self.makes_replicas
@@ -157,9 +157,9 @@ class PodTemplate:
         return [*fixed, *({*texts.columns[number]} for number in self._times)]
 
     def number_at(self, path: Sequence[str | int]) -> int | None:
-        """Return the number of the placeholder at `path` in the view.
+        """Return the number of the placeholder for the field `path` of the typed object (the view).
 
-        Returns None if all pods have the same value there.
+        Returns None if the field has the same value in all pods.
         """
         found: Any = self._places
         for step in path:
@@ -169,7 +169,8 @@ class PodTemplate:
     def value_of(self, text: Text) -> Json | None:
         """Return the JSON value of `text`, as `DumpedObject.value` does.
 
-        Returns None if `text` must be decoded.
+        Returns None if the value cannot be copied from the template, so that the caller must decode
+        `text` itself.
         """
         strings = None if self.texts.opaque else self._strings(text)
         if strings is None:

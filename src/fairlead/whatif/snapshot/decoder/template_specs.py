@@ -48,10 +48,10 @@ class TemplateSpecs:
         return self._known.get(spec.rest)
 
     def learn(self, spec: TemplateSpec, workload: Replicated) -> None:
-        """Use `workload`, which has `spec` and is in stored form, for later workloads.
+        """Keep `workload`, so that `find` returns it for specs like `spec`, with other images.
 
-        Do nothing if `spec.images` are not exactly the images of the containers. For example, a
-        volume can have an image, too.
+        `workload` has the spec `spec` and is in stored form. Do nothing if `spec.images` are not
+        exactly the images of the containers. For example, a volume can have an image, too.
         """
         images = [one["image"] for one in workload.spec.template["spec"]["containers"]]
         has_others = spec.rest.count(_IMAGE_KEY) > len(images) or _ESCAPED_LETTER in spec.rest

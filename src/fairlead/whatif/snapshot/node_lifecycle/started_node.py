@@ -86,11 +86,11 @@ class _Start(Struct, frozen=True):
 def with_started_nodes(
     manifests: Sequence[Manifest], starting: Mapping[str, Node], at: Instant
 ) -> tuple[Sequence[Manifest], tuple[str, ...]]:
-    """Return (`manifests` in which the nodes `starting` have started, notes about these nodes).
+    """Return (`manifests` after the start of the nodes in `starting`, notes about these nodes).
 
-    The nodes become Ready at the instant `at`. `manifests` are returned unchanged if no node is
-    starting. `starting` are the `starting_nodes` of `manifests`, by name. Raises InputError for a
-    NodeClaim or NodePool with a field of the wrong type.
+    `starting` maps names to nodes: the result of `starting_nodes` for `manifests`. The nodes become
+    Ready at the instant `at`. If no node starts, `manifests` are returned unchanged. Raises
+    InputError for a NodeClaim or NodePool with a field of the wrong type.
     """
     cluster = _Cluster(manifests, starting)
     found: dict[str, _Start] = {}
@@ -140,9 +140,9 @@ class _Cluster:
         self._models: dict[tuple[str, str], Node | None] = {}
 
     def start(self, manifest: Manifest, node: Node, at: Instant) -> _Start | None:
-        """Return the start of `node`, the decoded object of `manifest`; it becomes Ready at `at`.
+        """Return what changes in `manifest`, the object of `node`, if `node` becomes Ready at `at`.
 
-        Returns None if the node has already started, or if Karpenter is removing it.
+        Returns None if the node has already started, or if Karpenter is removing the node.
         """
         claim = self._claim_of(node)
         if claim is not None and claim.metadata.deletion_timestamp:
