@@ -172,10 +172,11 @@ def replace_pods_of_failed_nodes(context: StepContext) -> Iterator[NextStep]:
 def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Iterator[NextStep]:
     """Yield the command that lets pods of the workloads `rows` be replaced on other nodes.
 
-    The command is for machines that are shut down. There is no command if the nodes come back, or
-    if their kubelets still work. The command helps if one of the workloads has more ready pods at
-    the end than without the command. It does not help pods whose volumes no other node can use, so
-    the nodes of up to TRIES_MAX workloads are tried.
+    The command taints the failed nodes of a workload. It is for machines that are shut down, so
+    there is none if the nodes come back, or if their kubelets still work. Simulations try the
+    command for the nodes of one workload after another, at most TRIES_MAX times. The result is the
+    first command with which a workload has more ready pods at the end. For example, a command does
+    not help if no other node can use the volumes of the pods.
     """
     if not context.may_be_shut_down():
         return

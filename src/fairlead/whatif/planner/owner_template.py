@@ -11,7 +11,7 @@
                   gates: the program that removes the gates may have changed the nodeSelector, to
                   assign the pod to its node (`observed_mutation`)
 
-Only the rows for any owner apply to pods of other owners, such as ReplicaSets. A pod counts as
+For pods of other owners, such as ReplicaSets, only the rows with `any` apply. A pod counts as
 resized if two conditions hold. Its spec was changed since its creation (metadata.generation), and
 its requests or limits differ from those of the template. If a VerticalPodAutoscaler that the dump
 lacks manages the pod, the replacement keeps the requests and limits of the pod. The webhook of the

@@ -76,10 +76,10 @@ def managed_pool(labels: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def pool_labels(labels: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
-    """Return those POOL_LABELS that mark the pool of a node (`managed_pool`), in their order.
+    """Return those POOL_LABELS by which at least one node states its pool (`managed_pool`).
 
-    `labels` contains the labels of each node. A cluster can have pools of several kinds, for
-    example node groups of EKS beside NodePools of Karpenter.
+    The result has the order of POOL_LABELS. `labels` contains the labels of each node. A cluster
+    can have pools of several kinds, for example node groups of EKS beside NodePools of Karpenter.
     """
     found = {pool[0] for one in labels if (pool := managed_pool(one)) is not None}
     return tuple(key for key in POOL_LABELS if key in found)

@@ -24,7 +24,7 @@ from fairlead.whatif.outcome.jobs import GangTally, GangWaits, IncompleteGang
 
 
 class _Run(Struct):
-    """A period in which one member runs; `until` is the instant at which it succeeded, or None."""
+    """A period in which a gang member runs; `until` is the instant at which the member succeeds."""
 
     began: Instant
     requests: dict[str, int]

@@ -829,7 +829,10 @@ class Recorder(Struct):
         return Undrained(pod=end, cause=cause, why=why, stops_at=stops_at)
 
     def _refusal(self, track: PodTrack) -> str:
-        """Return why the eviction was refused, with the keys of the budgets that cover the pod."""
+        """Return the reason why an eviction of the pod of `track` was last refused.
+
+        If a budget refused the eviction, the reason names all budgets that cover the pod.
+        """
         if not track.refusal.endswith("disruption budget."):
             return track.refusal
         names = ", ".join(pdb.key for pdb in self.budgets.covering(track.pod))
