@@ -596,9 +596,9 @@ def _other_seeds(
 
 
 def _rearranged(experiment: Experiment, number: int) -> Experiment:
-    """Return `experiment` with objects that arrive at one instant in an order set by its seed.
+    """Return `experiment`, with objects that arrive at the same instant shuffled by its seed.
 
-    For the first seed (`number` 0), the steps keep their order.
+    With the first seed (`number` 0), the objects keep their order.
     """
     if number == 0:
         return experiment

@@ -208,8 +208,9 @@ class RecordedCluster(Struct):
     def _replace(self, write: AuditedWrite, new: Json) -> Iterator[Stimulus]:
         """Yield the update of an object to `new`.
 
-        If `new` is deleted, and no finalizer or grace period keeps it, yield the removal of the
-        object. Yield nothing if the snapshot or an earlier write contains a newer version.
+        If `new` has a deletionTimestamp, and no finalizer or grace period keeps the object, yield
+        its removal instead. Yield nothing if the snapshot or an earlier write contains a newer
+        version.
         """
         meta = new["metadata"]
         key = (meta.get("namespace", ""), meta["name"], write.kind.kind)

@@ -405,9 +405,10 @@ def _deschedule(collected: _Steps, path: str) -> None:
 
 
 def _drain(collected: _Steps) -> KubectlDrain:
-    """Add the steps of the drain; nodes that kubectl refuses to drain are only cordoned.
+    """Add the steps of --drain to `collected`, and return the result of kubectl's checks.
 
-    Raises InputError for nodes that do not exist, and for options that do not fit together.
+    A node that kubectl refuses to drain is only cordoned. Raises InputError for nodes that do not
+    exist, and for options that do not fit together.
     """
     change = collected.change
     _refuse_misplaced_pace(change)

@@ -489,7 +489,7 @@ _STATUSES: Final = {
 
 
 def _moments(role: StageRole, pod: Pod) -> Iterator[Json]:
-    """Yield `pod` as JSON, with each status that it can have when a stage of `role` applies."""
+    """Yield one JSON copy of `pod` for each status in which a stage of `role` can apply."""
     for status in _STATUSES[role]:
         fields = _fields(pod, status)
         if role is StageRole.DELETE:

@@ -46,7 +46,7 @@ NO_CHOICE: Final = ReleaseChoice()
 
 
 class Releases(Struct, frozen=True):
-    """The versions to follow: `nodes` for node controllers and kubelets, `general` for all else."""
+    """The releases to simulate: `nodes` for node controllers and kubelets, `general` for others."""
 
     general: Release = field(default_factory=lambda: CURRENT)
     nodes: Release = field(default_factory=lambda: CURRENT)

@@ -213,7 +213,7 @@ def _verdict(
 
 
 def _state(node: Node) -> Iterator[str]:
-    """Yield a sentence for each state or taint that keeps new pods off or announces a removal."""
+    """Yield a sentence for each state of `node` that repels new pods or announces its removal."""
     ready = ready_condition(node)
     if ready is not None and not is_ready_node(node):
         message = ready.message.rstrip(".") or "no message"

@@ -178,7 +178,7 @@ def _verdict(
 
 
 def _step_to_limit(view: HorizontalPodAutoscaler, replicas: int) -> str:
-    """Return what the autoscaler does if `replicas` is outside its limits; "" if it is inside."""
+    """Return how the autoscaler changes `replicas` that are outside its limits, otherwise ""."""
     least, most = view.spec.min_replicas, view.spec.max_replicas
     if least <= replicas <= most:
         return ""

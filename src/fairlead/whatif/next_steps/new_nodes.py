@@ -250,10 +250,10 @@ def _devices_held(
 def _device_room(runs: Sequence[NodeEnd], held: Mapping[WorkloadRef, Amounts]) -> Amounts:
     """Return how many devices a copy of a node has for the pods of the workloads in `held`.
 
-    `runs` is the node in each run. The result is {} if no pods of these workloads use devices of
-    the node. Several pods can hold the same device, if it is shared. A node can provide a resource
-    of pods as devices, or list it as allocatable. If the pods of the workloads use only one of
-    these two on the node, the other one does not limit them.
+    `runs` is the node in each run. The result is {} if no pods of these workloads use devices or
+    extended resources of the node. Several pods can share a device. A node can offer an extended
+    resource as devices, or as an allocatable amount. If the pods of the workloads use only devices
+    on the node, the allocatable amount does not limit them, and the other way round.
     """
     if not held:  # the usual case
         return {}

@@ -60,9 +60,8 @@ def next_steps(
     """Return at most STEPS_MAX steps; the steps against the worst outcome come first.
 
     `manifests` are the objects of the snapshot. `ask(progress)` returns a function that tries a
-    step and reports to `progress`. If several rows of the table may try steps, these rows run on
-    several cores, unless `in_one_process` is set. `scheduler` is the configuration of the run with
-    the change.
+    step and reports to `progress`. Rows of `_STEPS` that try steps do so on several cores,
+    unless `in_one_process` is set. `scheduler` is the configuration of the run with the change.
     """
     kinds: dict[_Row, OutcomeKind] = {}  # a row that serves two outcomes is used for the first
     for one in answer.verdict.findings:

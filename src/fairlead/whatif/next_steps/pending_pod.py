@@ -316,10 +316,10 @@ def _best_nodes(
     """Yield a what-if with those new nodes of `candidates` with which the fewest pods wait.
 
     The first TRIES_MAX of `candidates` are tried. The trials end as soon as most of the waiting
-    pods run, because a trial takes long in a large cluster. Topology spread may keep pods waiting
-    in spite of the first new nodes. In this case, the next trial has equally many copies of each
-    candidate, unless fewer pods wait than there are candidates. If some pods still wait, the step
-    says how many pods run. If all of them wait, a note says so.
+    pods run, because a trial takes long in a large cluster. If topology spread keeps pods waiting
+    in spite of the first new nodes, the next trial has equally many copies of each candidate. This
+    trial is left out if fewer pods wait than there are candidates. If some pods still wait, the
+    step says how many pods run. If all of them wait, a note says so.
 
     `added` is the number of nodes that the question adds already. A pod may wait in spite of the
     new nodes. Its rules may exclude them, or other pods may be placed on them first.

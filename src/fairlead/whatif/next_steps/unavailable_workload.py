@@ -93,10 +93,11 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
 
 
 def _runs_before(one: WorkloadEffect, context: StepContext) -> bool:
-    """Return whether one more replica of the workload `one` runs before the change.
+    """Return whether one more replica of `one` would run if it is created before the change.
 
-    The new nodes of the change are there already. This is tried only if a quota may refuse the
-    replica, or if the pods of the workload may find a node only because of the change.
+    If the change adds nodes, they are added before the replica. A simulation is made only if a
+    quota may refuse the replica, or if the pods of the workload may find a node only because of the
+    change. Without a simulation, the result is True.
     """
     ref, change = one.workload, context.answer.change
     has_quota = any(

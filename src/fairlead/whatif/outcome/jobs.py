@@ -41,7 +41,7 @@ class IncompleteGang(Struct, frozen=True):
 
 
 class GangTally(Struct, frozen=True):
-    """Counts over the gangs of a run.
+    """Statistics of the gangs of a run.
 
     A gang does useful work only while at least `minMember` of its members run together.
 

@@ -263,7 +263,7 @@ class _Evidence(Struct, frozen=True):
 
 
 def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneChange]:
-    """Yield the changes to `state` that lasted for STATE_DURATION_MIN, or to the end."""
+    """Yield the `changes` in periods of `state` that last for STATE_DURATION_MIN, or to the end."""
     run: list[ZoneChange] = []
     for change in changes:
         if change.state == state:

@@ -234,8 +234,8 @@ def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> 
 
     Nodes that are not back yet are assumed to take as long as the nodes that are back. If no node
     is back yet, a node is assumed to return after it has been empty for the time `away`. Return
-    None if no node has become empty. The estimated end of a drain that has not ended is at or after
-    all times in `drains`.
+    None if no node has become empty. A node that is not back is assumed to return no earlier than
+    the latest time in `drains`.
 
     Example: 6 nodes are drained, 2 at a time, and the first node is back after 10 minutes. The
     drain needs 3 turns, so it takes 30 minutes.
@@ -296,7 +296,7 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def has_repeated_pods(self) -> bool:
-        """Whether a pod was on several of `nodes` in turn; each of them counts it."""
+        """Whether several of `nodes` count the same pod, because it was on them in turn."""
         return sum(one.pods for one in self.nodes) > self.concerned
 
     @property

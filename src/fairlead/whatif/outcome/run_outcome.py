@@ -376,8 +376,8 @@ class ObjectError(Struct, frozen=True):
     def exceeds_deadline(self) -> bool:
         """Whether the subject is a Job that failed at the end of its activeDeadlineSeconds.
 
-        Pods of unknown run time run until then in a simulation. So this failure does not show that
-        the real Job fails.
+        In a simulation, a pod of unknown run time runs until this deadline. So the failure does not
+        show that the real Job would fail.
         """
         return self.is_failed_job and self.message.endswith(f"({TOO_LATE.reason})")
 

@@ -308,7 +308,7 @@ def _due_words(pods: Sequence[Pod]) -> tuple[str, ...]:
 
 
 def _started_words(starting: Sequence[Pod]) -> str:
-    """Return the note about the `starting` pods, which are ready when the plan begins."""
+    """Return the note about `starting`: pods that become ready before the plan begins."""
     was = "was" if len(starting) == 1 else "were"
     return (
         f"{counted(len(starting), 'pod')} {was} starting when the dump was taken "

@@ -14,9 +14,9 @@ acts. There is one exception: the claims of a pod are created and released with 
 
 A kubelet refuses a pod that the scheduler placed if the configuration disables a filter that the
 kubelet also checks, such as NodeResourcesFit. In a cluster, the pod's controller would then create
-an equal pod, without end. The scheduler chooses the same node again, unless several nodes have the
-best score. So the cycle is repeated if there are such nodes. If all tries fail, the refused pod
-counts as a pod that has no node.
+an equal pod, without end. A further cycle can choose another node only if several nodes share the
+best score. In this case, the cycle is repeated. If all tries fail, the refused pod counts as a pod
+that has no node.
 """
 
 from __future__ import annotations
@@ -320,7 +320,7 @@ class ClusterModel:
 
     @cached_property
     def _other_schedulers(self) -> frozenset[str]:
-        """The schedulerNames of the pods that have a node in the snapshot, without static pods."""
+        """The schedulerNames of the pods, except static pods, that have a node in the snapshot."""
         pods = (one for one in self.objects if isinstance(one, Pod) and one.spec.node_name)
         return frozenset(one.spec.scheduler_name for one in pods if not is_static(one))
 

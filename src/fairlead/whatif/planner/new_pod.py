@@ -88,7 +88,7 @@ class NewPods(Struct, frozen=True):
     claim_templates: tuple[Json, ...] = ()
 
     def above_maximum(self, more: int) -> str:
-        """Return a sentence if `more` pods exceed the autoscaler's maximum; "" otherwise."""
+        """Return a sentence if `more` additional pods would exceed maxReplicas, otherwise ""."""
         if self.autoscaler is None:
             return ""
         most = self.autoscaler.as_view(HorizontalPodAutoscaler).spec.max_replicas

@@ -328,7 +328,7 @@ def _restored(
 def _as_stated(
     resources: ResourceRequirements, stated: ResourceRequirements
 ) -> ResourceRequirements:
-    """Return `resources` with the amounts in `stated`; a limit is also the default of a request.
+    """Return `resources` with the amounts in `stated`; a request defaults to the stated limit.
 
     Amounts that `stated` lacks, such as the defaults of a LimitRange, stay.
     """

@@ -101,9 +101,9 @@ class RebalancePlan(Struct):
 
     `kept` contains, by rule of the autoscalers, the number of pods that the rule keeps on their
     nodes. `failing` is the number of pods whose Jobs would not replace them. `refused` contains, by
-    pod, the message of the quota that refuses its replacement for good. `mismatched` are the
-    workloads of pods whose moves are left out, because their images might not support the platform
-    of the new nodes.
+    pod, the message of the quota that refuses its replacement for good. Moves are left out if the
+    images of a pod might not support the platform of the node that the pod would get. `mismatched`
+    are the workloads of these pods.
     """
 
     before: NodeBalance

@@ -71,7 +71,7 @@ class Series(TypedDict, total=False):
 
 
 class Timeline(TypedDict):
-    """Counts over virtual time; a value holds until the next sample. `t_s` is ascending."""
+    """Time series of pod counts. `t_s` is ascending; each value holds until the next sample."""
 
     t_s: Sequence[float]
     series: Sequence[Series]

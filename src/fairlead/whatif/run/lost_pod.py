@@ -130,7 +130,7 @@ class _LossExplainer(Struct, frozen=True, dict=True):
         return f"{workload} wants {wanted} and does not need this one"
 
     def _is_complete(self, workload: WorkloadRef) -> bool:
-        """Return whether `workload` has at least as many pods as it wants at the end."""
+        """Return whether, at the end of the run, `workload` has all the pods that it wants."""
         if workload not in self.workloads or workload.kind not in SCALED:
             return False
         return self._present[workload] >= self.workloads[workload].wanted

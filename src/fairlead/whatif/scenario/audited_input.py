@@ -417,7 +417,7 @@ class _TaintChange(Struct, frozen=True):
         return cls(changed, frozenset(old.keys() - new.keys()))
 
     def applied_to(self, present: Sequence[Json]) -> list[Json]:
-        """Return the taints `present` after this change."""
+        """Return a copy of the taints in `present` to which this change has been applied."""
         kept = {_identity(one): one for one in present if _identity(one) not in self.removed}
         return [*({**kept, **self.changed}).values()]
 

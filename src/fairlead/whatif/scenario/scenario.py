@@ -286,7 +286,7 @@ def _scheduler_words(
 
 
 def _unless_run(created: Iterable[Manifest], settings: Settings) -> Iterator[Manifest]:
-    """Yield the objects in `created`, without CronJobs if the simulation runs CronJobs."""
+    """Yield the objects in `created`, but CronJobs only if the simulation does not run them."""
     return (one for one in created if not (settings.cron_jobs and one.kind is CRON_JOB))
 
 

@@ -128,10 +128,10 @@ _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     """Yield notes about a dump for what-ifs and planners, each a sentence.
 
-    If all objects are hand-written, only some notes are possible. They are about starting nodes,
-    empty files, objects that Kueue has not admitted, pods on missing nodes, and nodes without
-    resources. Notes about unknown annotations, fields, kinds, quota scopes and limit types are also
-    possible.
+    If all objects are hand-written, only some notes are possible. They are about empty files,
+    nodes that are starting, objects that Kueue has not admitted, pods on missing nodes, and nodes
+    without resources. Notes about unknown annotations, fields, kinds, quota scopes and limit types
+    are also possible.
     """
     yield from snapshot.start_notes
     if snapshot.empty_files:

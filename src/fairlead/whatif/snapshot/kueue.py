@@ -85,10 +85,9 @@ def admission_sentence(owner: Manifest, inventory: Inventory) -> str:
 
 
 def _workload_of(owner: Manifest, inventory: Inventory) -> _WorkloadForm | None:
-    """Return the Workload of Kueue that `owner` owns.
+    """Return the Workload of Kueue with an ownerReference to `owner`; None if there is none.
 
-    Other pods may own the Workload, too. Return None if there is no Workload, or if it is
-    malformed.
+    A Workload can have several owners. Malformed Workloads are skipped.
     """
     kinds = (one for one in inventory.kinds if (one.group, one.kind) == (_GROUP, "Workload"))
     for manifest in (one for kind in kinds for one in inventory.of_kind(kind)):

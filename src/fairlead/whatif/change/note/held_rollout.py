@@ -41,7 +41,7 @@ _WITH_TEMPLATE: Final = (DEPLOYMENT, *_WITH_UPDATE_STRATEGY, *_WITHOUT_ROLLOUT)
 
 
 def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
-    """Return why the workload `before` keeps pods when it changes to `after`.
+    """Return why the workload `before` keeps old pods when its spec changes to that of `after`.
 
     The rollout of a StatefulSet may wait for a pod that is not ready, or may replace only some of
     the pods. The result is "" if the template does not change, or if the rollout replaces all pods.

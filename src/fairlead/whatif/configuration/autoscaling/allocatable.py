@@ -142,10 +142,10 @@ class SystemReservations:
         return any(_amount(name, left.get(name, 0)) <= 0 for name in ("cpu", "memory"))
 
     def assumed(self, types: Iterable[StatedType]) -> Iterator[Assumption]:
-        """Yield what is assumed for those of `types` that no existing node has.
+        """Yield an Assumption for each of `types` of which no node exists.
 
         A type is left out if the file states its allocatable amounts. It is also left out if the
-        existing node with which it is compared reserves nothing.
+        existing node from which the amounts are derived reserves nothing.
         """
         for one in types:
             like = self._like(one)
@@ -222,7 +222,7 @@ def _reservation_words(node: Node, cpu: int, memory: int) -> str:
 
 
 def reservation_notes(assumed: Iterable[Assumption]) -> Iterator[str]:
-    """Yield a note about what is `assumed`; nothing without assumptions."""
+    """Yield a note that states the assumptions in `assumed`, if there are any."""
     found = list(assumed)
     if not found:
         return

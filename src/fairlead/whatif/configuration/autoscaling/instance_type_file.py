@@ -518,7 +518,7 @@ def _of_object(row: Json) -> Iterator[StatedType]:
 
 
 def _of_kwok(row: Json) -> StatedType:
-    """Return a type of Karpenter's kwok provider; the offerings contain the prices."""
+    """Return the instance type that `row` of a file for Karpenter's kwok provider describes."""
     offerings: list[tuple[str, str, float]] = []
     for one in row["offerings"]:
         stated = one.get("Requirements") or one.get("requirements") or ()

@@ -435,7 +435,7 @@ def _error(effect: Effect) -> str | None:
 
 
 def _failed_jobs(jobs: Iterable[ObjectError]) -> Iterator[str]:
-    """Yield a sentence for each reason of failure; it names the first of the `jobs` with it."""
+    """Yield a sentence for each reason for which `jobs` failed, with the first of these Jobs."""
     by_reason: dict[str, list[ObjectError]] = defaultdict(list)
     for job in jobs:
         by_reason[job.message.rpartition(" (")[2]].append(job)
@@ -561,9 +561,9 @@ def returning(lost: Iterable[LostPod]) -> int:
 
 
 def still_not_running(run: RunOutcome, pods: int, end: str) -> str:
-    """Return a sentence that `pods` pods do not run at `end`; "" without pods or if `run` settled.
+    """Return a sentence that `pods` pods still do not run; "" if `pods` is 0 or `run` settled.
 
-    `end` is the same as for `unfinished_drain`.
+    `end` tells when the run ended, for example `3m, when the simulation ends`.
     """
     if run.settled or not pods:
         return ""

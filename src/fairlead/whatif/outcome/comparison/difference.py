@@ -118,7 +118,8 @@ class Difference(Struct, frozen=True, kw_only=True):
       of OpenShift. Further examples are displaced pods that their workload no longer needs,
       displaced pods of a deleted namespace, and pods that only a finalizer keeps. A pod that cannot
       be created again because its old pod is on a failed node is not in `removed`
-    - `fewer`: those pods in `removed` that are created after the change, in the run without it
+    - `fewer`: those pods in `removed` that the run without the change creates, after the time of
+      the change
     - `reallocated`: the resources whose requested total changes
     - `displaced`: pods that were preempted or evicted, or whose node was deleted; each pod is
       listed once

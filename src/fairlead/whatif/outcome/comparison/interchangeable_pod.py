@@ -36,7 +36,7 @@ def with_exchanged_names(
     """Return `changed` after pairs of interchangeable pods have exchanged their names.
 
     In each pair, one pod is pending only in `changed`, and the other pod is pending only in the
-    run `without`. `keys` are the keys of the pods that changed in either run.
+    run `without`. `keys` contains the key of each pod that changed during one of the runs.
     """
     waiting: dict[Hashable, list[PodEnd]] = defaultdict(list)
     placed: dict[Hashable, list[PodEnd]] = defaultdict(list)

@@ -110,7 +110,7 @@ class PodRole(Struct, frozen=True):
 
     @property
     def has_new_revision(self) -> bool:
-        """Whether the pod was made from another revision of the template."""
+        """Whether the pod has another template revision with the change than without it."""
         before, after = self.before.revision, self.after.revision
         return before != "" and after not in ("", before)
 

@@ -115,7 +115,7 @@ def _hardest(
     Each pool, each zone, and each pool within a zone is a group. For each group, every list yields
     one more set: the first `count` nodes in the list that belong to the group. If the group has
     fewer nodes, the first nodes in the list from outside the group are added. Small groups come
-    first. The existing nodes that stay count as one pool.
+    first. All existing nodes that are not replaced form one pool.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for info in infos:

@@ -249,11 +249,11 @@ class SizeSearch:
         self._become_survivable()
 
     def _build_as_today(self, pods: Sequence[PodInfo], filled: BuildStep) -> BuildStep:
-        """Add copies of the replaced nodes, and place each pod on the copy of its node.
+        """Copy the replaced nodes, place pods on the copies of their nodes; return the last step.
 
-        Pods that the scheduler does not place there are tried again, until a round places no pod.
-        For example, topology spread may admit a pod only after pods in other zones. `_build` then
-        places the remaining pods and the pods without a copied node.
+        Pods that do not fit their copy are tried again in the next round, until a round places no
+        pod. For example, topology spread may admit a pod only after pods in other zones. Then
+        `_build` places the remaining pods and the pods without a copied node, starting at `filled`.
         """
         copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
         left = [pod for pod in pods if self._origins.get(pod.id) in copies]

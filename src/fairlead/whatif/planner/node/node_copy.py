@@ -147,7 +147,7 @@ def _manifest(kind: Kind, view: Node | Dependent) -> Manifest:
 
 
 def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
-    """Return the node that new nodes of a pool copy; `infos` are the nodes of the pool.
+    """Return the node of which new nodes of a pool are copies; `infos` are the nodes of the pool.
 
     This is the newest node in service, or the newest node if none is in service.
     """

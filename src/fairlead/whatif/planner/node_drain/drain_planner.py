@@ -420,9 +420,10 @@ class DrainPlanner:
         return found if isinstance(found, PlannedDrain) else blocker_of(node, found, is_first=True)
 
     def _each_fits_first(self, node: str, pods: Sequence[PodInfo]) -> bool:
-        """Return whether the pods of each workload fit other nodes before other pods are placed.
+        """Return whether the pods of each workload fit elsewhere if only this workload moves.
 
-        `pods` are the pods of `node`. The workloads are tried one by one, each without the others.
+        `pods` are the pods of `node`. All of them are removed from the node. Then the workloads are
+        tried one by one: the pods of one workload are placed, and removed again.
         """
         own: dict[str, list[PodInfo]] = {}
         for pod in filter(is_placed_anew, pods):
@@ -556,7 +557,7 @@ class DrainPlanner:
                 yield _beyond(node, found, limit)
 
     def _sharing(self, node: str, pods: Iterable[PodInfo]) -> Iterator[Blocker]:
-        """Yield a blocker if a budget allows the eviction of some, but not all, users of a claim.
+        """Yield a blocker if a budget allows the eviction of only some of the pods of a claim.
 
         Only one node at a time can use the claim (`SharedClaims`). So replacements become ready
         only after all pods that use the claim are evicted.

@@ -12,9 +12,9 @@ after a trial that empties the whole node with this change:
                   pod. Example: two pods leave, and a maxSkew of 3 is enough for one of them. This
                   step finds a maxSkew of 4. After that, other kinds of changes are tried.
 
-A node that was cordoned before the drain is still cordoned when it returns to service. To uncordon
-it is then the first change that is tried. One more node like the drained node is proposed if no
-change of a single object helps. It is also proposed if it lets the pods of all blockers fit.
+A node that was cordoned before the drain is still cordoned when it returns to service. For such a
+node, `kubectl uncordon` is the first change that is tried. One more node like the drained node is
+proposed if no change of a single object helps, or if all pods of all blockers fit with this node.
 """
 
 from __future__ import annotations

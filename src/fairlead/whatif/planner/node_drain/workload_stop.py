@@ -17,7 +17,7 @@
     all replicas are evicted together           a budget that allows one unavailable pod
 
 A budget with maxUnavailable 1 is enough for several replicas. The eviction API refuses the second
-eviction until the replacement of the first pod is ready. The changes are not simulated.
+eviction until the replacement of the first pod is ready. The remedies are not simulated.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
 
 
 def stop_table(stops: Iterable[WorkloadStop]) -> ResultTable:
-    """Return a table of the workloads that stop, with the causes and the changes."""
+    """Return a table of the workloads that stop, with causes and remedies."""
     rows = [
         {
             "workload": str(one.workload),

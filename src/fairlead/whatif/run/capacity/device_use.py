@@ -74,7 +74,7 @@ def total_device_amounts(cluster: Cluster) -> tuple[dict[str, int], dict[str, in
 def with_devices(
     ends: Iterable[NodeEnd], nodes: Mapping[str, Node], cluster: Cluster
 ) -> tuple[NodeEnd, ...]:
-    """Return `ends` with their allocatable and requested devices, and with those of their pods.
+    """Return `ends` with their allocatable and requested devices, and the `devices` of their pods.
 
     `nodes` are the nodes by name.
     """

@@ -42,7 +42,7 @@ class LoadedTracks:
     def track(self, index: int) -> PodTrack:
         """Return a new track of the pod at `index`.
 
-        Its `end` is set if the property `ends` has already been computed.
+        The `end` of the track is set only if `self.ends` has already been computed.
         """
         pod = self.replicas[index]
         created = self._instant(pod.metadata.creation_timestamp)

@@ -44,10 +44,10 @@ class RejectionRecorder(Struct):
             self._found[workload_of(pod), pod.status.reason].append(rejection)
 
     def loops(self, since: Instant) -> Iterator[Recurrence]:
-        """Yield a Recurrence for each workload and reason with repeated rejections from `since` on.
+        """Yield a Recurrence for each (workload, reason) with repeated rejections from `since` on.
 
-        A pod and its replacements are rejected more than EVICTIONS_MAX times. Jobs are left out,
-        because a Job fails after a number of such pods (its backoffLimit).
+        Rejections are repeated if more than EVICTIONS_MAX of them concern the same pod or its
+        replacements. Jobs are left out, because a Job fails after some rejections (backoffLimit).
         """
         for (workload, reason), all_found in self._found.items():
             if workload.kind == JOB.kind:

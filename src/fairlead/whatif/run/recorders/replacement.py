@@ -34,7 +34,7 @@ class Replacements(Protocol):
         """
 
     def key_of(self, pod: Pod) -> str:
-        """Return the key of `pod`: `namespace/name` of the first pod that it replaces."""
+        """Return the key of `pod`: `namespace/name` of the first pod in its replacement chain."""
 
 
 class StatedReplacements(Struct):

@@ -93,7 +93,7 @@ def valid_node(manifest: Manifest) -> Node | None:
 def _is_young(node: Manifest, now: Instant) -> bool:
     """Return whether `node` is younger than STARTING_MAX.
 
-    Reads the JSON value of a node without a view, such as a node of a YAML dump.
+    If `node` has no view, for example in a YAML dump, its JSON value is read.
     """
     view = node.view
     created = (
