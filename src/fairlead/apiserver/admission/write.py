@@ -80,9 +80,10 @@ class Write(Struct, frozen=True, kw_only=True):
         return (yield from self.conversions.to_storage(obj))
 
     def tracked(self, old: Json | None, new: Json) -> Json:
-        """Return `new` with its managed fields updated from `old`.
+        """Return `new` with managedFields that record its differences from `old`.
 
-        The defaults of `new` must already be set.
+        `old` is None if `new` is a new object. The defaults of `new` must already be set. If this
+        write does not track fields, `new` is returned unchanged.
         """
         return new if self.track is None else self.track(old, new)
 

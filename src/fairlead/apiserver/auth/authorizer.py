@@ -83,10 +83,10 @@ class Authorizer(Protocol):
 class Identity(Struct, frozen=True, kw_only=True):
     """The authorizer (`rights`), and the functions that authenticate and issue tokens.
 
-    `recognize` returns the user of a token. `issue` signs claims and returns the token (RFC 7519);
-    it is None if the server issues no tokens. `issuer` is the claim `iss` of issued tokens. It is
-    also the audience if a client requests no audience. `keys` are the public keys that verify
-    tokens (RFC 7517).
+    `recognize` returns the user of a token. `issue` signs claims and returns the token (RFC 7519).
+    If `issue` is None, the server issues no tokens. `issuer` is the claim `iss` of issued tokens.
+    `issuer` is also the audience of a token if the client requests no audience. `keys` are the
+    public keys that verify tokens (RFC 7517).
     """
 
     rights: Authorizer

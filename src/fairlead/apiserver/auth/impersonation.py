@@ -8,8 +8,8 @@ Each value in the headers (user, groups, uid, extra) needs its own permission. T
     impersonate                   impersonate anyone (legacy)
 
 With one of the first three verbs, the user also needs a permission for the requested resource. For
-a list, the verb of this permission is, for example, `impersonate-on:user-info:list`. The legacy
-verb, which is tried last, needs no second permission.
+example, a list request needs the verb `impersonate-on:user-info:list` on the listed resource. The
+legacy verb, which is tried last, needs no second permission.
 
 upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonation,mode}.go
 """

@@ -77,7 +77,7 @@ _HOISTED: Final = ("Schema", "Subresources", "AdditionalPrinterColumns", "Select
 
 
 def shown_rule(rule: Json) -> Json:
-    """Return a validation rule as errors quote it, with Go field names."""
+    """Return the validation rule `rule` in the form that errors quote, with Go field names."""
     return {shown: rule.get(key, zero) for shown, key, zero in _RULE}
 
 

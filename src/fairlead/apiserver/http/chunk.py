@@ -1,8 +1,8 @@
 """Splits long responses into chunks, so that a client that does not read is detected.
 
-The event loop can pause only between writes, so a single long write could stay in the TLS buffer
-indefinitely. With a split response, writing pauses after a few chunks if the client does not read.
-`TimeoutHttpProtocol` then starts its timeout.
+asyncio can pause the writer of a response only between two writes, so the bytes of a single long
+write could stay in the TLS buffer indefinitely. If the response is split and the client does not
+read, asyncio pauses the writer after a few chunks, and `TimeoutHttpProtocol` starts its timeout.
 """
 
 from __future__ import annotations

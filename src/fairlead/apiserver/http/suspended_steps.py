@@ -1,4 +1,4 @@
-"""run_steps: runs a generator that webhooks suspend, and calls the webhooks."""
+"""`run_steps`: runs a generator, and makes the webhook calls that the generator yields."""
 
 from __future__ import annotations
 

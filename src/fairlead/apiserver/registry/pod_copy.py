@@ -169,11 +169,11 @@ class PodCopies:
         )
 
     def _is_typical(self, manifest: Mapping[str, Any], write: Write, stored: Json) -> bool:
-        """Return whether pods with equal manifests differ only in a few strings, such as the name.
+        """Return whether `stored`, made from `manifest`, can be the template of later pods.
 
-        The result is False if a kubelet sends the request, because NodeRestriction reads the node
-        and its pods. It is also False if the pod has several owners, because a `Recording` does not
-        record the warnings about duplicate owners.
+        The result is False if a kubelet sends the request, because the plugin NodeRestriction then
+        reads the node and its pods. The result is also False if the pod has several owners, because
+        a `Recording` does not record the warnings about duplicate owners.
         """
         is_tracked_alike = write.track is None or write.manager is not None
         is_of_node = write.user is not None and _NODES in write.user.groups

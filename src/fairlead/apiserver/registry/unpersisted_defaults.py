@@ -22,9 +22,9 @@ _Key = tuple[str, str, str]
 
 
 class UnpersistedDefaults:
-    """Records the versions of objects whose defaults are not persisted.
+    """Records which objects have defaults that are not persisted.
 
-    Only the store adds and removes records.
+    A record contains the resourceVersion of the object. Only the store adds and removes records.
     """
 
     def __init__(self) -> None:

@@ -186,7 +186,7 @@ class SchemaSet:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Every `group/version/Kind` that has a schema, in the order of the table."""
+        """Every `group/version/Kind` that has a schema."""
         return tuple(self._table.kinds)
 
     def of_kind(self, api_version: str, kind: str) -> Schema | None:

@@ -120,7 +120,7 @@ class DeferredStorage(Storage):
         return True
 
     def remove_deferred(self, kind: Kind, key: Key, versions: int) -> bool:
-        """Remove an object without building its value; the version advances by `versions`.
+        """Remove an object without building its value; add `versions` to the storage version.
 
         As in `replace_deferred`, listeners are not called.
 

@@ -186,7 +186,7 @@ class DeferredRows(Protocol):
 
 
 class Storage:
-    """All objects in memory; it supports only one writer."""
+    """Stores all objects in memory, for a single writer."""
 
     def __init__(self, log_capacity: int = LOG_CAPACITY) -> None:
         """Start empty at version 0.

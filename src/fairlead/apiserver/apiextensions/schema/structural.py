@@ -56,7 +56,7 @@ class Structural(Struct, frozen=True, eq=False):
 
     @property
     def is_embedded(self) -> bool:
-        """True if the value is an API object."""
+        """True if the values of this node are embedded API objects."""
         return bool(self.raw.get("x-kubernetes-embedded-resource"))
 
     @property

@@ -357,7 +357,8 @@ def encoded(token: Token) -> str:
 def decoded(text: str) -> Token:
     """Return the token that `text` encodes.
 
-    Its `start` has no leading slash. Raises ApiError 400 if `text` is malformed.
+    The key `start` of the result has no leading slash, even if `text` contains one. Raises ApiError
+    400 if `text` is malformed.
     """
     at = _first_fault(text)
     if at is not None:

@@ -195,7 +195,7 @@ class Watch:
         return min(BOOKMARK_EVERY_S, self.bookmark_s - elapsed_s)
 
     def begin_waiting(self, existing: Sequence[StoredObject]) -> None:
-        """Queue `existing` objects for `convert_waiting`, before all changes."""
+        """Queue `existing` objects for `convert_waiting`; to be called before any `defer`."""
         self._wait(Existing(existing))
 
     def begin(self, existing: Sequence[StoredObject]) -> None:

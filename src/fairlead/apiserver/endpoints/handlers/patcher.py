@@ -399,9 +399,10 @@ PatchSubject = PatchedObject | PatchBody
 
 
 def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
-    """Return ApiError 422 for an invalid patch result, with the reason `why`.
+    """Return ApiError 422: the result of a patch is invalid, because of `why`.
 
-    The message quotes `subject`. As in upstream, it contains "" instead of the object's name.
+    The message quotes `subject`, the patched object or the patch itself. As in upstream, the
+    message contains "" in place of the object's name.
     """
     cause = Cause("FieldValueInvalid", field_problem.invalid(subject.text(), why), "patch")
     message = f' "" is invalid: {cause}'

@@ -269,9 +269,9 @@ class DefinitionController:
         return made[1]
 
     def _delete_objects(self, kind: Kind, now: int) -> bool:
-        """Delete all objects of `kind`.
+        """Request the deletion of all objects of `kind`.
 
-        Returns whether some objects remain.
+        Returns whether some objects remain, such as those with finalizers.
         """
         for obj in self._store.list(kind):
             meta = obj["metadata"]

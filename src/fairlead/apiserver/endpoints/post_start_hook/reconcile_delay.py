@@ -1,7 +1,7 @@
 """Artificial delays of the post-start hooks.
 
 By default, the hooks of a server act immediately. Only conformance replays set delays. A replay
-uses the delays of the recorded server. Its controllers reacted a few milliseconds after the
+uses the delays of the recorded server, whose controllers reacted a few milliseconds after the
 response to the client.
 """
 

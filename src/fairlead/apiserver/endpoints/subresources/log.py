@@ -192,7 +192,10 @@ def _stamp(line: LogLine, options: LogOptions) -> str:
 
 
 class _LogWatch(Watch):
-    """A watch that drops empty events; `_LogEncoder` makes one if a change adds no log line."""
+    """A watch that drops the empty events of `_LogEncoder`.
+
+    An event is empty if the change of the pod adds no line to the log.
+    """
 
     def add(self, line: bytes) -> None:
         """Queue an encoded event unless it is empty."""
@@ -203,9 +206,9 @@ class _LogWatch(Watch):
 class _LogEncoder(Struct, eq=False):
     """Encodes a change of a pod as the new lines of a container's log.
 
-    `sent` is the number of lines that have already been sent. The list
-    `watch` contains the only watch that uses this encoder. The encoder ends this watch when the
-    container ends.
+    `sent` is the number of lines that have already been sent. The list `watch` contains the only
+    watch that uses this encoder. The encoder ends this watch when the container ends or the pod is
+    deleted.
     """
 
     name: str

@@ -24,7 +24,10 @@ _decode: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None]).decod
 
 
 def operations_of(body: bytes, *, is_typed: bool) -> tuple[list[Any], list[str]]:
-    """Return (operations, warnings); there are warnings only if `is_typed`. Raises ApiError 400."""
+    """Return (operations, warnings) of the JSON patch `body`. Raises ApiError 400.
+
+    `is_typed` is False if fieldValidation is Ignore; the list of warnings is then empty.
+    """
     prefix = "error decoding patch: " if is_typed else ""
     try:
         operations = parse_json(body)

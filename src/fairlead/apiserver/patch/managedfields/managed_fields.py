@@ -133,10 +133,12 @@ def updated(
 ) -> Json:
     """Return `new` with managedFields that record how `owner` updated `old`.
 
-    `old` is None if `owner` created the object. The update starts from the managedFields of `old`
-    if the client sent none or malformed ones in `new`, or if the write is to a subresource. In all
-    other cases, it starts from the managedFields that the client sent. If the changed fields cannot
-    be determined, the result has no managedFields.
+    `old` is None if `owner` created the object. The function updates the entries that the client
+    sent in `new`. If the client sent no managedFields or malformed ones, or if the write is to a
+    subresource, the function updates the entries of `old` instead.
+
+    The result has no managedFields if the changed fields cannot be determined, or if an update
+    finds no entries, for example because the client sent `[]`.
     """
     # upstream: fieldmanager.go:UpdateNoErrors
     managed = _starting_entries(old, new, from_live=bool(owner.subresource))

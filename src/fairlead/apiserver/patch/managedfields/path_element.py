@@ -69,9 +69,9 @@ def _canonical_number(value: Any) -> Any:
 
 @text_cache(maxsize=CACHE_SIZE)
 def canonical_element(element: str) -> str:
-    """Return a client's element in this server's notation; "" if its prefix is unknown.
+    """Return the client's path element in this server's notation; "" if its prefix is unknown.
 
-    Raises ValueError if the text is not a path element.
+    Raises ValueError if `element` is not a path element.
     """
     # upstream: structured-merge-diff/fieldpath/serialize-pe.go:DeserializePathElement
     prefix, rest = element[:2], element[2:]

@@ -1,7 +1,8 @@
 """Presence: the set of all fields of a value, at every level.
 
-A write that adds a value adds all these fields; a write that removes the value removes them all.
-Unlike `typed.field_set`, presence includes the structs that contain fields.
+If a write adds a value, all these fields count as added. If a write removes the value, they all
+count as removed. Unlike `typed.field_set`, presence contains every struct itself, in addition to
+the fields inside the struct.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ _REPLICAS_IN_SCALE: Final = set_of_path("spec", "replicas")
 def scale_managed_fields(managed: ManagedFields, replicas: FieldSet) -> ManagedFields:
     """Return the managedFields of an object's Scale, given those of the object (`managed`).
 
-    `replicas` is the field of the object that the Scale shows.
+    The Scale shows one field of the object; `replicas` contains this field.
     """
     # upstream: scalehandler.go:ToSubresource
     return {
@@ -67,8 +67,8 @@ def parent_managed_fields(
 
     `managed` are the object's managedFields before the write; `scaled` are the managedFields of the
     written Scale. `api_version` is the object's apiVersion according to the path of the request;
-    entries that come from `scaled` get this version. `replicas` is the field of the object that the
-    Scale shows.
+    entries that come from `scaled` get this version. The Scale shows one field of the object;
+    `replicas` contains this field.
     """
     # upstream: scalehandler.go:ToParent
     left = {_identity(owner): owner for owner in scaled}

@@ -6,9 +6,9 @@
     3. `updater.after_apply` merges, prunes fields that are no longer applied, and finds conflicts.
     4. The applier's entry gets the current time if anything changed.
 
-kubectl's own manager has an additional rule, so that it can take over objects from client-side
-`kubectl apply`. If a stored field still has the value in the last-applied annotation, it causes no
-conflict. The annotation is also kept up to date.
+An additional rule lets the field manager `kubectl` take over objects from client-side `kubectl
+apply`: a stored field causes no conflict if it still has the value in the last-applied annotation.
+If an object has this annotation, each server-side apply by `kubectl` updates the annotation.
 
 upstream: apimachinery/pkg/util/managedfields/internal/{structuredmerge,lastappliedmanager,
 lastappliedupdater,skipnonapplied,conflict}.go,

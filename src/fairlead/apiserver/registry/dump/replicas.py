@@ -142,5 +142,8 @@ class DumpedReplicas(Replicas):
 
     @cached_property
     def share_pod_affinity(self) -> bool:
-        """True: these pods may differ in their node affinity, but not in their pod affinity."""
+        """Whether all pods have the same pod affinity; always True.
+
+        Their node affinity may differ.
+        """
         return True

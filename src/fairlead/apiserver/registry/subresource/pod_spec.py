@@ -27,10 +27,10 @@ _CONTAINERS: Final = ("containers", "initContainers")
 
 
 class _SpecChange(Struct, frozen=True):
-    """An update of the pod `old` through `subresource`, which stores only the fields in `spec`.
+    """An update of some spec fields of the pod `old` through `subresource`.
 
-    `view` is the whole pod as the client wants it. `check` takes the old and the new pod, and
-    returns the errors of the change.
+    `spec` contains the new values of these fields. `view` is the whole pod as the client wants it.
+    `check` takes the old and the new pod, and returns the errors of the change.
     """
 
     subresource: str

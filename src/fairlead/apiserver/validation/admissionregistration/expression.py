@@ -93,10 +93,10 @@ class ExpressionVariables(Struct):
     """The optional variables of the CEL expressions in one policy or webhook configuration.
 
     `has_params` allows the variable `params`, and `has_rights` allows `authorizer`. `makes_objects`
-    allows expressions to build objects. `variables` are the variables that a policy has defined so
-    far. It is None where expressions cannot use such variables, as in matchConditions. `left[0]` is
-    the number of characters that all remaining expressions may have together. Copies of this struct
-    share the list `left`.
+    allows expressions to build objects. `variables` contains the variables that a policy has
+    defined so far. If `variables` is None, expressions cannot use such variables, as in
+    matchConditions. `left[0]` is the number of characters that all remaining expressions may have
+    together. Copies of this struct share the list `left`.
     """
 
     has_params: bool = False

@@ -88,7 +88,7 @@ class ParsedCIDR(Struct, frozen=True):
 
     @property
     def _host(self) -> int:
-        """The host bits of the address."""
+        """The value of the host bits of the address."""
         address = self.first.address
         return int(address) & ((1 << (address.max_prefixlen - self.bits)) - 1)
 

@@ -52,7 +52,8 @@ def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) ->
 def require_name(service: Json, storage: Storage) -> None:
     """Refuse a nameless Service if the server has to choose its cluster IP.
 
-    The caller checks that the name is missing. Raises ApiError 422, and 500 if no address is left.
+    Call this function only if the name is missing. Raises ApiError 422, or 500 if no address is
+    left.
     """
     # upstream: ipallocator/ipallocator.go:createIPAddress, which Store.BeginCreate leads to
     spec = service["spec"]
