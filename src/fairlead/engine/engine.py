@@ -54,7 +54,10 @@ class _Member:
 
 
 class _Group:
-    """Some members of the engine; the integer `bits` is the set of those that have deadlines."""
+    """Some of the engine's controllers, as `members`.
+
+    The integer `bits` contains the bits (`_Member.bit`) of the controllers that have deadlines.
+    """
 
     __slots__ = ("bits", "members")
 

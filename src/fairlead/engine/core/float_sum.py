@@ -10,7 +10,8 @@ from functools import reduce
 def float_sum(values: Iterable[float]) -> float:
     """Add `values` one after the other, as Go does; return 0 if there are none.
 
-    Since Python 3.12, `sum` corrects the rounding errors of floats. Its result can then differ in
-    the last digit from upstream's sum, and break a tie that is one in upstream.
+    Since Python 3.12, `sum` corrects the rounding errors of floats. Its result can therefore differ
+    from upstream's sum in the last digit. Two sums that are equal in upstream could then be
+    unequal here.
     """
     return reduce(operator.add, values, 0)

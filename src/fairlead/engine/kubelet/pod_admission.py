@@ -230,7 +230,7 @@ def find_victims(pod: PodInfo, others: Sequence[PodInfo], lacking: Lacking) -> l
     """Return the pods among `others` that must end so that the critical pod `pod` fits.
 
     `lacking` contains the missing amounts. Returns None if even the end of all less important pods
-    would not free them.
+    would not free these amounts.
     """
     by_class: dict[str, list[PodInfo]] = {name: [] for name in QOS_CLASSES}
     for other in others:

@@ -512,10 +512,10 @@ class PodWorkers(Struct):
         return self._preempt(worker, decision.victims, now)
 
     def _admit_rejected(self, node: str, now: Instant) -> None:
-        """Admit the pods of `node` that have room now, and whose rejection is not reported yet.
+        """Admit the rejected pods of `node` that now fit, if their rejection is not reported yet.
 
-        Real kubelets do not delay the report of a rejection. They would now admit the replacements
-        of these pods.
+        A real kubelet would have reported the rejection immediately. A controller would have
+        replaced the pod, and the kubelet would now admit the replacement.
         """
         if not self._rejected or not self.is_reporting(node):
             return

@@ -84,7 +84,7 @@ class VolumeRestrictions:
         self._use = handle.cluster.table.volume_use
 
     def concerns(self, shape: Shape) -> bool:
-        """Return False for pods without volumes."""
+        """Return whether pods of `shape` have volumes; the plugin skips all other pods."""
         return shape.has_volumes
 
     # --- Filter ----------------------------------------------------------------------------

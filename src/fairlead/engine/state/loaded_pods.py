@@ -55,7 +55,10 @@ class LoadedPods:
         self._changed: set[int] | None = set()
 
     def begin(self) -> None:
-        """Begin a load, before its pods are added: note the changes since the previous load."""
+        """Begin a bulk load: record the rows whose pods have changed before this load.
+
+        Call this method before the pods of the load are added.
+        """
         self._note()
 
     def end(self, groups: Sequence[LoadedGroup]) -> None:

@@ -15,7 +15,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 
 class FollowUpPace:
-    """The owners that wait for a follow-up, and the time of each owner's last follow-up."""
+    """Limits, for each large owner, how often a controller reacts to changes of its pods."""
 
     def __init__(self, interval: DurationNs, is_large: Callable[[str], bool]) -> None:
         """Limit each large owner to one follow-up per `interval` (ns); 0 means no limit.

@@ -182,7 +182,7 @@ class ClusterAutoscaler:
         self._wake(now)
 
     def _observe_priorities(self, one: Unstructured, text: str | None, now: Instant) -> None:
-        """If `one` is the ConfigMap of the priority expander, make `text` the priorities.
+        """If `one` is the ConfigMap of the priority expander, store `text` as its priorities.
 
         upstream: expander/priority/priority.go: BestOptions, which reads the ConfigMap each time
         """

@@ -117,8 +117,8 @@ class QuotaTracker:
     ) -> None:
         """Subtract the resources of `nodes` from the maximums in `limits`.
 
-        `nodes` are pairs (node, group id). The group id is None for a node that already exists.
-        Virtual kubelets are ignored.
+        `nodes` are pairs (node, group id). The group id is None for a node that already exists;
+        `resources` then looks up the group of the node. Virtual kubelets are ignored.
         """
         self._resources = resources
         self._left = {name: limit.maximum for name, limit in limits.items()}

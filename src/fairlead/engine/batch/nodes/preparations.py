@@ -207,8 +207,9 @@ class Preparations:
     def handle_deleted(self, pod_id: str) -> PreparationCommands:
         """Handle the deletion of the pod with the ID `pod_id`.
 
-        The tasks that were dispatched together with this pod are still bound if their gang has
-        enough members left. Otherwise their placements must be undone.
+        The result concerns the tasks that were dispatched together with this pod. If their gang has
+        too few members left, the result contains these tasks, and their placements must be undone.
+        Otherwise the result contains their binds, if all of them are prepared.
         """
         group = self._groups.get(pod_id)
         self.release(pod_id)

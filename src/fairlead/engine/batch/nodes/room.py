@@ -139,7 +139,7 @@ class RoomView:
     """
 
     def __init__(self, room: Room, *, sees_all: bool) -> None:
-        """View `room`; if `sees_all` is set, reserved resources are included."""
+        """Create a view of `room`; `sees_all` is set if the view includes reserved resources."""
         self._room = room
         self._sees_all = sees_all
 

@@ -295,7 +295,10 @@ class Session:
         self.move(task, TaskStatus.PENDING, None)
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Pipeline `task` onto releasing resources of `node`; `unpipeline` undoes this."""
+        """Pipeline `task` onto `node`, where it waits for resources that other tasks release.
+
+        `unpipeline` undoes this.
+        """
         self.move(task, TaskStatus.PIPELINED, node)
         self._placed[task.id] = task
         self.note("pipeline", task, node.name)
@@ -342,7 +345,7 @@ class Session:
             self.reporter.report(_placed(task, self.now))
 
     def evict(self, task: TaskInfo, why: str) -> None:
-        """Add the deletion of the task's pod to the commands, with an event about its group.
+        """Append to `commands` the deletion of the task's pod and an event about its PodGroup.
 
         `why` is the reason, such as "reclaim" or "preempt".
         """

@@ -77,7 +77,7 @@ class StaticScores:
         return rejected
 
     def at(self, row: int) -> Scores | np.int64:
-        """Return the static score of the node at `row` for each member.
+        """Return the static score of the node at `row` for each member of the PlanMatrix.
 
         If all members have the same StaticResults, the result is a single score.
         """

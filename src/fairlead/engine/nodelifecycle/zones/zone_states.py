@@ -8,9 +8,10 @@
 
 If every zone is fully disrupted, the likely cause is the control plane's own network. So evictions
 stop, and the NoExecute taints of all nodes are removed. When a zone has a ready node again, every
-node gets a new grace period. At the end of each pass, zones without counted nodes are dropped.
-Upstream may drop only some of them. It visits the zones in the random order of a Go map, and stops
-at the first zone that has counted nodes and was not fully disrupted before.
+node gets a new grace period. `is_excluded` states which nodes are not counted. At the end of each
+pass, zones without counted nodes are dropped. Upstream may drop only some of these zones. It visits
+the zones in the random order of a Go map, and stops at the first zone that has counted nodes and
+was not fully disrupted before.
 
 `DefectPolicy.UPSTREAM` reproduces an upstream defect. A pass checks whether all zones were fully
 disrupted before it. This check ignores the zones that the pass drops. Suppose that the pass drops
@@ -210,7 +211,10 @@ class ZoneReport:
         self._reported: dict[str, _Known] = {}
 
     def report(self, zones: ZoneStates, now: Instant) -> None:
-        """Report the zones that have changed. For a zone without counted nodes, the state is ""."""
+        """Report the zones that have changed.
+
+        The state is "" for a zone that has no nodes or only excluded nodes (`is_excluded`).
+        """
         is_full = all(state is ZoneState.FULL_DISRUPTION for state in zones.states.values())
         for zone in sorted({*zones.states, *self._reported}):
             known = self._known(zones, zone, is_full=is_full)

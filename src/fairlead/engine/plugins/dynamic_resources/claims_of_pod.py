@@ -79,7 +79,7 @@ def is_for_pod(claim: ResourceClaim, pod: Pod) -> bool:
 
 
 def is_reserved_for(claim: ResourceClaim, pod: Pod, ledger: DeviceLedger) -> bool:
-    """Return whether the claim is reserved for the pod, in the API or only as an assumption."""
+    """Return whether the API or an assumption in `ledger` reserves the claim for the pod."""
     return any(one.uid == pod.metadata.uid for one in ledger.consumers(claim))
 
 

@@ -447,12 +447,12 @@ class SharedCapacity:
         return found if has_capacity(found, device.device, allocated, allocating) else None
 
     def consume(self, device: PoolDevice, consumption: Consumption) -> None:
-        """Add a share of the device to the search path; `release` reverts this."""
+        """Count a share of the device that the search has just chosen; `release` reverts this."""
         self._shares[device.id] = self._shares.get(device.id, 0) + 1
         self._add(device, consumption, 1)
 
     def release(self, device: PoolDevice, consumption: Consumption) -> None:
-        """Remove a share of the device from the search path."""
+        """Stop counting a share of the device, because the search has undone its choice."""
         self._shares[device.id] -= 1
         self._add(device, consumption, -1)
         if not self._shares[device.id]:

@@ -49,11 +49,11 @@ class VolumeUse:
         return sorted(self._disks.get(disk, ()))
 
     def add(self, row: int, pod: PodInfo) -> None:
-        """Add the volumes of `pod` on `row`; `remove` reverts this."""
+        """Record that `pod` uses its volumes on the node at `row`; `remove` reverts this."""
         self._count(row, pod, 1)
 
     def remove(self, row: int, pod: PodInfo) -> None:
-        """Remove the volumes of `pod` from `row`."""
+        """Record that `pod` no longer uses its volumes on the node at `row`."""
         self._count(row, pod, -1)
 
     def _count(self, row: int, pod: PodInfo, by: int) -> None:

@@ -156,7 +156,7 @@ class GarbageCollector(Struct):
         return IMMEDIATELY if self._postponed or self._unconfirmed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return the postponed commands, retries whose backoff has expired, and owner look-ups."""
+        """Return the commands to send now: postponed commands, due retries and owner look-ups."""
         commands, self._postponed = self._postponed, []
         for uid in self._retries.pop_due(now):
             commands += self._examine_again(uid)

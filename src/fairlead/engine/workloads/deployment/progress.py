@@ -203,7 +203,7 @@ class _Conditions:
         )
 
     def adopt(self, row: Mapping[str, Any]) -> None:
-        """Copy the ReplicaSet condition `row`, if its status or reason has changed."""
+        """Copy the ReplicaSet's condition `row` to `entries`, if its status or reason is new."""
         # upstream: deployment_util.go:ReplicaSetToDeploymentCondition
         before = self.find(row["type"])
         reported = (row.get("status"), row.get("reason"))

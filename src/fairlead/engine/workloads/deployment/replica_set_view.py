@@ -65,7 +65,10 @@ class ReportedReplicaSets(Struct, frozen=True):
         rollout.find_current()
 
     def states(self, rollout: Rollout, now: Instant) -> States:
-        """Return the states of the ReplicaSets, with available pods as their status counts them."""
+        """Return the states of the ReplicaSets.
+
+        The numbers of available pods come from the status of the ReplicaSets.
+        """
         return rollout.reported_states()
 
     def has_old_pods(self, rollout: Rollout) -> bool:

@@ -111,9 +111,10 @@ def grown(replicas: int, total: int, bounds: Bounds) -> int:
 def recreated(
     new: ReplicaSetState | None, old: Sequence[ReplicaSetState], replicas: int, *, is_quiet: bool
 ) -> Sizes:
-    """Return the sizes that one step of the Recreate strategy changes.
+    """Return the new sizes of the ReplicaSets that one step of the Recreate strategy scales.
 
-    The new ReplicaSet is scaled to `replicas` only if `is_quiet` is set (no old pods exist).
+    First, the old ReplicaSets are scaled to 0. In a later step, the new ReplicaSet is scaled to
+    `replicas`, if `is_quiet` is set (no old pods exist).
     """
     # upstream: recreate.go:rolloutRecreate
     gone = {one.key: 0 for one in old if one.replicas}

@@ -76,7 +76,7 @@ class Scales(Struct):
     _without_scale: dict[str, None] = field(default_factory=dict)
 
     def learn(self, budget: PodDisruptionBudget) -> None:
-        """Store the resources without a scale that the conditions of `budget` name."""
+        """Store which resources have no scale, according to the status conditions of `budget`."""
         for one in budget.status.conditions:
             resource, is_named, _ = str(one.get("message", "")).partition(_NO_SCALE.format(""))
             if is_named:

@@ -11,8 +11,9 @@ empty.
 
 This controller requests each drain by writing the annotation `fairlead.dev/drain` to the node.
 `drain.controller` drains the node. A node whose drain is blocked by a disruption budget still
-counts as draining. So the nodes after it may wait. If a node is deleted or loses its annotation
-`drain-in-turn`, the next node follows. A node that was cordoned before its drain stays cordoned.
+counts as draining, so the blocked drain can delay the drains of other nodes. If a node is deleted
+or loses its annotation `drain-in-turn`, the next node follows. A node that was cordoned before its
+drain stays cordoned.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ class RollingDrains:
         return [*back, *retried]
 
     def _is_needed(self, patch: PatchObject) -> bool:
-        """Return whether this controller sent `patch`, and the node still needs the change."""
+        """Return True if this controller sent `patch` and the node still needs the change."""
         if patch.target.kind != "Node":
             return False
         name, change = patch.target.name, patch.patch.get("metadata", {}).get("annotations", {})

@@ -80,7 +80,7 @@ class Scale(Struct, frozen=True):
 
 
 class OtherScales(Protocol):
-    """The scales of kinds that have no typed view."""
+    """The scales of objects whose kind has no class in `fairlead.api`, such as custom resources."""
 
     def observe(self, one: ApiObject) -> bool:
         """Store an object; return whether it may have a scale."""

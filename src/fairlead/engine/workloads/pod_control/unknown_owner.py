@@ -56,7 +56,10 @@ class UnknownOwnerRule(Struct, frozen=True):
         return pod.metadata.name if self.keeps_name(pod) else ""
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
-        """Return the result of `slot_of` for each of `replicas`, which have the same hostname."""
+        """Return the result of `slot_of` for each of `replicas`.
+
+        All `replicas` have the same spec.hostname.
+        """
         if self.kind == NAME_KEEPING_KIND:
             return replicas.names
         hostname = replicas[0].spec.hostname

@@ -131,7 +131,7 @@ class ClaimEvents:
         return provisioned(step, commands)
 
     def created(self, event: RecordEvent) -> list[Command]:
-        """Return `event`, which is itself a command."""
+        """Return a list that contains only `event`, because a RecordEvent is a command."""
         return [event]
 
 

@@ -85,10 +85,10 @@ class ExternalProvisioner:
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return creations of the volumes that are due.
+        """Return, for each claim whose volume is due, the command that creates this volume.
 
-        If the selected node of a claim does not exist, return another command: a patch that removes
-        the claim's annotation selected-node. The scheduler then chooses another node.
+        If the claim's selected node does not exist, the command is instead a patch that removes the
+        claim's annotation selected-node. The scheduler then chooses another node.
         """
         commands: list[Command] = []
         for key in self._timers.pop_due(now):

@@ -20,9 +20,10 @@ _POD_EVENT_PERIOD_NS: Final[DurationNs] = 10 * NANOSECONDS_PER_SECOND
 
 
 def expires_at(claim: NodeClaim) -> Instant | None:
-    """Return the time at which the NodeClaim expires and is deleted, regardless of budgets.
+    """Return the time at which the NodeClaim expires.
 
-    Returns None if the NodeClaim never expires or is already being deleted.
+    At this time the NodeClaim is deleted, even if no disruption budget allows this. Returns None if
+    the NodeClaim never expires or is already being deleted.
     """
     expire_after = duration_or_never(claim.spec.expire_after)
     if expire_after is None or claim.metadata.deletion_timestamp:

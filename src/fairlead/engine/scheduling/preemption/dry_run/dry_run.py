@@ -146,10 +146,11 @@ class _LowestPriorities:
         self._labels = labels
 
     def _start(self, table: NodeTable) -> list[int]:
-        """Read all priorities afresh; return the rows that the caller must read one by one.
+        """Begin anew; return the rows for which the caller must compute the lowest priority.
 
-        Usually, all priorities come from the columns of `_victims`, and the result is []. For a
-        small cluster, or if the columns would take too much memory, the result is all nodes' rows.
+        Usually, the columns of `_victims` contain the lowest priorities of all rows, and the result
+        is []. For a small cluster, or if the columns would take too much memory, the result
+        contains the rows of all nodes.
         """
         if table.count >= _COLUMNS_FROM and self._victims.refresh():
             self._column = self._victims.lowest_priorities()

@@ -67,7 +67,7 @@ class Drift:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> DelayedCommands:
-        """Return the result of `compute`, without waiting."""
+        """Return a generator that returns the result of `compute` and yields no waiting times."""
         yield from ()
         return self.compute(candidates, allowed, now)
 

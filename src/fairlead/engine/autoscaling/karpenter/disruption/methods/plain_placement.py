@@ -61,10 +61,10 @@ class PlainPod(Struct, frozen=True):
 
 
 class PlainPods(Struct, frozen=True):
-    """Plain pods in the order of the queue.
+    """Plain pods (see the module docstring), in the order of the queue.
 
-    `sizes` maps each size to (facts, number of pods). `sizes` is None if any two pods of the same
-    size have different facts.
+    `sizes` maps each `Size` to a pair: the `PodFacts` that all pods of this size share, and the
+    number of these pods. It is None if any two pods of the same size have different PodFacts.
     """
 
     pods: tuple[PlainPod, ...]

@@ -237,10 +237,10 @@ class InitialTopology:
         group.counts = dict(self._possible_domains(group.key, tolerations))
 
     def inverse_groups(self, moved: Collection[str]) -> dict[Hashable, TopologyGroup]:
-        """Return the inverse groups of running pods, by identity of the group.
+        """Return the inverse groups of running pods, keyed by `TopologyGroup.identity`.
 
-        The module `topology` explains inverse groups. Pods with keys in `moved` are left out. The
-        groups are sorted by the key of their first pod. Each group contains the domains of its
+        The module `topology` explains inverse groups. Pods whose keys are in `moved` are left out.
+        The groups are sorted by the key of their first pod. Each group contains the domains of its
         pods. It also contains the domains of the NodePools whose taints its first pod tolerates.
         """
         found: list[tuple[str, int, TopologyGroup]] = []
