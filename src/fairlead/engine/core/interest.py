@@ -51,13 +51,14 @@ Commands = tuple[type | WritesTo, ...]
 class Interest(Struct, frozen=True, kw_only=True):
     """The classes of the objects and commands that a controller needs.
 
-    None means all classes. Stimuli without a field here, such as ObjectsLoaded, go to every
-    controller. `succeeded` concerns the controller's own commands. If a CommandSucceeded names the
-    issuer of the command, the engine may pass it only to controllers with this issuer. If
-    `readiness` is False, the controller gets no ReadinessChanged. The pods that it has stored may
-    then have an outdated readiness and outdated container statuses. If `keeps_deadline` is set,
-    `next_deadline` changes only in `handle` and `handle_deadline`. The engine then calls
-    `next_deadline` only after one of these two methods.
+    None means all classes. `changed` and `deleted` are classes of objects. `succeeded` and `failed`
+    are classes of commands. Every controller gets all stimuli that these fields do not concern,
+    such as ObjectsLoaded. `succeeded` matters only for the controller's own commands: the engine
+    may withhold the CommandSucceeded of another issuer's command. If `readiness` is False, the
+    controller gets no ReadinessChanged. The pods that the controller has stored may then have an
+    outdated readiness and outdated container statuses. If `keeps_deadline` is set, `next_deadline`
+    changes only in `handle` and `handle_deadline`. The engine then calls `next_deadline` only after
+    one of these two methods.
     """
 
     changed: Classes | None = None

@@ -121,9 +121,10 @@ def admit(
 ) -> Admission:
     """Return whether the kubelet of `node` admits `pod`, and which pods it must end first.
 
-    The usage of `node` already includes `pod`, but during a resize maybe with other requests.
-    `find_others` returns the unfinished pods that the kubelet has admitted; it is called only if
-    needed. `resources[column]` is the name of the resource in `column`.
+    The usage of `node` already includes `pod`. During a resize, the included amounts may differ
+    from the requests in the pod's spec. `find_others` returns the unfinished pods that the kubelet
+    has admitted; it is called only if needed. `resources[column]` is the name of the resource in
+    `column`.
     """
     rejection = _pressure_rejection(pod.pod, node.node)
     if rejection is not None:

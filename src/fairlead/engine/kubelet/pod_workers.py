@@ -858,7 +858,7 @@ def _is_command_of(command: PatchStatus | DeleteObject, sent: NextAct) -> bool:
 
 
 def _is_admitted(worker: _PodWorker) -> bool:
-    """Return whether the kubelet has admitted the pod, or does not decide about it."""
+    """Return True if the pod is admitted or needs no decision of the kubelet, otherwise False."""
     return worker.is_admitted or not _awaits_admission(worker.pod)
 
 

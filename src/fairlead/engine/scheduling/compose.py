@@ -93,7 +93,10 @@ class BuiltProfile(Struct, frozen=True):
 
     @property
     def may_preempt(self) -> bool:
-        """Whether a PostFilter plugin may preempt pods; DynamicResources only releases claims."""
+        """Whether a PostFilter plugin may preempt pods.
+
+        DynamicResources does not count, because it only releases claims.
+        """
         return any(plugin.name != "DynamicResources" for plugin in self.framework.post_filters)
 
 

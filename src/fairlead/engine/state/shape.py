@@ -180,9 +180,10 @@ def _volumes_key(spec: PodSpec) -> object:
 
 
 def _reported_resources_key(pod: Pod) -> object:
-    """Return a key of all resources in the pod's status; None if they do not change its requests.
+    """Return the resources in the pod's status, for comparisons with other pods.
 
-    Every running pod reports its resources. Except during a resize, they equal those of the spec.
+    Returns None if these resources do not change the pod's requests. Every running pod reports
+    resources. Except during a resize, the reported resources equal those of the spec.
     """
     spec, status = pod.spec, pod.status
     statuses = status.container_statuses

@@ -1,6 +1,6 @@
-"""Filter plugins for a session's idle and releasing resources.
+"""Filter plugins of a batch session, for resources, the number of pods and excluded nodes.
 
-The framework caches their verdicts per pod spec (`Shape`), and recomputes them only for changed
+The framework caches the verdicts per pod spec (`Shape`), and recomputes them only for changed
 nodes.
 """
 

@@ -108,7 +108,7 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
 
 
 def _not_tried(session: Session, job: JobInfo) -> str | None:
-    """Return the reason why the session did not search nodes for `job`; None if there is none."""
+    """Return the reason why the session searched no nodes for `job`; None if no reason is known."""
     queue = session.queues[job.queue]
     if job.id in session.outside:
         return "the cluster has no room for the minimum of the group"

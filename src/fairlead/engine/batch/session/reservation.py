@@ -2,9 +2,9 @@
 
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
 become free. Of the gangs for which `StartSearch` finds a start, the one that has waited longest
-gets the reservation. There is one restriction while a job waits in a queue below its share. Gangs
-of queues that already have their share then get no reservation, because the waiting job would
-reclaim the reserved resources immediately. The reservation is computed again in each session:
+gets the reservation. While a job that could start waits in a queue that has less than its share,
+gangs of queues that already have their share get no reservation. The waiting job would reclaim the
+reserved resources immediately. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end at the time that they declared. Tasks without a declared end are assumed to end
@@ -177,10 +177,11 @@ class StartSearch:
         return place(self.session, job, lacking, free, ignored=_DEPENDING_ON_PODS) is None
 
     def lacks_only_resources(self, job: JobInfo) -> bool:
-        """Return whether the `lacking_tasks` of `job` would fit if no pod used requested amounts.
+        """Return whether the `lacking_tasks` of `job` would fit if all placed pods had no requests.
 
-        All pods still occupy their devices, volumes and ports, and rules about other pods still
-        count them. If the result is False, one of these is the obstacle, or `job` is too large.
+        These pods would still occupy their devices, volumes and ports, and would still count for
+        rules about other pods. So if the result is False, one of these four things is the obstacle,
+        or `job` is too large.
         """
         lacking = lacking_tasks(self.session, job)
         return self._fits(job, lacking, self._free_without_pods)

@@ -113,9 +113,9 @@ class QueueTree:
     def limits(self, total: Mapping[int, int]) -> dict[str, Amounts]:
         """Return the amounts that each queue must not exceed, by column.
 
-        A queue must not exceed its capability. It must also not use the guarantees of its siblings.
-        These are subtracted from the limit of its nearest ancestor with a limit, or from `total`.
-        If all guarantees together exceed that amount, each queue may use its own guarantee.
+        A queue must not exceed its capability. It must also not use the guarantees of its siblings:
+        these guarantees are subtracted from the limit of the nearest ancestor with a limit, or from
+        `total`. A queue may always use its own guarantee, unless its capability is lower.
         upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go,
         pkg/scheduler/plugins/capacity/capacity.go: realCapability
         """

@@ -1,7 +1,7 @@
 """problem_of: finds errors in a plugin class before the plugin is used.
 
-A method may have a misspelt name, so that it would never be called. It may take the wrong
-arguments, or need another method that is missing.
+Examples of errors are a misspelt method name (the method would never be called), a method with the
+wrong parameters, and the lack of a method that another method needs.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ class Heartbeats(Struct):
     """The heartbeats of all nodes, which renew their leases every `period` ns.
 
     See KubeletConfig for `annotates_renewals` and `renews_leases`. `resumed` lists the kubelets
-    that have resumed; the caller clears it. `reporter` receives the failures and returns of
-    flapping kubelets.
+    that have resumed; the caller clears it. `reporter` gets a record when a flapping kubelet stops
+    or resumes.
     """
 
     period: DurationNs

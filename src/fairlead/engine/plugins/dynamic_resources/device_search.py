@@ -163,7 +163,10 @@ class DeviceSearch:
         return _Outcome.DONE if at == len(self._claims) else self._request(at, 0)
 
     def _request(self, at: int, index: int) -> _Outcome:
-        """Satisfy the requests of claim `at` from request `index` on, then all later claims."""
+        """Choose devices for the remaining requests of a claim, and for all later claims.
+
+        `at` is the index of the claim. Its first `index` requests already have devices.
+        """
         requests = self._claims[at].requests
         if index == len(requests):
             outcome = self._claim(at + 1)

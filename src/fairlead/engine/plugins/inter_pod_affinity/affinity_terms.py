@@ -165,7 +165,7 @@ class _Match(Struct):
 
 
 class ExistingTerms:
-    """Finds the terms of placed pods that match an incoming pod, and counts their pods.
+    """Counts the placed pods whose affinity terms select an incoming pod.
 
     Only terms of the `kinds` passed to the constructor are considered, such as required
     anti-affinity.

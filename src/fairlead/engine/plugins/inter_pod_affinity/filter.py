@@ -133,7 +133,7 @@ class AffinityState:
         return frozenset((*self.repelled.keys, *self.existing.keys))
 
     def sources(self) -> tuple[KeyedCounts, ...] | None:
-        """Return the live counts that this state uses; None if it was cloned or changed."""
+        """Return the live counts that this state uses; None for a clone or after a change."""
         attracted, repelled = self.attracted.source, self.repelled.source
         existing = self.existing.source
         if attracted is None or repelled is None or existing is None:

@@ -116,9 +116,10 @@ class _Removal:
 
 
 def _note(table: NodeTable, victims: Sequence[PreemptionVictim]) -> None:
-    """Write the nodes of `victims` to the pod log, so that cached verdicts on them are renewed.
+    """Record in `table.pod_log` that the pods on the victims' nodes have changed.
 
-    This is necessary because a Fork, which removes and adds the victims, does not write to the log.
+    Cached verdicts on these nodes are then computed again. This call is necessary because the Fork
+    that removes and adds the victims does not write to `pod_log`.
     """
     for row in {node.row: None for victim in victims for node, _ in victim.pods}:
         table.pod_log.append(row)

@@ -73,7 +73,7 @@ class PreemptionExecution:
     _condition: Condition = field(init=False)  # each victim gets this condition
 
     def __post_init__(self) -> None:
-        """Divide the pods into phases."""
+        """Divide `lower_nominated` and `victims` into phases."""
         one_by_one = tuple((pod,) for pod in self.lower_nominated)
         self._phases = (*one_by_one, self.victims[:-1], self.victims[-1:])
         self._victim_of = {victim.uid: victim for victim in self.victims}

@@ -167,7 +167,7 @@ class DevicePools:
         self.note(pool)
 
     def note(self, pool: PoolId) -> None:
-        """Log that the devices of `pool` changed."""
+        """Record in `log` that the devices of `pool` changed."""
         if pool in self._wide:
             self.note_node(EVERYWHERE)
             return
@@ -175,7 +175,7 @@ class DevicePools:
             self.note_node(one.spec.node_name)
 
     def note_node(self, name: str) -> None:
-        """Log that the devices of the node `name` changed; EVERYWHERE means all nodes."""
+        """Record in `log` that the devices of node `name` changed; EVERYWHERE means all nodes."""
         self.log.append(name)
         for listener in self._listeners:
             listener(name)

@@ -222,9 +222,10 @@ class PodSets(Struct):
         return self._carry_out(pods, self.rules[key].follow(pods, now), now)
 
     def reconcile(self, key: str, slot: str | None, now: Instant) -> list[Command]:
-        """Run the rule of the owner `key` for the pods in `slot`, or for all if `slot` is None.
+        """Apply the OwnerRule of the owner `key` to the pods in `slot`; return the commands.
 
-        The slot is, for example, the node of a DaemonSet's pod. The module `pod_set` explains it.
+        If `slot` is None, the rule is applied to all pods of the owner. For a DaemonSet, the slot
+        of a pod is the pod's node. The module `pod_set` explains the slots of other owners.
         """
         pods = self.sets[key]
         plan = self.rules[key].plan(pods, slot, now)

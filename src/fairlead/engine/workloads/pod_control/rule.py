@@ -83,7 +83,7 @@ class OwnerRule(Protocol):
         ...
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return the changes that the readiness of pods requires.
+        """Return the pods to create and delete because the readiness of pods has changed.
 
         Called after all changes of an instant are handled.
         """

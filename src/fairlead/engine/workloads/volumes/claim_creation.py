@@ -305,7 +305,7 @@ def missing_bindings(objects: Iterable[ApiObject]) -> Iterator[PatchObject]:
 
 
 def _missing_classes(known: Iterable[ApiObject]) -> Iterator[CreateObject]:
-    """Yield creations of the classes that the claims of StatefulSets and ephemeral volumes need.
+    """Yield creations of StorageClasses that claims of StatefulSets and ephemeral volumes need.
 
     `known` contains the objects of the dump. Yields nothing if the dump contains a StorageClass, or
     a PersistentVolume without a claimRef.

@@ -82,7 +82,11 @@ class ClaimOutput(Protocol):
 
 
 class ClaimEvents:
-    """Writes events, annotations and the phase Lost; does not repeat the last write."""
+    """Writes the events, the annotations and the phase Lost of claims.
+
+    Events that equal the last events of the claim are not written again. The phase Lost is written
+    only once for each version of a claim.
+    """
 
     def __init__(self, *, provisions: bool = True) -> None:
         """Record the event Provisioning only if `provisions` is set.

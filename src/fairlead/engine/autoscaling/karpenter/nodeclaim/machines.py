@@ -162,7 +162,7 @@ class Machines:
         return bool(self._due)
 
     def resume(self, claim: NodeClaim, now: Instant) -> None:
-        """Start the machine of a launched NodeClaim that has no Node."""
+        """Schedule the creation of the Node of a launched NodeClaim that has no Node yet."""
         self._serial += 1
         usual = self._config.provision_time_of(claim.node_pool)
         self._due[claim.name] = now + registration_time(usual, self._seed, self._serial)

@@ -55,7 +55,8 @@ def surplus_claims(
     NodeClaims that are not launched are chosen first, then NodeClaims with empty nodes. The third
     group are NodeClaims without a pod that has the annotation `do-not-disrupt`, and the last group
     are all others. Within each group, the NodeClaims with the lowest disruption cost are chosen
-    first. This cost is the eviction cost of their pods times the remaining share of their lifetime.
+    first. The disruption cost of a NodeClaim is the eviction cost of its pods times the remaining
+    share of the NodeClaim's lifetime.
     """
     count = pool_count(cluster, pool, pending, now)
     surplus = count.active - (pool.spec.replicas or 0)

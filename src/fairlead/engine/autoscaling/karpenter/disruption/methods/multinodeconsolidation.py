@@ -52,7 +52,10 @@ class MultiNodeConsolidation:
         self._consolidation = Consolidation(context, memory, self.name)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return True if consolidation applies to `candidate`, else False or the reason why not."""
+        """Return True if consolidation applies to `candidate`, otherwise upstream's reason.
+
+        Returns False where upstream gives no reason.
+        """
         return should_consolidate(candidate)
 
     def batch(

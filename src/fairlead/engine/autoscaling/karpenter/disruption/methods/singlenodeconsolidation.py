@@ -48,7 +48,10 @@ class SingleNodeConsolidation:
         self._consolidation = Consolidation(context, memory, self.name)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return True if consolidation applies to `candidate`, else False or the reason why not."""
+        """Return True if consolidation applies to `candidate`, otherwise upstream's reason.
+
+        Returns False where upstream gives no reason.
+        """
         return should_consolidate(candidate)
 
     def order(self, candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
