@@ -16,7 +16,7 @@ reserved resources immediately. The reservation is computed again in each sessio
        limits.
 
 There is one exception to step 3. The action `backfill` may place tasks on the hidden resources if
-they end before the gang can start.
+these tasks end before the gang can start.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class EndpointMirroring:
                 pass
 
     def _mirror(self, key: Key) -> MirrorState:
-        """Return the state of `key`, created if missing, and queue `key` for a sync."""
+        """Queue `key` for a sync; return the state of `key`, which is created if missing."""
         self._queue.add(key)
         return self._mirrors.setdefault(key, MirrorState(serial=self._first_serial))
 
