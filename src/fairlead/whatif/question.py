@@ -453,7 +453,7 @@ def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tupl
 def _scheduler_notes(
     change: ClusterChange, conditions: Conditions, effect: Effect
 ) -> Iterator[str]:
-    """Yield why a scheduler configuration or plugin of the user made no difference, if so."""
+    """If the user's scheduler configuration or plugins made no difference, yield notes on why."""
     if not effect.difference.is_empty:
         return
     is_named = bool(conditions.config or conditions.plugin or conditions.batch.source)

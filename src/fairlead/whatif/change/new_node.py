@@ -1,15 +1,15 @@
 """New nodes (`--add-nodes 10`): copies of nodes of the cluster, or nodes of an instance type.
 
-The copied node is the model of a new node. A new node runs the static pods of its model, and the
-pods of those DaemonSets that the snapshot lacks, if its labels allow that. Several models, such as
-a node of each zone, are copied in turn.
+The copied node is the model of a new node. A new node runs the static pods of its model. It also
+runs the model's pods of DaemonSets that the snapshot lacks, if the new node has the labels in the
+nodeSelectors of these pods. Several models, such as a node of each zone, are copied in turn.
 
 The new node gets the labels, the size and the devices (ResourceSlices) of its model. It also gets
 the volume limits (CSINode) and the room for local volumes (CSIStorageCapacity). Of the taints, it
 gets those that no controller manages. A label that identifies the model alone (`own_labels`) gets
 the name of the new node as its value. The new node does not have the images of its model, and is
-not cordoned. If it has another instance type than the model, it has no devices, because the devices
-of its type are unknown.
+not cordoned. A new node with another instance type than its model has no devices, because the
+devices of that type are unknown.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class ReleaseChoice(Struct, frozen=True):
     of_gates: str = "--feature-gates"
 
     def parsed(self) -> dict[str, bool]:
-        """Return the gates by name. Raises InputError."""
+        """Return {name of a feature gate: whether it is enabled}. Raises InputError."""
         if not isinstance(self.gates, str):
             return dict(self.gates)
         try:

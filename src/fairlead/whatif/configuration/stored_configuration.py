@@ -98,7 +98,7 @@ def chosen_configuration(
 
 
 def configuration_note(manifests: Iterable[Manifest], config: str) -> Iterator[str]:
-    """Yield a note if `config` is "" and the dump has a configuration that is not used."""
+    """Yield a note if `config` is "" and a ConfigMap of the dump has a scheduler configuration."""
     found = [one.title for one in stored_configurations(manifests)]
     if found and not config:
         yield (

@@ -70,7 +70,7 @@ def try_pod_group(built: BuiltProfile, pod: PodInfo) -> PodGroupTrial | None:
 class NewNodesForGroup(Struct, frozen=True):
     """The number of copies of the node `like` with which the PodGroup `group` can start.
 
-    `count` is 0 if no such number was found. Some members may need other nodes.
+    `count` is 0 if no such number was found, for example because some members need other nodes.
     """
 
     group: str

@@ -155,8 +155,8 @@ def _accepts_new_node(pod: PodEnd) -> bool:
     """Return whether a new node may be a place for the pending `pod`.
 
     No new node helps a static pod, a pod of a DaemonSet, a pod that waits for a ReadWriteOncePod
-    claim in use, or a pod whose ResourceClaim has devices of another node. Nor does it help a pod
-    that no node rejects, for example because of the limit of a queue or a missing claim.
+    claim in use, or a pod whose ResourceClaim has devices of another node. Nor does a new node help
+    a pod that waits for anything other than a node, such as a missing claim or room in a queue.
     """
     is_held = any(one in pod.reason for one in (CLAIM_IN_USE.message, NOT_ON_THIS_NODE))
     return is_about_nodes(pod.reason) and not (pod.belongs_to_node or is_held)

@@ -358,10 +358,10 @@ def _best_nodes(
 
 
 def _of_each_zone(candidates: Sequence[NewNodes]) -> NewNodes:
-    """Return new nodes like all of `candidates`, with the same number of each.
+    """Return a mix of the nodes of all `candidates`, with the same number of nodes of each.
 
-    Each candidate has room for all waiting pods. So the total is at least the number of nodes of
-    each candidate.
+    Each candidate has enough nodes for all waiting pods. So the mix has at least as many nodes as
+    the largest candidate.
     """
     share = -(-max(one.count for one in candidates) // len(candidates))
     return NewNodes(share * len(candidates), ",".join(sorted(one.like for one in candidates)))

@@ -30,12 +30,12 @@ class _QuotaName(NamedTuple):
 def raise_quotas(context: StepContext) -> Iterator[NextStep]:
     """Yield a command that raises the limits of the quotas that refuse the missing pods.
 
-    Each limit is raised to the usage of the quota plus the requests of all pods that it refuses.
-    These include pods that it refuses without the change, too, because they may take the room
-    first. The command is tried. The reason of a refusal names only the limits that are exceeded. So
-    in the trial, other limits or other quotas may refuse the pods. They are then raised, too, and
-    the command is tried again, up to TRIES_MAX times. It is yielded only if no pod that it concerns
-    is refused any longer.
+    Each limit is raised to the usage of its quota plus the requests of all pods that the quota
+    refuses. These include pods that the quota refuses even without the change, because they may
+    take the room first. The command is tried in a simulation. The reason of a refusal names only
+    the limits that are exceeded, so other limits or other quotas may refuse the pods in this trial.
+    Then these limits are raised, too, and the new command is tried, up to TRIES_MAX times in all.
+    The command is yielded only if no missing pod is refused in its trial.
 
     Nothing is yielded if the question may already edit one of the quotas. Pods without a controller
     are left out: nothing creates them again after the command.

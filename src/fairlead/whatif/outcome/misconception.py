@@ -75,10 +75,10 @@ class _Evidence(Struct, frozen=True):
     def five_minutes(self) -> Misconception | None:
         """Return a note if the time until the first pods left their failed node was not 5 minutes.
 
-        Return None if it was five minutes, or if no pods left a tainted node. Return None also if
-        another taint than that of the failure evicted the first pods, such as out-of-service. Nodes
-        that were tainted before the run are ignored, because some of the times of their failure are
-        unknown.
+        Return None if it was five minutes, or if no pods left a tainted node. Also return None if
+        the first pods were evicted because of a taint that the failure did not cause, such as
+        out-of-service. Nodes that were tainted before the run are ignored, because some of the
+        times of their failure are unknown.
         """
         evicted = [
             one

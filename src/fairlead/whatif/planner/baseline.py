@@ -157,10 +157,10 @@ def activity_note(activity: DumpActivity) -> tuple[str, ...]:
 def _run_to_rest(experiment: Experiment, progress: Progress) -> FinishedRun:
     """Run `experiment` until the cluster is at rest.
 
-    A first run goes on until nothing changes any more. If it reaches its time limit, a second run
-    ends at the time at which the cluster came to rest in the first run. For example, a pod may
-    terminate without end in a cluster at rest. There is no second run if the cluster did not come
-    to rest, or was at rest from the start.
+    The first run ends when nothing changes any more, or at its time limit. It can reach this limit
+    although the cluster is at rest, for example if a pod terminates without end. In this case, a
+    second run ends at the time at which the cluster came to rest in the first run. There is no
+    second run if the cluster did not come to rest, or was at rest from the start.
     """
     until_rest = replace(experiment, steps_begin=None)
     finished = run_experiment(until_rest, "waiting until the cluster is at rest", progress)

@@ -94,7 +94,7 @@ class FitResult(Struct):
     pod: Pod | None = None
 
     def placements(self) -> Iterator[tuple[Pod, str]]:
-        """Yield (pod, node) for each new pod that has a node; all pods are equal to `pod`."""
+        """Yield (`self.pod`, node) for each new pod that has a node; all new pods are equal."""
         if self.pod is not None:
             for node, count in self.by_node.items():
                 yield from repeat((self.pod, node), count)

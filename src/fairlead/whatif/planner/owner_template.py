@@ -86,7 +86,7 @@ _OWNERS: Final = (ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job
 class OwnerTemplates:
     """The templates of the owners in `objects`; `store` admits the pods that are made from them.
 
-    `recommended` is the webhook of the VerticalPodAutoscalers in `store`.
+    `recommended` gives these pods the requests that VerticalPodAutoscalers in `store` recommend.
     """
 
     def __init__(

@@ -435,9 +435,9 @@ def _with_taints(
 ) -> tuple[Command, ...]:
     """Return the commands that make `change` to the node `ref`; `nodes` are the present nodes.
 
-    The taints in `change` are not used. Instead, the node keeps its present taints, among them
-    those that the simulation has set, except for the difference `taints`. If `nodes` lacks the
-    node, the commands have no effect.
+    The commands do not set the taints in `change`. They apply `taints` to the present taints of the
+    node, so the taints that the simulation has set are kept. If `nodes` lacks the node, the
+    commands have no effect.
     """
     present = next((one for one in nodes if one["metadata"]["name"] == ref.name), {})
     spec = {**change["spec"], "taints": taints.applied_to(_taints(present)) or None}

@@ -235,10 +235,10 @@ class _NumberedEvent:
         return replace(end, commands_for=partial(self._end_for, end.commands))
 
     def _end_for(self, stated: Sequence[Command], nodes: Sequence[Json]) -> tuple[Command, ...]:
-        """Return the commands that end the outage for those of `nodes` that the outage affects.
+        """Return the commands that end the outage of the nodes in `nodes`.
 
-        These are the commands in `stated` for nodes that still exist. Each affected node that came
-        after the start of the run also gets a command.
+        For nodes from the start of the run, they are the commands in `stated`. Each node that was
+        created later, and that the outage affects, gets a new command.
         """
         outage = self.outage
         assert outage is not None

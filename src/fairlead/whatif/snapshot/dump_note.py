@@ -590,7 +590,7 @@ def _kinds_of_storage(manifests: Sequence[Manifest]) -> Iterator[Kind]:
 
 
 def _views(view: type[View], kind: Kind, manifests: Iterable[Manifest]) -> Iterator[View]:
-    """Yield the views of the valid objects of `kind`, whose views have the type `view`."""
+    """Yield the views, of the type `view`, of the valid objects of `kind`."""
     return filter(None, (_view(view, kind, one) for one in manifests))
 
 

@@ -328,9 +328,8 @@ class Manifest(Struct, frozen=True):
 class ReplicaManifests(Struct, frozen=True, dict=True):
     """The objects of replicas that are next to each other in a dump.
 
-    The method `at` makes an object when it is needed.
-
-    `newest` is the newest timestamp in any of these pods.
+    The method `at` makes an object when it is needed. `newest` is the newest timestamp in any of
+    the objects.
     """
 
     source: str

@@ -186,7 +186,7 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
 def _machine_id(node: Node) -> str:
     """Return the last part of the node's providerID; "" for a number, which is not unique.
 
-    On Azure, it is the number of a machine in its scale set.
+    On Azure, this part is the number of the machine in its scale set.
     """
     found = node.spec.provider_id.rpartition("/")[2]
     return "" if found.isdigit() else found

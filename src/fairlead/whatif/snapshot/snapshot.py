@@ -184,10 +184,10 @@ def _started(snapshot: Snapshot) -> Snapshot:
 def with_starting_nodes_ready(
     manifests: Sequence[Manifest], taken_at: Instant
 ) -> tuple[Sequence[Manifest], tuple[str, ...]]:
-    """Return (`manifests` in which the nodes that were starting at `taken_at` are Ready, notes).
+    """Return (all `manifests`, but with Ready nodes in place of starting nodes, notes).
 
-    The notes state what is assumed about these nodes; () if no node was starting. Raises
-    InputError.
+    The nodes that were starting at `taken_at` are replaced. The notes state what is assumed about
+    them; () if no node was starting. Raises InputError.
     """
     starting = starting_nodes(manifests, taken_at)
     if not starting:

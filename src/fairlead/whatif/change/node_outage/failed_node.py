@@ -38,10 +38,10 @@ def failed_nodes(outages: Iterable[Outage], initial: Iterable[Manifest]) -> list
 
 
 def return_to_service(nodes: Sequence[str]) -> ScriptedStep:
-    """Return the step that makes the failed `nodes` Ready at the start.
+    """Return a step that makes the failed `nodes` Ready, without a delay.
 
-    The step first changes the kubelets to the behaviour `paused`. When a kubelet returns from it,
-    the containers on its node do not restart.
+    The step first gives the kubelets the behaviour `paused`, because the end of this behaviour does
+    not restart the containers on the nodes.
     """
     made = [
         commands.set_kubelet_behaviour(name, behaviour)

@@ -144,8 +144,9 @@ def limit_annotations(annotations: Mapping[str, Any]) -> dict[str, Any]:
 def backed_off_groups(manifests: Iterable[Manifest]) -> dict[str, str]:
     """Return the error code of each group that the autoscaler backed off from after a failure.
 
-    The keys are the provider's names of the groups. An unknown error code is "". The source is the
-    status ConfigMap as YAML; in older versions, the status contains no error.
+    The keys are the provider's names of the groups. An unknown error code is "". The codes come
+    from the autoscaler's status ConfigMap. The result is {} if the status is not YAML, because
+    older versions of the autoscaler state no error.
     """
     data = next((one.value.get("data") for one in manifests if is_status(one)), None)
     text = data.get("status") if isinstance(data, dict) else None

@@ -289,10 +289,10 @@ def _of_labels(
 def _limit_notes(
     specs: Sequence[NodeGroupSpec], assumed: Mapping[Limits, Sequence[str]], limits: GroupLimits
 ) -> Iterator[str]:
-    """Yield notes about the origin of the limits of `specs`.
+    """Yield notes that say where the limits of the groups in `specs` come from.
 
-    `assumed` is for the groups that `limits` do not contain. It maps the assumed limits to the
-    names of the groups that have them.
+    `limits` contain the known limits of some groups. For the other groups, limits are assumed:
+    `assumed` maps the assumed limits to the names of these groups.
     """
     if limits.source and sum(map(len, assumed.values())) < len(specs):
         yield f"Limits of node groups from {limits.source}."

@@ -1,6 +1,6 @@
 """The verdict about a single run, such as that of a scenario: findings, the most severe first.
 
-`verdict.py` compares two runs instead. Both use the same kinds of outcomes, in the same order.
+`verdict.py` compares two runs instead. Both modules order their findings by OutcomeKind.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class AutoscalingOutcome(Struct, frozen=True):
 
     @property
     def unpriced(self) -> list[str]:
-        """The groups whose nodes have no price; [] if no group has a price."""
+        """The groups whose nodes have no price, if any other group has a price; else []."""
         without = [one.group for one in self.groups if one.price is None and one.node_hours]
         return without if any(one.price is not None for one in self.groups) else []
 

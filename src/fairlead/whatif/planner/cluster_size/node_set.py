@@ -37,8 +37,9 @@ _AMOUNTS: Final[tuple[Callable[[NodeInfo], int], ...]] = (
 
 
 class NodeSets(Struct, frozen=True):
-    """The `sets` of node names to try; the first `hardest` of them are the hardest to lose.
+    """The `sets` of node names to try; the first of them are the hardest to lose.
 
+    `hardest` is the number of these first sets.
     `covered` is the number of sets that are in `sets`, or equivalent to one of them. `total` is the
     number of all sets.
     """

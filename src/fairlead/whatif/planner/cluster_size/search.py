@@ -744,7 +744,7 @@ class SizeSearch:
         return True
 
     def _forget_survivors(self) -> None:
-        """Remove (pod, failure) from `pinned` if, on the final nodes, the pod survives it."""
+        """Drop (pod, failure) from `pinned` if the pod survives the failure on the final nodes."""
         if not self.result.pinned:
             return
         pinned, refused = self.result.pinned, dict[tuple[str, str], str]()
@@ -759,9 +759,9 @@ class SizeSearch:
         self.result.pinned = {one: refused[one] for one in pinned if one in refused}
 
     def _try_todays_nodes(self) -> None:
-        """Try each failure on today's nodes; set `tried_today` and `losses_today` of the result.
+        """Try each failure on the present nodes; set `tried_today` and `losses_today` of `result`.
 
-        The scheduling cycles of these trials do not count.
+        The scheduling cycles of these trials are not counted in `SizeResult.cycles`.
         """
         self._begin_phase("trying failures today")
         for failure, gone in self._failures():

@@ -526,8 +526,8 @@ def _cordon_finding(plan: DrainPlan) -> Iterator[str]:
 def _quota_findings(plan: DrainPlan) -> Iterator[str]:
     """Yield a sentence about the command that proposes higher limits of quotas.
 
-    Yield nothing unless no run is safe, a quota refuses new pods, and the plan drains only a few
-    nodes.
+    The sentence is yielded only if all of these are true: the plan has no safe run, a quota refuses
+    new pods, and the plan drains only a few nodes.
     """
     missing = (one for run in plan.runs for one in run.uncreated)
     is_refused = plan.best is None and any(QuotaExcess.read(one.why) for one in missing)
@@ -600,7 +600,7 @@ def _waits(drains: Iterable[PlannedDrain]) -> dict[str, _Wait]:
 
 
 def _down(plan: DrainPlan, nodes: Iterable[str]) -> DurationNs | None:
-    """Return the longest time for which one of `nodes` was out of service.
+    """Return the longest time for which a node in `nodes` was out of service.
 
     The time is from the best run of `plan`, or from the first run if there is no best run. Return
     None if there is no run, or if some of `nodes` did not return.

@@ -109,13 +109,14 @@ class _Trials:
         new_node: bool = False,
         uncordons: bool = False,
     ) -> Iterator[tuple[list[PodMove], list[Unplaced]]]:
-        """Empty `node`; yield the moves and the pods without a place.
+        """Empty `self.node`; yield the moves and the pods without a place.
 
         The model is restored when the `with` block ends. `candidate` is a change to try: it changes
         the pods of `workload`, or another node. The pods of `workload` are placed first if
-        `is_first` is set, otherwise last. If `new_node` is set, a copy of `node` is added. If
+        `is_first` is set, otherwise last. If `new_node` is set, a copy of `self.node` is added. If
         `new_node` or `candidate` is set, the pods that wait in the snapshot are placed before all
-        pods of `node`. If `uncordons` is set, `node` is not cordoned when it returns to service.
+        pods of `self.node`. If `uncordons` is set, `self.node` is no longer cordoned when it
+        returns to service.
         """
         planner, model, node = self.planner, self.planner.model, self.node
         edit: Callable[[PodInfo], PodInfo] | None = None

@@ -173,7 +173,7 @@ def _members(
 
 
 def _quota_edit(one: StoppedWorkload, refusal: str) -> str:
-    """Return which quota to raise so that it admits new pods; "" if no quota refuses them."""
+    """Return `raise quota NAMESPACE/NAME` if a quota gave the reason `refusal`, else ""."""
     excess = QuotaExcess.read(refusal)
     return f"raise quota {one.workload.namespace}/{excess.quota}" if excess else ""
 

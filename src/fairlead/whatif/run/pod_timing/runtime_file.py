@@ -205,5 +205,5 @@ def _check_header(path: str, header: Sequence[str]) -> list[str]:
 
 
 def _cell(text: str) -> str | float:
-    """Return a number without a unit as a float, in seconds; return other durations unchanged."""
+    """Return `text` as a float in seconds if it is a number without a unit, else unchanged."""
     return float(text) if text.replace(".", "", 1).isdecimal() else text

@@ -46,9 +46,10 @@ class KeptEnds:
         ends: dict[str, PodEnd],
         end_of: Callable[[str], PodEnd],
     ) -> None:
-        """List `pods`, which are the existing pods by their own keys; `ends` are their PodEnds.
+        """List the existing `pods`; `ends` contains their PodEnds.
 
-        The caller must not change `ends` later.
+        Both mappings are keyed by the `namespace/name` of the existing pods, even of pods that
+        replace other pods. The caller must not change `ends` later.
         """
         keys = sorted(ends)
         is_sorted = keys == list(ends)  # usually, because loaded pods are listed by name

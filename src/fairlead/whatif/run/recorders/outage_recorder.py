@@ -513,7 +513,7 @@ class OutageRecorder(Struct):
             self._sample_pods()
 
     def _match(self, changed: ApiObject) -> None:
-        """Find the affected pod that `changed` replaces, if it is a new pod.
+        """Record which affected pod `changed` replaces, if `changed` is a new pod.
 
         Pods that exist at the start of the recording are not new: they replace no affected pod.
         """

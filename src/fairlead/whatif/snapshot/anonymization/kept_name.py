@@ -1,7 +1,8 @@
 """Finds the names that anonymisation keeps although an organisation may have chosen them.
 
-Fairlead needs these names: it knows the kinds, drivers and schedulers of many projects. But the
-same fields also contain names of in-house software, so users get a list of them to check.
+The names are in fields such as `driver` and `schedulerName`. Fairlead needs these names: it knows
+the kinds, drivers and schedulers of many projects. But such a field can also contain the name of
+in-house software. So users get a list of the kept names to check.
 """
 
 from __future__ import annotations

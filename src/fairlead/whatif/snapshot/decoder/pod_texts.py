@@ -299,10 +299,11 @@ class PodTexts:
         del self._of_texts[texts]
 
     def _learn(self, workload: _Workload, text: bytes) -> None:
-        """Add a placeholder to a template for each string in which `text` differs from it.
+        """Extend a template of `workload` so that it matches `text`, or make a new template.
 
-        If no template can be extended in this way, make one from `text` and an earlier text. The
-        extended or new template comes first in `workload`.
+        The strings in which `text` differs from the template become placeholders. If no template
+        can be extended in this way, a new one is made from `text` and an earlier text. The extended
+        or new template comes first in `workload`.
         """
         pieces, templates = pieces_of(text), workload.templates
         for known in templates:
