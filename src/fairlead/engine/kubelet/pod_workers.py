@@ -258,7 +258,7 @@ class PodWorkers(Struct):
         return others
 
     def _unsettled(self, replicas: Replicas) -> Iterable[Pod]:
-        """Return the pods of `replicas` that are not settled or have no node."""
+        """Return the pods of `replicas` that have no node, or for which `is_settled` is False."""
         if not replicas[0].spec.node_name:
             return replicas
         if self.config.run_durations is not None:  # durations may differ among the pods
@@ -822,7 +822,10 @@ def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
 
 
 def _changes_resources(before: Pod, after: Pod) -> bool:
-    """Return whether the new version `after` of a pod requests other amounts than it has."""
+    """Return whether the pod's containers have changed and the pod must now be resized.
+
+    `before` and `after` are two successive versions of the pod; see `is_resize`.
+    """
     old, new = before.spec, after.spec
     if old is new or (old.containers, old.init_containers) == (new.containers, new.init_containers):
         return False

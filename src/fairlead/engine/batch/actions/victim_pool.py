@@ -151,7 +151,7 @@ class _JobsByQueue:
     """The jobs of each queue, without those that a plugin with ExclusionScope.JOB excludes."""
 
     def __init__(self, session: Session, jobs: Sequence[JobInfo]) -> None:
-        """Store `jobs`. The first call of `refresh` asks the plugins about all of them."""
+        """Store `jobs`. The first call of `refresh` finds the jobs that plugins exclude."""
         self._session = session
         self._all = {job.id: job for job in jobs}
         self._moves: int | None = None

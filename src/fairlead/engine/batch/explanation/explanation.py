@@ -98,13 +98,13 @@ class GroupExplanation(Struct, frozen=True):
     be placed. `summary` says why the group or `member` does not start. `nodes` contains up to ten
     nodes, each with the reason why `member` cannot run there. Nodes that lack only resources come
     first. Among them, the node that lacks least comes first. `starts_at` is the estimated start,
-    None if unknown. `lacks_other` is set if it is unknown because the group lacks more than free
-    resources: for example devices, or a node that no rule about other pods excludes. `is_too_large`
-    is set if the missing members of the group would not fit even if all pods ended. `victims` are
-    the pods that the next session evicts for the group, and `rule` is the action that evicts them.
-    `no_evictions` are sentences that say why the actions reclaim and preempt evict no pods for the
-    group. `remedies` are changes that would let the group start. `title` is the group's namespace
-    and name. For pods without a PodGroup, it is the name of their controller.
+    None if unknown. `lacks_other` is set if the start is unknown because free resources alone would
+    not let the group start: for example, devices are in use, or pod affinity excludes nodes.
+    `is_too_large` is set if the missing members of the group would not fit even if all pods ended.
+    `victims` are the pods that the next session evicts for the group, and `rule` is the action that
+    evicts them. `no_evictions` are sentences that say why the actions reclaim and preempt evict no
+    pods for the group. `remedies` are changes that would let the group start. `title` is the
+    group's namespace and name. For pods without a PodGroup, it is the name of their controller.
     """
 
     group: str
@@ -294,7 +294,10 @@ class _Trial:
 
     @property
     def member_key(self) -> str:
-        """The name of `member`, or of the original pod that it replaces; "" without a member."""
+        """`namespace/name` of `member`, or of the original pod that `member` replaces.
+
+        The key is "" without a member.
+        """
         return "" if self.member is None else original_key(self.member.info.pod)
 
     @property
@@ -480,7 +483,7 @@ class _Limits(Struct, frozen=True):
         return bool(self.capabilities or self.guarantees or self.share)
 
     def text(self, queue: str) -> str:
-        """Return the reason why the queue `queue` cannot take more, as a clause."""
+        """Return the limits as a clause that says why `queue` cannot get more resources."""
         parts = []
         if self.capabilities:
             parts.append(f"{_named(self.capabilities)} would exceed {_its(self.capabilities)}")

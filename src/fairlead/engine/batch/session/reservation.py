@@ -135,7 +135,7 @@ class StartSearch:
     """
 
     def __init__(self, session: Session) -> None:
-        """Prepare searches in the current state of `session`. It must not change between them."""
+        """Prepare searches in `session`, whose state must not change between the searches."""
         self.session = session
         self._pods = pod_usages(session)
         self._with_end = [one for one in self._pods if one.end is not None]
@@ -169,8 +169,8 @@ class StartSearch:
     def is_too_large(self, job: JobInfo) -> bool:
         """Return whether the `lacking_tasks` of `job` do not fit even into an empty cluster.
 
-        Devices, volumes, ports and rules about other pods do not count: in an empty cluster, they
-        may admit the tasks.
+        Devices, volumes, ports and rules about other pods are ignored, because they may be no
+        obstacle in an empty cluster.
         """
         lacking = lacking_tasks(self.session, job)
         free = self._free_without_pods

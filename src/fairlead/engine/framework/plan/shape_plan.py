@@ -388,7 +388,7 @@ class ShapePlan:
         return [at[row] for row in rows if row in at]
 
     def row(self, position: int) -> int:
-        """Return the row at `position`."""
+        """Return the node row at the index `position` of `rows`."""
         return position if self.node_names is None else int(self.rows[position])
 
     def position(self, row: int) -> int | None:

@@ -80,7 +80,10 @@ class NoExecuteTaintMode:
         return []
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Remove the node from its queue; return the writes that remove both taints."""
+        """Remove the node from its queue; return the writes that remove its NoExecute taints.
+
+        These are the taints `not-ready` and `unreachable`.
+        """
         name = node.metadata.name
         self._queues[zone].remove(name)
         edits = tuple(

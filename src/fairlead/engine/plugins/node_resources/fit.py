@@ -218,7 +218,7 @@ class NodeResourcesFit:
         """Return the rejection of a node that lacks resources or would have too many pods.
 
         `columns` and `spare` are the result of `spare_after`. The node lacks the resources whose
-        amount is negative. `crowded` is True if the node would have too many pods.
+        amount in `spare` is negative. `crowded` is True if the node would have too many pods.
         """
         short = tuple([c for c, amount in zip(columns, spare, strict=True) if amount < 0])
         beyond = False

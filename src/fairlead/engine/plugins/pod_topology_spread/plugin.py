@@ -201,7 +201,7 @@ class PodTopologySpread:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True for pods without soft constraints."""
+        """Return whether `pod` has no soft constraints, so that all nodes score alike."""
         own = pod.shape.spec.topology_spread_constraints
         if own:
             return all(one.when_unsatisfiable != SCHEDULE_ANYWAY for one in own)

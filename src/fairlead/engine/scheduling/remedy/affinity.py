@@ -120,7 +120,10 @@ def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
 def delete_conflicting(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield deletions of pods that violate required anti-affinity."""
+    """Yield the deletion of each pod whose presence keeps `pod` off `node` by anti-affinity.
+
+    The required anti-affinity term may belong to `pod` or to the other pod.
+    """
     for other in _blockers(framework, pod, node):
         yield deleting([other], f" on node {framework.cluster.node_of(other)}")
 

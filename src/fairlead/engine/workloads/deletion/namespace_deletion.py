@@ -81,7 +81,10 @@ class NamespaceDeletion(Struct):
     _timers: TimerQueue[str] = field(default_factory=TimerQueue)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Schedule terminating namespaces; plan the next step after a deletion of their content."""
+        """Schedule the deletion of a terminating namespace's content, or continue this deletion.
+
+        Returns the commands of the next step if a step has ended.
+        """
         match stimulus:
             case ObjectChanged(Namespace() as namespace):
                 self._observe(namespace, now)

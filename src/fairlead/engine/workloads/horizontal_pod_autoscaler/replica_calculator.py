@@ -127,13 +127,14 @@ class _Sample(Struct):
 
 
 def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: int) -> _Sample:
-    """Return the totals of the counted pods and of the other pods that matter for `ratio`.
+    """Return the totals over the counted pods plus the pods that `ratio` adds.
 
-    `usage` is the usage of the counted pods, and `ratio` is their ratio of usage to target:
+    `usage` is the usage of the counted pods. `ratio` is the ratio of this usage to the target, and
+    determines which pods are added:
 
-        below 1 (scale-down)   adds the missing pods, assumed to use `missing_usage` in total
-        1                      adds no pods
-        above 1 (scale-up)     adds the missing and the unready pods, assumed to use nothing
+        below 1 (scale-down)   the missing pods, assumed to use `missing_usage` in total
+        1                      no pods
+        above 1 (scale-up)     the missing and the unready pods, assumed to use nothing
     """
     whole = _Sample(usage, groups.counted.requests, groups.counted.pods)
     if groups.missing_requests and ratio != 1.0:

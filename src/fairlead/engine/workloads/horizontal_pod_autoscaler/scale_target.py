@@ -83,11 +83,11 @@ class OtherScales(Protocol):
     """The scales of objects whose kind has no class in `fairlead.api`, such as custom resources."""
 
     def observe(self, one: ApiObject) -> bool:
-        """Store an object; return whether it may have a scale."""
+        """Store an object; return whether the object may have a `scale` subresource."""
         ...
 
     def forget(self, one: ApiObject) -> bool:
-        """Remove an object; return whether it may have had a scale."""
+        """Remove an object; return whether the object may have had a `scale` subresource."""
         ...
 
     def find(self, group: str, kind: str, namespace: str, name: str) -> Scale | None:

@@ -158,7 +158,7 @@ class DeletedOwnerRule(Struct, frozen=True):
 
 
 def no_rule(_kind: str) -> NoOpRule:
-    """Return a rule that changes no pods, for an unknown owner in a complete cluster."""
+    """Return a rule that changes no pods, for an unknown owner in a cluster with API clients."""
     return NoOpRule()
 
 

@@ -55,7 +55,7 @@ class ExternalResizer:
     )
 
     def __init__(self, config: VolumesConfig) -> None:
-        """Start empty; an expansion takes as long as provisioning a volume does in `config`."""
+        """Start empty. An expansion takes `config.provision_delay`."""
         self._config = config
         self._index = VolumeIndex()
         self._begun: dict[str, None] = {}  # claims whose volume is being expanded, by key

@@ -171,7 +171,10 @@ class ScaleDownPlanner:
         )
 
     def _without_waiting(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Return the nodes on which no pod has to complete first; record why others are kept."""
+        """Return the nodes that can be removed before any of their pods completes.
+
+        For each other node, the reason BLOCKED_BY_ON_COMPLETION_POD is recorded.
+        """
         for one in nodes:
             if one.has_on_completion_pods:
                 reason = UnremovableReason.BLOCKED_BY_ON_COMPLETION_POD

@@ -140,7 +140,7 @@ class ScaleDown:
     def _delete(
         self, status: ScaleDownStatus, deletions: DeletionsInProgress, now: Instant
     ) -> Sequence[str]:
-        """Start the deletions that are possible now; return the names of the tainted nodes."""
+        """Taint the nodes that can be deleted now, and start deleting them; return their names."""
         status.to_delete = self._planner.nodes_to_delete(deletions, now)
         self._actuator.forget_failures()
         chosen = crop_nodes(self._context, status.to_delete, deletions)
@@ -194,9 +194,10 @@ class ScaleDown:
     def _update_soft_taints(
         self, nodes: Sequence[Node], written: Sequence[str], now: Instant
     ) -> None:
-        """Update the soft taints of nodes.
+        """Add the soft taint to unneeded nodes, and remove it from needed nodes.
 
-        If upstream makes a write after a delay, a background task makes it after the same delay.
+        `written` are the names of the nodes that this loop has tainted for deletion. Upstream
+        sleeps before some writes (module `soft_taint`). These writes are delayed by the same time.
         """
         context, writer = self._context, self._actuator.writer
         unneeded = self._planner.unneeded.by_name

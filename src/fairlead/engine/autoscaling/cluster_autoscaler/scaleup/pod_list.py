@@ -76,7 +76,7 @@ class PodList:
 
 
 def without_young(pods: Iterable[PodInfo], delay: DurationNs, now: Instant) -> list[PodInfo]:
-    """Return the pods whose age exceeds the result of `scale_up_delay`."""
+    """Return the pods that are old enough for scale-up (see `scale_up_delay`)."""
     return [pod for pod in pods if now - created_at(pod.pod) > scale_up_delay(pod.pod, delay)]
 
 

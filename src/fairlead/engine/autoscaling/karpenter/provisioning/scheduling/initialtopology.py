@@ -61,7 +61,10 @@ class MovedPods:
 
 
 class PodTerms(Struct, frozen=True):
-    """The groups of a pod's terms, without counts; `inverse` are its inverse groups."""
+    """The topology groups of a pod's terms, without counts.
+
+    `inverse` are the inverse groups of the pod's required anti-affinity terms.
+    """
 
     spec: PodSpec
     groups: tuple[TopologyGroup, ...]

@@ -67,7 +67,7 @@ class AddRefusal(Struct, frozen=True):
 
 
 def refusal(text: str, *, reserved: bool = False) -> AddRefusal:
-    """Return a refusal with a fixed text; `reserved` is set if reservations are used up."""
+    """Return a refusal whose text is always `text`; `reserved` is as in `AddRefusal`."""
     return AddRefusal(lambda: text, reserved=reserved)
 
 

@@ -1,4 +1,4 @@
-"""The queue of a pass: returns the largest pods first, and ends when a full round has placed none.
+"""The queue of a pass: returns the largest pods first, until none of the queued pods fits.
 
 upstream: pkg/controllers/provisioning/scheduling/queue.go
 """
