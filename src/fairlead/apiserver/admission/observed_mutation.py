@@ -130,7 +130,7 @@ class ObservedMutations:
         self._by_owner: dict[str, _Mutation] = {}
 
     def observe(self, loaded: LoadedObjects) -> None:
-        """Compare the pods in `loaded.replicas` with the templates of their owners."""
+        """Record how the pods in `loaded.replicas` differ from the templates of their owners."""
         owners = {one.metadata.uid: one for one in loaded.others if isinstance(one, _OWNERS)}
         samples: dict[str, list[Pod]] = {}  # by uid of the owner: a pod of each group
         for replicas in loaded.replicas:

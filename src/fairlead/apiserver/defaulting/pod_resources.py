@@ -5,9 +5,9 @@ default is the sum of the containers' limits for the same page size. A limit get
 pod has a pod-level request for that page size.
 
 Missing pod-level requests get a default only if the pod has pod-level limits. A request of cpu or
-memory defaults to the sum of the containers' requests. If no container requests the resource, it
-defaults to the pod-level limit. A request of hugepages, which cannot be overcommitted, always
-defaults to the pod-level limit.
+memory defaults to the sum of the containers' requests. If no container requests the resource, the
+pod-level request defaults to the pod-level limit. A request of hugepages, which cannot be
+overcommitted, always defaults to the pod-level limit.
 
 upstream: pkg/apis/core/v1/defaults.go:defaultHugePagePodLimits, defaultPodRequests
 """

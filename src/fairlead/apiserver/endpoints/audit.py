@@ -67,7 +67,7 @@ def level_of(level: AuditLevel, verb: str, resource: str, subresource: str) -> A
 def audit_event(
     audit_id: str, level: AuditLevel, verb: str, user: User, code: int, now: int
 ) -> Json:
-    """Return an audit event about a complete request, without the optional fields.
+    """Return an audit event of the stage ResponseComplete, with the fields that all events have.
 
     `code` is the status code of the response, and `now` the time of the request (ns since 1970).
     """

@@ -96,7 +96,7 @@ class PostStartHook(Protocol):
 
     @property
     def waits(self) -> bool:
-        """True if the hook has work to do now or later."""
+        """True if recorded changes wait for `reconcile`, including those still delayed."""
         ...
 
     def reconcile(self, now: int) -> None:

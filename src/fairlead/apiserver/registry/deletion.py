@@ -41,9 +41,9 @@ class Deletion(Struct, frozen=True, kw_only=True):
     """The part of DeleteOptions that the store needs.
 
     If `grace_period_s` is None, the object's own grace period applies. `policy` is `Foreground`,
-    `Background` or `Orphan`; "" means the policy of the object's finalizers or, without one, the
-    default of its kind. `uid` and `resource_version` are preconditions: None matches every object,
-    and "" matches no object.
+    `Background` or `Orphan`. If `policy` is "", a finalizer of the object determines the policy; if
+    the object has no such finalizer, the default of its kind applies. `uid` and `resource_version`
+    are preconditions: None matches every object, and "" matches no object.
     """
 
     grace_period_s: int | None = None

@@ -524,9 +524,10 @@ class Store:
     def patch_as_is(
         self, kind: Kind, namespace: str, name: str, patch: Mapping[str, Any], now: int
     ) -> Json:
-        """Merge `patch` into the whole object, including its status, and store it like `put_as_is`.
+        """Merge `patch` into the whole object, including its status; return the stored result.
 
-        Raises ApiError 404 if the object does not exist, and 422 or 400 if the result is malformed.
+        The result is stored as by `put_as_is`. Raises ApiError 404 if the object does not exist,
+        and 422 or 400 if the result is malformed.
         """
         return self.put_as_is(merge_patch(self.get(kind, namespace, name), patch), now)
 

@@ -74,7 +74,10 @@ class DeferredStorage(Storage):
         return super().remove(kind, namespace, name)
 
     def restore_deferred(self, objects: Iterable[Deferred], version: int) -> None:
-        """Add objects; each value is built when it is first read. See `Storage.restore`."""
+        """Add `objects`, each of which builds its JSON value when the value is first read.
+
+        See `Storage.restore`.
+        """
         for kind, some in groupby(objects, key=attrgetter("kind")):
             kept: dict[Key, Any] = self._of(kind)
             kept.update((one.key, one) for one in some)

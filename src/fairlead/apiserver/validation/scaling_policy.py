@@ -20,7 +20,10 @@ _TO_ZERO_TYPES: Final = frozenset(("Object", "External"))
 
 
 def check_scale_to_zero(least: int, types: Iterable[str]) -> Causes:
-    """Yield the error of a minReplicas (`least`) of 0 without a metric of a suitable type."""
+    """Yield an error if minReplicas (`least`) is 0 and no metric has the type Object or External.
+
+    `types` are the types of the metrics.
+    """
     if least == 0 and _TO_ZERO_TYPES.isdisjoint(types):
         yield forbidden("spec.metrics", TO_ZERO)
 

@@ -84,9 +84,9 @@ def converted_objects(body: bytes, review: Json) -> list[Any]:
 def checked(original: Json, converted: Any, api_version: str) -> Json:
     """Return `converted`, a webhook's conversion of `original` to `api_version`.
 
-    Its metadata is that of `original`, except for labels and annotations. Raises ValueError if the
-    object has another version, kind, name, namespace or uid than expected. Also raises ValueError
-    for invalid labels or annotations.
+    Of the metadata of `converted`, only the labels and annotations are used; the rest is replaced
+    by that of `original`. Raises ValueError if `converted` has another version, kind, name,
+    namespace or uid than expected, or has invalid labels or annotations.
     """
     # upstream: webhook_converter.go:Convert, validateConvertedObject
     if not isinstance(converted, dict):

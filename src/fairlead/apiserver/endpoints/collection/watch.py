@@ -94,7 +94,7 @@ class WatchScope(Struct, frozen=True):
     convert: Convert | None = None
 
     def may_concern(self, change: StoredChange) -> bool:
-        """Return whether `change` may concern a watched object, by its version and namespace."""
+        """Return whether `change` is newer than `after` and in a watched namespace."""
         if change.version <= self.after:
             return False
         return not self.namespace or change.key[0] == self.namespace

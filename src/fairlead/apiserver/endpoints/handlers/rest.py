@@ -113,7 +113,10 @@ def decoded_object(scope: RequestScope, options: WriteOptions, kind: Kind | None
 
 
 def in_internal_version(scope: RequestScope, kind: Kind, obj: Json) -> Json:
-    """Return a decoded object of `kind` in its internal version. Raises ApiError 400."""
+    """Return `obj`, a decoded object of `kind`, in the internal version of `kind`.
+
+    Raises ApiError 400.
+    """
     if not is_converted(kind):
         return obj
     return scope.deps.store.registry.decode(kind, internal(kind, obj))

@@ -48,7 +48,10 @@ class IpAddressReconciler:
         return bool(self._changed)
 
     def reconcile(self, now: int) -> None:
-        """Create and delete IPAddresses for the recorded changes, at `now` (ns since 1970)."""
+        """Create missing IPAddresses and delete unused ones; `now` is in ns since 1970.
+
+        Only addresses with recorded changes are examined.
+        """
         changed, self._changed = self._changed, {}
         for address, service in changed.items():
             found = self._store.find(IP_ADDRESS, "", address)

@@ -22,7 +22,7 @@ KINDS_MAX: Final = 1_024
 
 
 class EncodedObjects:
-    """The JSON text of objects. The texts of stored objects are already encoded, and are reused."""
+    """Encodes objects as JSON, or reuses the text that storage already has."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage

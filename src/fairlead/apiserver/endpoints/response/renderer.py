@@ -70,7 +70,10 @@ class Renderer(Struct, frozen=True):
     def list(
         self, media_type: MediaTypeOptions, kind: Kind, page: ListPage, now: int, include: str = ""
     ) -> Body:
-        """Return the body for a list. Raises ApiError 406 if the view is for single objects."""
+        """Return the body for a list, with the objects of `page`.
+
+        Raises ApiError 406 if the requested view is for single objects.
+        """
         meta = _list_metadata(page, is_custom=kind.is_custom and not media_type.view)
         match media_type.view:
             case "" if media_type.media_type != YAML:

@@ -146,7 +146,7 @@ def opened(part: Any) -> PartialObject | PartialArray:
 
 
 def to_json(part: Any) -> Any:
-    """Return a part as a JSON value; if JSON text repeats a member, its last value is used."""
+    """Return a part of a document as a JSON value; of a repeated member, the last value counts."""
     match part:
         case PartialObject():
             return {key: to_json(value) for key, value in part.members.items()}

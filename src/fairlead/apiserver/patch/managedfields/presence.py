@@ -56,7 +56,7 @@ def _leaf(_: Any) -> FieldSet:
 
 
 def _inner_presence(schema: Schema | None) -> Presence | None:
-    """Return the presence function of `schema`; None if values of this type contain no fields."""
+    """Return the presence function of `schema`; None if values of `schema` contain no fields."""
     found = _leaf if schema is None else _presence(schema)
     return None if found is _leaf else found
 

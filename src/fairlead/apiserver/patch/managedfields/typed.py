@@ -199,7 +199,7 @@ def _below(schema: Schema, value: Any) -> FieldSet:
 def _member_pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield (path element, old member, new member), except for identical Python objects.
 
-    Patches share unchanged parts with the original, so most members are skipped.
+    A patched object shares its unchanged parts with the original, so most members are skipped.
     """
     is_list = schema.type is Type.LIST
     before, after = _members(schema, old), _members(schema, new)

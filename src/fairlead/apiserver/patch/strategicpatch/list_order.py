@@ -42,7 +42,7 @@ def in_set_order(
     *,
     are_objects: bool,
 ) -> list[Any]:
-    """Sort `from_patch` by `patch_order` and `rest` by `before`; return both as one list.
+    """Return one list: `from_patch` sorted by `patch_order`, merged with `rest` sorted by `before`.
 
     `before` is the original list. If `are_objects` is True, items are compared by the merge key
     `key`. Otherwise, they are scalars, and `key` is ignored. Raises ApiError 500 if an item should

@@ -1,6 +1,6 @@
 """Parses JSON texts.
 
-If an object repeats a member, the member has its last value; `Repeating` also keeps the others.
+If an object repeats a member, the last value counts; `Repeating` also keeps the earlier values.
 
 upstream: sigs.k8s.io/json, which is case-sensitive and reports duplicates,
 encoding/json/scanner.go
@@ -290,7 +290,7 @@ class _Scanner:
                 return False
 
     def _number(self) -> None:
-        """Scan the rest of a number, beginning at its sign, decimal point or exponent."""
+        """Scan from `_at`, the sign, decimal point or exponent of a number, to the number's end."""
         if self._character() == "-":
             self._at += 1
             self._require("0123456789", "in numeric literal")

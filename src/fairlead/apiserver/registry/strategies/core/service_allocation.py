@@ -80,9 +80,10 @@ def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -
 def addressed(
     service: Json, storage: Storage, before: Json | None = None, *, dry_run: bool = False
 ) -> Json:
-    """Return `service` with its cluster IP and node ports.
+    """Return `service` with a cluster IP and node ports; those that it lacks are allocated.
 
-    `before` is the previous spec of the Service. A dry run allocates nothing and sets placeholders.
+    A Service of type ExternalName is returned unchanged. `before` is the previous spec of the
+    Service. A dry run allocates nothing and sets placeholders.
     Raises ApiError 422, 500.
     """
     if service["spec"].get("type") == EXTERNAL_NAME:
