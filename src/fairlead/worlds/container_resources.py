@@ -1,8 +1,8 @@
-"""The resources of containers that the status of a pod lacks.
+"""The resources of containers, for pods whose status does not report these resources.
 
 Since Kubernetes 1.33, kubelets report which resources each container of a pod has. The kubelets of
-a simulation report this only after a resize, and older kubelets do not report it at all. Before a
-resize, such a container has the resources of the spec.
+a simulation report this only after a resize, and older kubelets do not report it at all. Until its
+first resize, a container has the resources of the spec.
 """
 
 from __future__ import annotations

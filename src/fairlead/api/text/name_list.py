@@ -1,4 +1,4 @@
-"""listed and joined: format a list of names as a text."""
+"""Formats a list of names as text: `listed` shortens the list, and `joined` does not."""
 
 from __future__ import annotations
 

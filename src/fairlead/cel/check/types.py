@@ -50,7 +50,7 @@ class CelType:
     For example, `map(string, int)` has the name `map` and the parameters `string` and `int`.
     `size` is the number of types in a type, including the type itself. Creating a type with a size
     above TYPE_SIZE_MAX raises TypeSizeError. Without this limit, a short expression could have a
-    huge type: each `.map(x, {x: x})` in a chain about doubles the size. `is_type_parameter` means
+    huge type: each `.map(x, {x: x})` in a chain doubles the size. `is_type_parameter` means
     that any type may replace this type. `is_ground` means that this type contains no type
     parameters.
     """

@@ -109,7 +109,7 @@ class Election:
     def _wait_for_holder(self) -> None:
         """Log that this replica waits for the Lease's holder, once for each holder.
 
-        If no holder is known, record that the attempt failed, because the response was no Lease.
+        If no holder is known, the response was not a Lease. The attempt then counts as failed.
         """
         holder = self.state.holder
         if not holder:

@@ -123,9 +123,9 @@ class ClusterWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return the earliest time at which HOLD_MAX ends for an outcome; None if there is none.
+        """Return the time at which HOLD_MAX next ends for a held-back outcome; None if never.
 
-        This outcome may already have been queued because its effect was seen.
+        The outcome may have been queued earlier, because its command's effect was seen.
         """
         return self._deadlines[0][0] if self._deadlines else None
 

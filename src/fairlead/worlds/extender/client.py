@@ -153,9 +153,9 @@ def _trusting(tls: ExtenderTls) -> ssl.SSLContext:
 
 
 def _prove(context: ssl.SSLContext, tls: ExtenderTls) -> None:
-    """Load the client certificate.
+    """Load the client certificate of `tls` into `context`.
 
-    Inline data is written to files, because Python reads only files.
+    Inline data is written to temporary files, because `load_cert_chain` accepts only files.
     """
     with TemporaryDirectory(prefix="fairlead-") as folder:
         cert = _as_file(Path(folder) / "cert", tls.cert_data) or tls.cert_file

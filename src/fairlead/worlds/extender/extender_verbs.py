@@ -115,7 +115,10 @@ class ExtenderVerbs:
         return list(dict.fromkeys(names))
 
     def _know(self, value: Json) -> str:
-        """Pass a node to the backend unless the backend has this version; return the node name."""
+        """Return the name of the Node `value`.
+
+        Passes the Node to the backend, unless the backend already has this version of the Node.
+        """
         name = _name(value)
         version = _version(value)
         if self._versions.get(name) != version:

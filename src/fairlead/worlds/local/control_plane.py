@@ -138,7 +138,7 @@ class ControlPlane:
 
     @property
     def now(self) -> Instant:
-        """The time of the work that the engine does, or did last."""
+        """The time that the engine has reached, in ns since 1970."""
         return self._driver.now
 
     @property

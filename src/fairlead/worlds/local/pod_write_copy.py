@@ -281,7 +281,7 @@ class PodWriteCopies:
         self._store.storage.put(POD, new, is_arranged=True)
 
     def learn(self, described: PodWrite) -> None:
-        """Store a template of the write `described`, made from the pod as this write stored it.
+        """Store a template, which is made from the pod that the write `described` has stored.
 
         The write must have been performed in full, not as a copy of an earlier write. Nothing is
         stored if the write changed parts of the pod that a `_Template` does not contain.
@@ -365,10 +365,10 @@ def _marked(text: bytes, addresses: set[Any], uid: str) -> list[tuple[bytes, byt
 
 @lru_cache(maxsize=TEMPLATES_MAX)
 def _marked_times(times: frozenset[bytes]) -> tuple[tuple[bytes, bytes], ...] | None:
-    """Return pairs (time, marker) of `times`, in ascending order.
+    """Return a pair (time, marker) for each of `times`, in ascending order.
 
-    `times` are without _END_OF_TIME; the times in the result end in it. Returns None if a time does
-    not have the usual form. The results are cached, because pods that start in the same seconds
+    In the pairs, _END_OF_TIME is appended to the times. Returns None if a time does not have the
+    usual form. The results are cached, because pods that start in the same seconds
     have the same times.
     """
     if not all(map(_TIME.fullmatch, times)):

@@ -1,4 +1,4 @@
-"""PodStatusWrites: writes to a pod's status that change its view immediately, its JSON value later.
+"""PodStatusWrites: writes to a pod's status that change its view now and its JSON value later.
 
 A write that only changes conditions, container statuses, the phase and the start time makes a new
 view from the previous view (see `ViewedPods`). The store performs all other writes. It also

@@ -60,7 +60,7 @@ class NodeAddresses(ReactiveController):
         self._numbers: dict[str, int] = {}
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Return the commands that set what changed nodes lack: address, pod range, nodeInfo."""
+        """Return commands that add missing addresses, pod ranges and nodeInfo to changed nodes."""
         nodes = [(one, is_deleted) for one, is_deleted in changed if isinstance(one, Node)]
         lacking = [one for one, is_deleted in nodes if self._observe(one, is_deleted=is_deleted)]
         return [command for one in lacking for command in self._assign(one.metadata.name)]

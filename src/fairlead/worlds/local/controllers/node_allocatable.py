@@ -61,9 +61,9 @@ class NodeAllocatable(ReactiveController):
         return [] if node is None else self._copy(node)
 
     def _copy(self, node: Node) -> list[Command]:
-        """Return the command that writes the allocatable amounts if the capacity changed.
+        """Return the command that changes status.allocatable; [] if no change is needed.
 
-        Returns [] while the kubelet of the node does not report.
+        Also returns [] while the condition Ready is Unknown, because the kubelet reports nothing.
         """
         if ready_status(node) == UNKNOWN:
             return []

@@ -86,7 +86,7 @@ class ServiceCidrs:
         return self._due.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Reconcile the ServiceCIDRs whose retry is due or whose wait has ended at `now`."""
+        """Reconcile ServiceCIDRs whose retry is due, or whose GRACE after deletion has ended."""
         return [command for name in self._due.pop_due(now) for command in self._sync(name, now)]
 
     def _sync(self, name: str, now: Instant) -> list[Command]:
