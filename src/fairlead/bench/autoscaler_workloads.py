@@ -201,8 +201,8 @@ def _pending(name: str, owner: str, spec: Json, labels: Json | None = None) -> J
 def provisioning(pods: int, types: int) -> Callable[[], int]:
     """Prepare one pass of Karpenter for `pods` pending pods and `types` instance types.
 
-    Returns a function that runs the pass and returns the number of pods. The function raises
-    IncompleteRunError if too few pods get a node.
+    Returns a function that runs the pass and returns `pods`. The function raises IncompleteRunError
+    if too few pods get a node.
     """
     cluster, options = KarpenterCluster(), KarpenterOptions()
     cluster.put(_pool("720h"), START)

@@ -377,7 +377,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def values_of(arguments: Sequence[str]) -> dict[str, object]:
-    """Return the parameters that `arguments` set, keyed by name; `arguments[0]` is the command.
+    """Return the values in `arguments`, keyed by parameter; `arguments[0]` is the command.
 
     Raises ValueError if the arguments cannot be parsed. The error's message is the line that `run`
     would print.

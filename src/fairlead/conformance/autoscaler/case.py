@@ -134,7 +134,7 @@ def _by_millisecond(entries: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def _like(expected: Any, found: Any) -> Any:
-    """Return `expected`, with the values of `found` in place of floats that are nearly equal.
+    """Return `expected`; a float that nearly equals its counterpart in `found` becomes equal.
 
     So a comparison of the result with `found` ignores rounding errors.
     """

@@ -391,7 +391,10 @@ class _Timeline(Scene):
                     self.cluster.put(with_pod_event(claim, self.now), self.now)
 
     def change(self, change: Json) -> None:
-        """Apply `change`; a change of a Pod is also recorded as a pod event on its NodeClaim."""
+        """Apply `change`; if it is a pod event, record it as `_put_pod` does.
+
+        A pod on a node becomes terminating before it is deleted.
+        """
         if change["op"] == "apply" and change["kind"] == "Pod":
             self._put_pod(read_object("Pod", change["object"]))
             return

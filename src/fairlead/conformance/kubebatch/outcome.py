@@ -32,7 +32,7 @@ _PLACES: Final = {"memory": 0}
 
 
 class _Recorder:
-    """Observes a session and collects the values that the case files contain."""
+    """Observes a session; collects its trace, bindings, evictions and outcome."""
 
     def __init__(self) -> None:
         self.trace: list[str] = []

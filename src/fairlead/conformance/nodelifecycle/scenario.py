@@ -38,9 +38,10 @@ NOT_THE_KUBELETS: Final = "NetworkUnavailable"  # The kubelet does not post this
 class _Kubelet(Struct):
     """The simulated kubelet of one Node object; a new Node of the same name has a new kubelet.
 
-    `form` contains a period and a phase for the lease renewals, and the same for the status
-    updates. They are due at the phase plus multiples of the period. `wants` contains the conditions
-    that the kubelet posts, by condition type.
+    `form` contains the period and the phase of the Lease renewals (`lease_period_ms` and
+    `lease_phase_ms`), and those of the status updates. The kubelet acts at the phase plus
+    multiples of the period. `wants` contains the conditions that the kubelet posts, by condition
+    type.
     """
 
     form: Json

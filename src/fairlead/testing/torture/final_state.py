@@ -190,13 +190,13 @@ class FinalState:
             self._require(enough, one, f"has {len(alive)} pods, wants {wanted}")
 
     def _check_cron_jobs(self) -> None:
-        """Check that CronJobs list their unfinished Jobs and respect their history limits.
+        """Check that the status of a CronJob lists its unfinished Jobs; check the history limits.
 
         A CronJob runs at most one Job at a time, unless its concurrencyPolicy is Allow.
 
         As in upstream, a Job may be missing from the list. This happens if the process was killed
-        between the creation of the Job and the write of the CronJob's status. An event reports this
-        Job.
+        between the creation of the Job and the write of the CronJob's status. The CronJob then has
+        an UnexpectedJob Event that names the Job.
         """
         for one in self._kinds["CronJob"]:
             uid, spec, status = one["metadata"]["uid"], one["spec"], one.get("status", {})

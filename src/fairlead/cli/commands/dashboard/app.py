@@ -208,7 +208,7 @@ class DashboardApp:
     def _encode_page(self) -> None:
         """Encode the page if the state has changed.
 
-        If an encoding took the time t, no other encoding starts for REST_PER_WORK * t after it.
+        If an encoding takes t seconds, the next starts at least REST_PER_WORK * t seconds later.
         """
         clock = self._clock
         paused_at = clock.now() if clock.is_paused else None

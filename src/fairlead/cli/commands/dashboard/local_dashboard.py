@@ -93,7 +93,7 @@ def objects_of(cluster: LocalCluster) -> list[ApiObject]:
 def observe(
     recording: LiveRecording, change: StoredChange, now: Instant, *, by_client: bool = True
 ) -> None:
-    """Pass a change of a local cluster's store at `now` to `recording`."""
+    """Pass to `recording` a change that was made at `now` in the store of a local cluster."""
     if not is_watched(change.kind):
         return
     stimulus = stimulus_if_decodable(change)

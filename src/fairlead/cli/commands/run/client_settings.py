@@ -29,7 +29,7 @@ HOST_ENVIRONMENT: Final = "POD_NAME"
 class ClientSettings:
     """The settings for API access in a configuration file.
 
-    `election` is None if leader election is off; `kubeconfig` is "" if the file names none.
+    `election` is None if leader election is off; `kubeconfig` is "" if it is not set in the file.
     """
 
     election: ElectionConfig | None

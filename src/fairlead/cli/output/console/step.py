@@ -1,4 +1,4 @@
-"""Prints the next steps of an answer: the options of another question, or a shell command."""
+"""Prints a next step: options with which to ask the question again, or a shell command."""
 
 from __future__ import annotations
 

@@ -104,11 +104,11 @@ def waiting_groups(
 ) -> Section:
     """Return the section with the reason why each group waits, and when it may start.
 
-    `without` is the outcome without the change, if there is one. Groups that wait because of the
-    change come first: in `without`, they do not wait, or have more running members than in `jobs`.
-    The expected start of a group is shown as a duration, counted from `start`. If `has_start_times`
-    is True, the expected starts are left out, because another section has the simulated start
-    times.
+    `without` is the outcome of the run without the change; None if there is no such run. Groups
+    that wait because of the change come first: in `without`, they do not wait, or have more running
+    members than in `jobs`. The expected start of a group is shown as a duration, counted from
+    `start`. If `has_start_times` is True, the expected starts are left out, because another section
+    has the simulated start times.
     """
     estimate = () if has_start_times else ("may start after",)
     columns = ("group", "queue", "ready", "because", *estimate)

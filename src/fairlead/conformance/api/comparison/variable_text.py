@@ -45,7 +45,7 @@ def is_generated(path: str, recorded: str, found: str) -> bool:
 
 
 def without_absent_pods(recorded: str) -> str:
-    """Return `recorded`, with `<gen>` in place of name suffixes of pods never created.
+    """Return `recorded`, with `<gen>` in place of the name suffix of any pod that was not created.
 
     In the recordings, only the suffixes of created pods were replaced by placeholders.
     """

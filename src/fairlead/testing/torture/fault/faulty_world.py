@@ -130,7 +130,10 @@ class FaultyWorld:
                 return []
 
     def next_event(self) -> Instant | None:
-        """Return the time of the next change, late command or held outcome, or None."""
+        """Return when the next change, late command or held outcome is due; None if there is none.
+
+        While the process is suspended, the result is not before the end of the suspension.
+        """
         dues = (self._late.next_due(), self._script.next_due())
         due = min((one for one in dues if one is not None), default=None)
         return None if due is None else max(due, self.suspended_until)
