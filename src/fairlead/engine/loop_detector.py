@@ -175,7 +175,10 @@ def cycle_text(cycle: DisplacementCycle) -> str:
 
 
 class Displacement(Struct, frozen=True):
-    """Workload `by` displaced workload `victim` at the time `at`; `rule` is the deciding rule."""
+    """Workload `by` displaced workload `victim` at the time `at`.
+
+    `rule` is the `rule` of the record `PodPreempting`.
+    """
 
     by: str
     victim: str

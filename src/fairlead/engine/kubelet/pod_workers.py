@@ -103,7 +103,10 @@ _END: Final = Act.END
 
 
 class _PodStop(Struct, frozen=True):
-    """A pod that the kubelet itself stops; `status` is written when the pod has stopped (`at`)."""
+    """A pod that the kubelet itself stops.
+
+    The pod has stopped at the time `at`. The kubelet writes `status` at this time.
+    """
 
     at: Instant
     status: PatchStatus
@@ -623,7 +626,7 @@ class PodWorkers(Struct):
     def unfinished_resizes(self) -> dict[str, str]:
         """Return {key of a running pod whose resize is not carried out: why it is deferred}.
 
-        The value is "" if the kubelet has not decided about the resize, because it does not work.
+        The value is "" if the kubelet does not work and so has not decided about the resize.
         """
         deferred = {
             key: worker.deferral.message

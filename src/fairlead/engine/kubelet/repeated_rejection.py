@@ -25,7 +25,7 @@ PART: Final = 8
 
 
 class _Streak(Struct):
-    """Rejections since `since`; the last of them is reported at `until`."""
+    """A series of rejections: the first was at `since`, the last is reported at `until`."""
 
     since: Instant
     until: Instant

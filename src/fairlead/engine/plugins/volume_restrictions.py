@@ -109,11 +109,11 @@ class VolumeRestrictions:
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Assume that `added` is on `node`; undone by `remove_pod`."""
+        """Update the data in `state` as if `added` were on `node`."""
         state.read(_ExclusiveUse).move(added, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Assume that `removed` is no longer on `node`."""
+        """Update the data in `state` as if `removed` were no longer on `node`."""
         state.read(_ExclusiveUse).move(removed, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:

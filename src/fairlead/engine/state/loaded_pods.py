@@ -148,7 +148,10 @@ class Representatives:
         return self._by_id[id(replicas)][1]
 
     def of(self, pods: Mapping[str, PodInfo]) -> Iterable[PodInfo]:
-        """Return the PodInfo of each of `pods`, or that of its group if it has none of its own."""
+        """Return one PodInfo for each of `pods`.
+
+        A pod that has no PodInfo of its own is represented by the PodInfo of its group.
+        """
         if not isinstance(pods, LazyDict):
             return pods.values()
         by_id = self._by_id

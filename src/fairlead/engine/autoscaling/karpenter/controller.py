@@ -151,7 +151,7 @@ class Karpenter:
         return self._disruption.kept_nodes(now)
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
-        """Return the nodes whose disruption a budget forbids, and the next change of a budget.
+        """Return the nodes whose disruption a budget forbids, and when a budget next changes.
 
         See `DisruptionController.awaited_budgets`.
         """
@@ -316,8 +316,8 @@ class Karpenter:
     def _discard_trigger(self, trigger: str, now: Instant) -> None:
         """Remove a trigger of provisioning passes.
 
-        While there are triggers, later passes renew the nominations of nodes, so these have no
-        end. After the removal of the last trigger, no pass follows, and an end is set to them.
+        While there are triggers, each pass renews the nominations of nodes, so the nominations do
+        not end. After the last trigger is removed, no pass follows, so the nominations get an end.
         """
         if self._batcher.discard(trigger):
             self.cluster.release_nominations(self._batcher.renewed(now))

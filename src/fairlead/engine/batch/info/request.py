@@ -173,7 +173,10 @@ def _sum(requests: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _with_defaults(pod: Pod) -> tuple[int, int]:
-    """Return (millicores, memory bytes) as Kubernetes 1.16's scorers count them (non_zero.go)."""
+    """Return the requests of `pod` as (millicores, memory bytes).
+
+    A container without a request gets the default of Kubernetes 1.16's scorers (non_zero.go).
+    """
     requests = [_requests(container) for container in pod.spec.containers]
     return (
         sum(one.get("cpu", DEFAULT_MILLI_CPU) for one in requests),

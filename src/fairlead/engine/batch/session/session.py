@@ -309,9 +309,9 @@ class Session:
         self.move(task, TaskStatus.PENDING, None)
 
     def release(self, task: TaskInfo) -> None:
-        """Count the resources of `task` as releasing.
+        """Set `task` to RELEASING, so that its resources count as releasing.
 
-        `unevict` undoes this, and `evict` makes it final.
+        Then `evict` deletes the pod of `task`, or `unevict` sets `task` back to RUNNING.
         """
         node = self.table.find(task.node)
         self.move(task, TaskStatus.RELEASING, node)

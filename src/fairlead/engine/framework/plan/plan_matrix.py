@@ -193,7 +193,7 @@ class PlanMatrix:
     # --- changes ---------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Update the results of all plans in the matrix for the rows that changed (pod log).
+        """Update the results of all plans in the matrix for the rows whose pods have changed.
 
         If too many rows changed, or if the table has new rows, all plans leave the matrix instead.
         """

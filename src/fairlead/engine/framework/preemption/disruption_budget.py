@@ -37,7 +37,7 @@ class RemainingDisruptions:
     """The disruptions that each budget still allows, while pods are removed one after another."""
 
     def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
-        """Start with what the status of each of `budgets` allows."""
+        """Start with the number of allowed disruptions in the status of each of `budgets`."""
         if not isinstance(budgets, DisruptionBudgets):
             budgets = DisruptionBudgets(budgets)
         self._budgets = budgets

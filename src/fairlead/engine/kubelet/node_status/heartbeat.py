@@ -266,7 +266,10 @@ class Heartbeats(Struct):
         return self._write_lease(kubelet, now)
 
     def _change_pace(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Apply a changed renewal period, starting from the last renewal; return the writes."""
+        """If the renewal period has changed, apply the new period; return the writes of the lease.
+
+        The new period counts from the last renewal.
+        """
         every = self._period(kubelet)
         if kubelet.renewals is None or kubelet.renewals.every == every:
             return []

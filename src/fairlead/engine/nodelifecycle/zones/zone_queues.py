@@ -141,7 +141,10 @@ class RateLimitedQueue:
         insort(self._requeued, name)
 
     def stop_requeuing(self, name: str, last_requeued: Instant) -> None:
-        """If `name` has a requeued entry, make it a timed entry with the time `last_requeued`."""
+        """If `name` has a requeued entry, turn it into a timed entry with the time `last_requeued`.
+
+        The module docstring explains requeued and timed entries.
+        """
         if name in self._waiting and self._due[name] is None:
             self._take_out(name)
             self._put_in(name, last_requeued)

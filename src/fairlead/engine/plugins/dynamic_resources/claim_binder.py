@@ -136,7 +136,7 @@ def with_timestamp(allocation: ClaimAllocation, now: Instant) -> ClaimAllocation
 
 
 def _protection(claim: ResourceClaim) -> Writes:
-    """Return the patch that adds the finalizer to the claim; () if the claim already has it."""
+    """Return the patch that adds FINALIZER to the claim; () if the claim already has FINALIZER."""
     finalizers = claim.metadata.finalizers
     if FINALIZER in finalizers:
         return ()

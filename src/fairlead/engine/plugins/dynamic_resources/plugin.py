@@ -445,7 +445,7 @@ class DynamicResources:
     # --- bindings --------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Find allocations for `node`; the device ledger records them as assumed allocations."""
+        """Allocate devices for the pod on `node`; record the allocations as assumed."""
         claims = state.find(_Claims)
         if claims is None:
             return None

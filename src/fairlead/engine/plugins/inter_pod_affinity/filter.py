@@ -141,9 +141,10 @@ class AffinityState:
         return attracted, repelled, existing
 
     def move(self, pods: PodClass, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
-        """Assume that a pod is added to the node at `row` (`by` is 1) or removed (`by` is -1).
+        """Update the counts as if a pod were added to the node at `row`, or removed from it.
 
-        The pod has the class `pods` and the affinity terms `terms`.
+        `by` is 1 for an added pod and -1 for a removed pod. The pod has the class `pods` and the
+        affinity terms `terms`.
         """
         near, far = self.incoming.keys_of(pods)
         for key in near:

@@ -131,12 +131,12 @@ class InterPodAffinity:
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Assume that `added` is on `node`; undone by `remove_pod`."""
+        """Update the data in `state` as if `added` were on `node`."""
         pods, terms = self._pod_index.pod_class_of(added), self._pod_index.terms_of(added)
         state.read(AffinityState).move(pods, terms, node.row, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Assume that `removed` is no longer on `node`."""
+        """Update the data in `state` as if `removed` were no longer on `node`."""
         pods, terms = self._pod_index.pod_class_of(removed), self._pod_index.terms_of(removed)
         state.read(AffinityState).move(pods, terms, node.row, -1)
 

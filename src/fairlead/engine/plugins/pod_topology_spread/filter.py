@@ -114,9 +114,9 @@ class SpreadState:
         return SpreadState(self._namespace, constraints, self._known)
 
     def move(self, pods: PodClass, row: int, by: int) -> None:
-        """Assume that a pod is added to the node at `row` (`by` is 1) or removed (`by` is -1).
+        """Update the counts as if a pod were added to the node at `row`, or removed from it.
 
-        The pod has the class `pods`.
+        `by` is 1 for an added pod and -1 for a removed pod. The pod has the class `pods`.
         """
         if pods.namespace != self._namespace:
             return

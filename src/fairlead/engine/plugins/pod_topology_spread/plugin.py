@@ -157,12 +157,12 @@ class PodTopologySpread:
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Assume that `added` is on `node`; undone by `remove_pod`."""
+        """Update the data in `state` as if `added` were on `node`."""
         pods = self._table.pod_index.pod_class_of(added)
         state.read(SpreadState).move(pods, node.row, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Assume that `removed` is no longer on `node`."""
+        """Update the data in `state` as if `removed` were no longer on `node`."""
         pods = self._table.pod_index.pod_class_of(removed)
         state.read(SpreadState).move(pods, node.row, -1)
 

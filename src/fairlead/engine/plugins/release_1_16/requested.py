@@ -33,7 +33,7 @@ class Sums(Protocol):
         ...
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """Return the sum of the requests of the pods on `node`."""
+        """Return (millicores, memory bytes), the total requests of the pods on `node`."""
         ...
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
@@ -49,7 +49,7 @@ class NodeSums:
         return pod.shape.nonzero_requests
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """Return the sum of the requests of the pods on `node`."""
+        """Return (millicores, memory bytes), the total requests of the pods on `node`."""
         return node.nonzero_cpu, node.nonzero_memory
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:

@@ -168,10 +168,10 @@ class _RowsByLabel:
         self._by_key: dict[str, dict[int, list[int]]] = {}
 
     def only(self, selector: NodeSelector) -> int | None:
-        """Return the row (index) of the node that `selector` matches; None if it is not unique.
+        """Return the row (index) of the only node that `selector` matches.
 
-        Also returns None if no node matches, or if `selector` does not have the form
-        `key In [value]`.
+        Returns None if `selector` matches no node or several nodes, or if `selector` does not have
+        the form `key In [value]`.
         """
         simple = simple_values(selector)
         if simple is None or len(simple[1]) != 1:

@@ -186,11 +186,11 @@ class VolumeBinding:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True: capacity is not scored (StorageCapacityScoring is off)."""
+        """Return True, because `pre_score` returns SKIP for every pod."""
         return True
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP, because storage capacity is not scored."""
+        """Return SKIP, because capacity is not scored (StorageCapacityScoring is off)."""
         return SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

@@ -73,13 +73,14 @@ class _Search(NamedTuple):
     def next_change(
         self, status: Status, chain: list[RemedyChange]
     ) -> tuple[RemedyChange, Status | None] | None:
-        """Return the first change that, after the changes in `chain`, makes the pod fit.
+        """Return the next change to apply after the changes in `chain`, or None.
 
-        In this case, the result is (change, None). Otherwise, the result is (change, next
-        rejection) for the first change that makes progress. It is None if there is no such change.
-        `status` is the rejection after `chain`. A change makes progress if another plugin is the
-        source of the next rejection. It also makes progress if `status` is unresolvable and the
-        next rejection is not. Unresolvable means that the deletion of pods cannot help.
+        `status` is the rejection of the pod after `chain`. If a change makes the pod fit, the
+        result is (change, None). Otherwise, the result is (change, next rejection) for the first
+        change that makes progress, or None if no change makes progress. A change makes progress if
+        the next rejection comes from another plugin than `status`. It also makes progress if
+        `status` is unresolvable and the next rejection is not. Unresolvable means that the deletion
+        of pods cannot help.
         """
         progress: tuple[RemedyChange, Status | None] | None = None
         for change in self._proposals(status, chain):

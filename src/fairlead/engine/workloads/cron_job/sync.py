@@ -55,10 +55,10 @@ class CronJobState(Struct):
     If the Job cannot be created, `last` is reset to its previous value, `before`. Five fields
     contain names of Jobs: `creating` (creation in flight), `running` (unfinished), `deleting`
     (deletion requested), `ended` (finished) and `missing`. The Jobs in `missing` were
-    unfinished when others deleted them. No event reports this yet. `undeleted` contains the refused
-    deletions, by Job name. `reported` is the note of the last event. If the next event has the same
-    note, it is not recorded. `successful_at` is lastSuccessfulTime, or "" if no Job has succeeded.
-    `due` is the next scheduled time.
+    unfinished when others deleted them; the next sync records a MissingJob event for each.
+    `undeleted` contains the refused deletions, by Job name. `reported` is the note of the last
+    event. If the next event has the same note, the next event is not recorded. `successful_at` is
+    lastSuccessfulTime, or "" if no Job has succeeded. `due` is the next scheduled time.
     """
 
     view: CronJob

@@ -72,7 +72,7 @@ class ReportedReplicaSets(Struct, frozen=True):
         return rollout.reported_states()
 
     def has_old_pods(self, rollout: Rollout) -> bool:
-        """Return whether the old ReplicaSets report pods or have unfinished pods."""
+        """Return whether an old ReplicaSet has unfinished pods or a status.replicas above 0."""
         return not (
             rollout.has_reported_no_old_pods and rollout.has_no_old_pods(self.pod_sets.sets)
         )

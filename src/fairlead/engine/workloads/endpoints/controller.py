@@ -311,8 +311,8 @@ class ServiceEndpoints:
         """Add topology hints to the Service's slices; return an event if the hint state changes.
 
         The hint state is enabled, disabled, or the reason why no hints can be computed. `writes`
-        are the writes of the slices so far. Their slices get the hints. If the hints of another
-        slice change, a command for this slice is appended to `writes`.
+        contains the writes of slices so far. Each of these writes gets the hints of its slice. If
+        the hints of another slice change, a write of that slice is appended to `writes`.
         """
         if not has_topology_hints(state.service):
             state.hints = ""

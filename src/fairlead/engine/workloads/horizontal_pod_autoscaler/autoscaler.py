@@ -346,7 +346,7 @@ class Autoscaler:
     # --- skipped syncs -------------------------------------------------------------------------
 
     def _refresh_metrics(self, scale: Scale, now: Instant) -> None:
-        """Compute the metrics again if they are stale or one of them has expired."""
+        """Compute the metrics again if `is_stale` is set or the pods of a metric are outdated."""
         expired = any(at <= now for one in self._metrics for at in one.until())
         if self.is_stale or expired:
             load: WorkloadLoad = {**scale.load, **self.config.loads.get(scale.key, {})}

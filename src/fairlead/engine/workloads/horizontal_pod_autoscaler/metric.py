@@ -184,7 +184,7 @@ class Metric:
         return groups.counted.pods == current
 
     def until(self) -> Iterator[Instant]:
-        """Yield the instant at which `groups` expire; nothing if there is no such instant."""
+        """Yield the instant at which `groups` becomes outdated; nothing if that never happens."""
         if self.groups is not None and self.groups.until is not None:
             yield self.groups.until
 

@@ -76,7 +76,7 @@ def pod_manifest(
 ) -> Json:
     """Return the manifest of the pod `name` from `template`, controlled by `owner`.
 
-    `replaces` is the name of the original pod that the new pod replaces, or "". `prefix` is the
+    `replaces` is the name of the new pod's original (`api.pods.original`), or "". `prefix` is the
     generateName of the new pod, or "".
     """
     # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate

@@ -387,7 +387,10 @@ class SimulatedProvider:
         template: Json,
         now: Instant,
     ) -> None:
-        """Create the Node of a machine, if the machine was not deleted in the meantime."""
+        """Create the Node of the machine `provider_id`, unless the machine has been deleted.
+
+        An outage delays the creation, or prevents it if the outage has no end.
+        """
         if provider_id not in group.machines or group.spec.template is None:
             return
         labels, elapsed = group.spec.labels_of(template), now - self._start

@@ -217,8 +217,8 @@ class _Attempt:
     def _fitting_pods(self, group: str) -> list[PodEquivalenceGroup]:
         """Return the pod groups whose first pod fits a new node of the node group `group`.
 
-        Each pod group records the result. This is the id of the node group in `accepted`, or the
-        reasons of the rejection in `rejected`.
+        If the pod fits, `group` is added to the field `accepted` of its pod group. Otherwise, the
+        reasons of the rejection are stored in the field `rejected`, under the key `group`.
         """
         template = self._templates[group]
         snapshot, fitting = self._context.snapshot, []

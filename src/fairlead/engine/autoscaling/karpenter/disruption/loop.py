@@ -286,10 +286,10 @@ class DisruptionController:
         return {name: text for name, text in texts.items() if text is not None}
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
-        """Return the nodes whose disruption a budget forbids, and the next change of a budget.
+        """Return the nodes whose disruption a budget forbids, and when a budget next changes.
 
-        The nodes are sorted by name. The change is the next time at which a budget of their
-        NodePools starts or ends. Returns None if there are no such nodes, or if their budgets never
+        The nodes are sorted by name. A budget changes when it starts or ends. Only budgets of the
+        nodes' NodePools count. Returns None if there are no such nodes, or if their budgets never
         change.
         """
         waiting = self._loop.over_budget(now)

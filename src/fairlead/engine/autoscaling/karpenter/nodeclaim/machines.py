@@ -205,9 +205,10 @@ class Machines:
 
 
 def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> CreateObject:
-    """Return the command that creates the Node of `claim`, with the labels of a started Node.
+    """Return the command that creates the Node of `claim`.
 
-    `node_info` is the nodeInfo in the Node's status; {} leaves it out.
+    The Node has the labels that mark it as registered and initialized. `node_info` is the nodeInfo
+    in the Node's status; {} leaves nodeInfo out.
     """
     # upstream: pkg/controllers/nodeclaim/lifecycle/registration.go:syncNode
     labels = {

@@ -520,7 +520,7 @@ def _compare_with_pool(template: NodeClaimTemplate, daemons: list[Pod]) -> list[
 
 
 def _compared(template: NodeClaimTemplate, daemon: Pod) -> tuple[Pod, bool]:
-    """Return `daemon` after the comparison with the pool, and whether it runs on the pool's nodes.
+    """Compare `daemon` with the pool; return (pod, whether the pod runs on the pool's nodes).
 
     `_compared_daemons` explains how the comparison changes the pod.
     """

@@ -293,7 +293,7 @@ def anti_affinity_groups(cluster: KarpenterCluster, pod: Pod) -> list[TopologyGr
 def term_group(
     cluster: KarpenterCluster, kind: int, pod: Pod, term: PodAffinityTerm
 ) -> TopologyGroup:
-    """Return the group of an affinity term of `pod`, without counts."""
+    """Return a new group for `term`, an affinity term of `pod`; no pods are counted yet."""
     return TopologyGroup(
         kind, term.topology_key, _namespaces(cluster, pod, term), term.label_selector
     )

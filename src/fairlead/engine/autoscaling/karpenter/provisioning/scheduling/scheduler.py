@@ -414,7 +414,7 @@ def _is_closed(node: StateNode, closed: Sequence[tuple[str, Collection[str]]]) -
 
 
 class ClaimRoom:
-    """Upper bounds of the resources left in each NodeClaim, shape (claims, resources)."""
+    """Upper bounds of the amount of each resource that is left in each NodeClaim."""
 
     def __init__(self) -> None:
         """Start without NodeClaims."""

@@ -172,7 +172,10 @@ class Topology:
         )
 
     def _inverse_groups(self, pod: Pod, terms: PodTerms) -> Iterator[TopologyGroup]:
-        """Yield the inverse groups of the pod's required anti-affinity."""
+        """Yield the inverse group of each required anti-affinity term of the pod.
+
+        The module docstring explains inverse groups.
+        """
         for group in terms.inverse:
             existing = self.inverse.get(group.identity)
             if existing is None:

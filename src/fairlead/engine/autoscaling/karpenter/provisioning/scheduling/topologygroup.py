@@ -109,7 +109,8 @@ class TopologyGroup:
     ) -> LabelRequirement:
         """Return the domains in which the term allows a pod; DoesNotExist if there are none.
 
-        `pod_domains` and `node_domains` are the domains that the pod and the node allow.
+        `pod_domains` and `node_domains` are the domains that the pod and the node allow. `selects`
+        tells whether the group's term selects the pod.
         """
         if self.key == HOSTNAME and len(node_domains.values) == 1:
             return self._on_host(pod_domains, next(iter(node_domains.values)), selects=selects)
