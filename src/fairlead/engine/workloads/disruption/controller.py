@@ -88,10 +88,10 @@ class Disruption:
     ) -> None:
         """Start empty; `events` records the events about budgets (default: they are dropped).
 
-        `form` completes the conditions of each status patch. `others` are the scales of custom
-        resources. As in upstream, a change of such a scale does not update a budget immediately.
-        The new scale counts from the budget's next update, for example when one of its pods
-        changes.
+        `form` is called with each status patch and completes the patch's conditions. `others` are
+        the scales of custom resources. As in upstream, a change of such a scale does not update a
+        budget. The budget uses the new scale at its next update, for example when one of the
+        budget's pods changes.
         """
         self._events: EventSink = events or NoEvents()
         self._form = form

@@ -79,7 +79,7 @@ class EndpointMirroring:
         self._mirror_keys: dict[Key, Key] = {}  # key of a slice -> key of its Endpoints
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Record changes; `handle_deadline` writes after all changes of the same instant."""
+        """Record which Endpoints changed; `handle_deadline` then writes their EndpointSlices."""
         match stimulus:
             case ObjectChanged(one):
                 self._observe(one)
