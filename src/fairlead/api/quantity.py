@@ -225,7 +225,10 @@ def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
 
 
 def _is_kept_as_written(digits: str, fraction: str, suffix: str, exponent: int) -> bool:
-    """Return True if upstream keeps the text as written; `digits` must have no leading zeros."""
+    """Return True if upstream prints a quantity with these parts as it was written.
+
+    `digits` must have no leading zeros.
+    """
     # upstream: quantity.go:ParseQuantity
     if suffix in _BINARY_EXPONENTS:
         is_fast = not fraction and len(digits) <= _binary_digits(_BINARY_EXPONENTS[suffix])

@@ -160,9 +160,9 @@ class Driver:
         Call this before `run` if clients also change the world. Otherwise `run` would handle the
         clients' changes at the end time of the previous run.
 
-        If work is already due, the time advances by at most `busy_max` ns. This advance lets work
-        that is due slightly later begin before all current work is done. The count of steps at one
-        instant continues during this advance, so that endless work is still detected.
+        If work is already due, the time advances by at most `busy_max` ns. Without this advance,
+        work that is due slightly later would wait until all current work is done. This advance does
+        not reset the count of steps at one instant, so that endless work is still detected.
         """
         due = self.next_due()
         if due is not None and due <= self.now:

@@ -43,14 +43,14 @@ EntryForm = Callable[[LogEntry, Instant], str]
 
 
 def entry_text(entry: LogEntry, now: Instant) -> str:
-    """Return `entry`, written at `now`, as text without a line end."""
+    """Return `entry` as text without a line end; the text contains the time `now`."""
     message = entry.message if entry.pairs is None else f'"{entry.message}"'
     pairs = "".join(f" {key}={_value(value)}" for key, value in (entry.pairs or {}).items())
     return f"{_LETTERS[entry.severity]}{clock_text(now)} {entry.component}] {message}{pairs}"
 
 
 def entry_json(entry: LogEntry, now: Instant) -> str:
-    """Return `entry`, written at `now`, as a JSON object without a line end."""
+    """Return `entry` as a JSON object without a line end; the object contains the time `now`."""
     head = {
         "ts": now // 1000 * 1000 / NANOSECONDS_PER_MILLISECOND,
         "level": entry.severity,

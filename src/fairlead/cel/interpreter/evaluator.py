@@ -105,9 +105,9 @@ class Planner:
         return _variable(name)
 
     def _qualified(self, node: Node, scope: Scope) -> str:
-        """Return the path of a chain of fields that starts with a global variable.
+        """Return the path of `node`, such as `self.name`; "" if it is not a chain of fields.
 
-        Returns "" for other nodes.
+        Returns "" also if the chain starts with a loop variable instead of a global variable.
         """
         path = path_of(node)
         return "" if scope.slot(path.partition(".")[0]) is not None else path.removeprefix(".")

@@ -117,7 +117,7 @@ class PlanInput:
 
     @property
     def images(self) -> ImagePlatforms:
-        """The platforms on which the images of the snapshot run."""
+        """The platforms of the snapshot's nodes, and the platforms of its images."""
         return ImagePlatforms.of(self.snapshot.manifests)
 
     def instance_types(self, files: str | None) -> list[StatedType]:

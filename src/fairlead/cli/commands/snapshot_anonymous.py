@@ -148,9 +148,9 @@ def _write_key(path: Path, pseudonyms: Pseudonyms) -> None:
 
 
 def reveal_text(file: Path, source: str, key_file: Path) -> None:
-    """Write the text in `source` to `file`, with the original names from `key_file`.
+    """Write the text of the file `source` to `file`, with original names in place of pseudonyms.
 
-    Raises InputError.
+    The original names are in `key_file`. Raises InputError.
     """
     match read_one(str(key_file)).value:
         case {"apiVersion": str(version), "kind": str(kind), "segments": list(segments)} if (

@@ -57,12 +57,11 @@ class DecisionLogOptions:
     def logging_with_warnings(
         self, write: Callable[[LogEntry, Instant], None] | None = None
     ) -> Logging:
-        """Return a function that returns a logging reporter, as the property `logging` does.
+        """Return a function that takes the arguments described in `logging` and returns a reporter.
 
-        The result is never None: without --log-level and -v, the reporter logs only errors and
-        warnings. `write` receives each line and its time; by default, lines are written to
-        standard error. Raises InputError if both --log-level and -v are given, or if -v is
-        negative.
+        The reporter logs decisions. Without --log-level and -v, it logs only errors and warnings.
+        `write` receives each line and its time; by default, lines are written to standard error.
+        Raises InputError if both --log-level and -v are given, or if -v is negative.
         """
         if self.log_level is not None and self.verbosity is not None:
             raise InputError("-v", "cannot be combined with --log-level")

@@ -110,7 +110,7 @@ class _Own(Struct, frozen=True):
 
 
 def _tokens(path: Path | None) -> dict[str, str]:
-    """Return the tokens in the file `path` by user name.
+    """Return the token of each user in the file `path`, keyed by user name.
 
     If `path` is None, return the tokens that Fairlead's servers accept.
     """

@@ -3,7 +3,8 @@
 The scheduler's requests follow the store's rules, after a latency that depends on the kind of
 request. The script and the kubelets write directly, as in the recorder. A pod that is created on a
 node runs immediately. A bound pod runs after `kubelet_start_ms`. A deleted pod that is bound is
-removed after its grace period plus `kubelet_stop_ms`, or after a `terminate_ms` of the scenario.
+removed after its grace period plus `kubelet_stop_ms`. If the scenario sets `terminate_ms` for the
+pod or for its deletion, the pod is removed after this time instead.
 
 All consequences of an event, including scheduling cycles, are complete before the next event at the
 same instant. At one instant, requests come first, then the script and the kubelets. The scheduler's

@@ -88,7 +88,12 @@ class ConditionWaiter:
 
 
 def wait_s(now: Instant, due: Instant | None, limit: Instant, patience_s: float) -> float:
-    """Return the real seconds for which clients may react before the step from `now` to `due`."""
+    """Return how many real seconds to wait for clients before the clock advances.
+
+    `due` is the time of the next event, or None. If no event is due until `limit`, the wait is the
+    longer of `patience_s` and LAST_PATIENCE_S. Otherwise the wait is `patience_s` if the clock
+    advances by LONG or more, and at most REACTION_S if the clock advances by less.
+    """
     if due is None or due > limit:
         return max(patience_s, LAST_PATIENCE_S)
     return patience_s if due - now >= LONG else min(patience_s, REACTION_S)

@@ -30,10 +30,10 @@ from fairlead.testing.torture.scenario import (
 
 
 class ProcessKilledError(Exception):
-    """Raised when the process is killed; commands that were issued but not performed are lost."""
+    """Raised when the control plane is killed; issued commands that are not performed are lost."""
 
     def __init__(self, at: Instant, down: DurationNs = 0) -> None:
-        """The process is killed at `at` and starts again after `down` nanoseconds."""
+        """The control plane is killed at `at` and starts again after `down` nanoseconds."""
         super().__init__("the process is killed")
         self.at = at
         self.down = down

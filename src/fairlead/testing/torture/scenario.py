@@ -104,7 +104,7 @@ class DeleteAny(Struct, frozen=True, tag_field="do", tag="delete-any", omit_defa
 
 
 class Restart(Struct, frozen=True, tag_field="do", tag="restart", omit_defaults=True):
-    """The process is killed. It starts again `down_ms` later, with the objects in the store."""
+    """The control plane is killed, and starts again `down_ms` later with the stored objects."""
 
     at_ms: int
     down_ms: int = 0

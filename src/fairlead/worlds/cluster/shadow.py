@@ -227,10 +227,10 @@ class Shadow:
     def _is_expected(self, pod: PodInfo, new: Pod, node: str) -> bool:
         """Return whether `new` is nominated to `node` because it will be bound there.
 
-        With a nomination after preemption, the scheduler also sets the condition that the pod is
-        unschedulable. The result is True if `new` does not have this condition. Even if it has, the
-        condition may come from an earlier attempt. Therefore the result is also True if the pod
-        fits `node`, because preemption is not needed there.
+        The other reason for a nomination is preemption. In this case, the scheduler also sets the
+        condition that the pod is unschedulable. Therefore the result is True if `new` does not have
+        this condition. But the condition may also come from an earlier attempt. Therefore the
+        result is also True if the pod fits `node`, because such a pod needs no preemption.
 
         upstream: pkg/scheduler/schedule_one.go: bindingCycle, handleSchedulingFailure
         """

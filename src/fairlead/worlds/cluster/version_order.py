@@ -72,7 +72,10 @@ class VersionOrder:
         return ()
 
     def flush(self, now: Instant) -> None:
-        """Pass on all changes, because no more will arrive; drop the engine's commands."""
+        """Pass all waiting changes to the engine, and drop the commands that it returns.
+
+        Call this when no more changes will arrive.
+        """
         while self._waiting:
             self._engine.handle(heappop(self._waiting)[2], now)
 

@@ -48,7 +48,7 @@ class _Server(uvicorn.Server):
 
 
 def make_server(app: ExtenderApp, on_ready: Callable[[], None]) -> uvicorn.Server:
-    """Return a uvicorn server for `app`; `on_ready` is called when it accepts connections."""
+    """Return a server for `app`; the server calls `on_ready` when it accepts connections."""
     config = uvicorn_config(
         app, limit_concurrency=CONNECTIONS_MAX, timeout_graceful_shutdown=GRACE_SECONDS
     )

@@ -239,7 +239,7 @@ class LocalCluster:
     def _kubelet_reports(
         self, config: EngineConfig
     ) -> tuple[NodeAddresses, NodeAllocatable] | tuple[()]:
-        """Return the controllers that set a kubelet's fields; () if the kubelets are left out."""
+        """Return the controllers that set fields of nodes as kubelets do; () without kubelets."""
         if _KUBELET in self._options.without:
             return ()
         nodes = config.kubelet.nodes

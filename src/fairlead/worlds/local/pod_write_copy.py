@@ -186,10 +186,11 @@ class PodWriteCopies:
         return template is not None
 
     def learn_report(self, report: PodWrite | None, described: PodWrite) -> None:
-        """Record that writes with the inputs of `report` have the same result as `described`.
+        """Let later writes with the text of `report` use the template of `described`.
 
-        Later writes with these inputs use the template of `described`. Nothing is recorded if
-        `report` is None, or if `report.replaced` differs from `described.replaced`.
+        Both describe the same status write of a kubelet; `report` contains the inputs in place of
+        the details. Nothing changes if `report` is None, or if `report.replaced` differs from
+        `described.replaced`.
         """
         if report is None or report.replaced != described.replaced:
             return

@@ -84,10 +84,10 @@ class LeaseCopies:
             self._template = _Template(common, substitution(stored, places_in(_marked(stored))))
 
     def _copy(self, common: Json, own: tuple[str, str, str], now: Instant) -> bool:
-        """Store a copy of the template with the strings `own`, and return True.
+        """Store a copy of the template with the strings `own`; return whether a copy was stored.
 
-        Return False and store nothing if there is no template with the content `common`, or if a
-        Lease with this name exists.
+        No copy is stored if there is no template, if the template's `common` differs from `common`,
+        or if a Lease with this name exists.
         """
         template = self._template
         if template is None or template.common != common:

@@ -168,9 +168,10 @@ def _is_target(pod: Pod) -> bool:
 
 
 def _by_original(outage: OutageRecorder, pods: Mapping[str, PodEnd]) -> dict[str, PodEnd]:
-    """Return `pods`, each under the key of the pod that it replaces; see `Replacements`.
+    """Return `pods`, each keyed by the first pod in its replacement chain; see `Replacements`.
 
-    Of several pods with the same new key, the first that does not terminate is returned.
+    If several pods have the same key, one that is not terminating takes precedence. The result is
+    empty if no node has failed.
     """
     if not outage.failed_nodes:
         return {}  # nothing reads them
@@ -201,9 +202,10 @@ def _replaced(outcome: RunOutcome) -> int:
     """Return the number of displaced pods that have been replaced by pods with nodes.
 
     A controller does not state which pod a new pod replaces. So two numbers of each workload are
-    compared: its displaced pods that are gone or terminating, and its new pods. The smaller number
-    counts as replaced. Only new pods of two kinds count: pods that have a node, and displaced pods
-    that are gone or terminating, because they had replaced an earlier pod.
+    compared: the number of its displaced pods that are gone or terminating, and the number of its
+    new pods. The smaller number counts as replaced. A new pod that was never displaced counts if it
+    has a node. A new pod that was displaced had replaced an earlier pod; it counts if it is gone or
+    terminating.
     """
     displaced = {one.pod.key: one.pod for one in (*outcome.preempted, *outcome.evicted)}
     existing = {key for key, pod in outcome.pods.items() if not pod.is_terminating}

@@ -464,7 +464,7 @@ def _decision(found: Evaluation) -> str:
 
 
 def _preempts(found: PreemptionEvaluation, verb: str) -> str:
-    """Return a sentence with `verb` that names the preempted pods and their node.
+    """Return a sentence that begins with `verb` and names the preempted pods and their node.
 
     If several nodes are equally good, the sentence names these nodes, but no pods.
     """

@@ -240,9 +240,10 @@ class _WorstCase:
 def _results(
     request: SweepRequest, cases: Sequence[Case], execute: Executor, worst: _WorstCase
 ) -> list[bytes]:
-    """Return the results of `cases`, in order; results of an earlier run are read from the folder.
+    """Return the results of `cases`, in order.
 
-    The cases that are run are reported to `worst`. Raises InputError.
+    The results of an earlier run are read from the output folder. The other cases are run, and
+    `worst` observes them. Raises InputError.
     """
     folder = request.folder / "cases"
     files = read_files(Path(request.scenario).parent, (case.scenario for case in cases))

@@ -18,7 +18,7 @@ _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 @dataclass(frozen=True, slots=True)
 class JunitSuite:
-    """The conditions of one answer, as test cases.
+    """The conditions of --fail-on for one answer; each condition is a test case.
 
     `name` is the answer's name if several answers are compared, otherwise "".
     """

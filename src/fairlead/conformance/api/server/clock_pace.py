@@ -1,13 +1,13 @@
 """Pace: advances the cluster's clock while commands run one after the other.
 
 The computation of a command takes no simulated time, so results do not depend on the speed of the
-machine. The clock advances when a command
+machine. The clock advances
 
-    starts             by a pause, in which the changes of the previous command take effect
-    sends a request    by 10 ms, so that later events have later times
-    polls again        by the time that the command slept, rounded to seconds
-    watches            in steps of 100 ms while the command waits for an event, until at most 10 s
-                       after its last request
+    before a command    by a pause, in which the changes of the previous command take effect
+    at each request     by 10 ms, so that later events have later times
+    at the next poll    by the time that the command slept, rounded to seconds
+    during a watch      in steps of 100 ms while the command waits for an event, until at most 10 s
+                        after its last request
 
 upstream: cli-runtime and kubectl wait by watching, or poll at most once a second
 """

@@ -1,4 +1,4 @@
-"""OwnServer: Fairlead's API server in this process, with the users of the recordings."""
+"""OwnServer: Fairlead's API server in this process, which authenticates the recorded users."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _PODS_MAX: Final = 3
 
 
 class SlowCycles:
-    """A `CommandSource` that forwards every call to `engine` and measures its units of work."""
+    """A `CommandSource` that forwards every call to `engine` and times each unit of work."""
 
     def __init__(
         self,
