@@ -132,7 +132,7 @@ def note_objects(directory: Path) -> None:
 
 
 def missing_objects(directory: Path) -> str:
-    """Return an error text if the database in `directory` has contained objects, else "".
+    """Return an error text if the database in `directory` once contained objects, else "".
 
     Call this only if the database is now empty; the error then means that its objects were lost.
     The check does not read DIR/objects.mark, which may be lost, too.
