@@ -156,11 +156,11 @@ class Engine:
         return self._concerned_by(topic_of(stimulus))
 
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
-        """Return the group of controllers that need `stimulus`.
+        """Return the controllers that need `stimulus`; None if the kind of the object matters.
 
-        The result depends only on the issuer and the class of the command. Returns None if one of
-        the controllers needs the stimulus only for certain kinds. The group then also depends on
-        the kind of the object that the command wrote.
+        The kind of the written object matters if one of the issuer's controllers needs such stimuli
+        only for certain kinds. Otherwise, the result is the same for all commands of this class by
+        this issuer.
         """
         command, issuer = type(stimulus.command), stimulus.issuer
         members = self._members_for(issuer)

@@ -133,7 +133,7 @@ class Release(Struct, frozen=True, kw_only=True):
 
     @property
     def priority_admission(self) -> str:
-        """The version of the priority admission plugin that applies."""
+        """The Kubernetes version whose rules for priority admission apply."""
         return newest_described(PRIORITY_ADMISSIONS, self.version)
 
     @property

@@ -536,7 +536,7 @@ class PodWorkers(Struct):
             del self._rejected[worker.node]
 
     def _decide(self, worker: _PodWorker) -> Admission:
-        """Return whether the kubelet admits the pod with the requests in the pod's spec."""
+        """Return whether the kubelet admits the pod, judged by the requests in the pod's spec."""
         if self.cluster is None:
             return ADMITTED
         node, pod = self.cluster.table.find(worker.node), self.cluster.pods.get(worker.ref.key)

@@ -258,9 +258,10 @@ class Monitor:
             self._shared.eviction.queues.swap_limiter(zone, rate, now)
 
     def _stop(self, now: Instant) -> list[Command]:
-        """Treat every node as ready: remove its NoExecute taints and its entry in the queue.
+        """Remove all nodes from the eviction queues; return the writes that untaint the nodes.
 
-        The next pass examines all nodes again.
+        The writes remove the NoExecute taints `not-ready` and `unreachable`. The next pass examines
+        all nodes again.
         """
         commands: list[Command] = []
         for name, _, node in self._shared.nodes.existing():

@@ -205,7 +205,7 @@ class BindingCycles:
     def handle_outcome(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> list[Command] | BindingRefused | None:
-        """Handle the outcome of a PreBind command; if the command failed, refuse the binding.
+        """Handle the outcome of a command; return the refused binding if a PreBind command failed.
 
         Returns None if the command succeeded or is not a PreBind command.
         """

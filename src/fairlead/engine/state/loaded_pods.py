@@ -62,7 +62,10 @@ class LoadedPods:
         self._note()
 
     def end(self, groups: Sequence[LoadedGroup]) -> None:
-        """End a load, after its pods have been added and their rows logged: add `groups`."""
+        """End a bulk load: add its `groups`.
+
+        Call this method after the pods have been added and their rows appended to the log.
+        """
         self._read = self._pod_log.position
         if self._changed is not None:
             self.groups += groups

@@ -276,10 +276,10 @@ def _have_equal_requests(one: PodSpec, other: PodSpec) -> bool:
 
 
 def _have_equal_other_fields(one: PodSpec, other: PodSpec) -> bool:
-    """Return True if the keys (`_key_of`) of two specs certainly agree in the parts compared here.
+    """Return True if the keys (`_key_of`) of two specs certainly agree in all but two parts.
 
-    The callers compare the other parts: the affinity, and the fields that `_have_equal_requests`
-    compares. If the result is False, the keys may still be equal. Comparing two specs takes half
+    The two parts are the affinity and what `_have_equal_requests` compares. The callers compare
+    these parts. If the result is False, the keys may still be equal. Comparing two specs takes half
     the time of encoding one of them.
     """
     return (
@@ -401,10 +401,10 @@ class ShapeTable:
         return key
 
     def shape_of_replica(self, pod: Pod) -> Shape:
-        """Return the shape of `pod`.
+        """Return the shape of `pod`, which resembles the pod that was looked up last.
 
-        The caller has checked that this shape differs from the shape of the last lookup at most in
-        its affinity.
+        The caller has checked that the keys (`_key_of`) of the two pods are equal, except perhaps
+        for the affinity.
         """
         latest = self._latest
         assert latest is not None

@@ -45,11 +45,11 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 
 
 class ControllerEnvironment(Struct, frozen=True, kw_only=True):
-    """The variants of components that the controllers of a served cluster or a simulation use.
+    """The parts in which the controllers of a served cluster differ from those of a simulation.
 
     If `follows_all_pods` is set, every change of a pod makes the controllers check the pod's owner,
-    because the owner's status may change. If `tracks_jobs` is set, pods of Jobs get a finalizer. It
-    stays until the Job's status counts them.
+    because the owner's status may change. If `tracks_jobs` is set, each pod of a Job has a
+    finalizer until the Job's status counts the pod.
     """
 
     events: EventSink

@@ -187,9 +187,9 @@ class TemplateProvider:
         return Template(fresh, (*kept, *self._daemon_pods(fresh, wanted)), devices)
 
     def _of_provider(self, group: NodeGroup, daemon_sets: Sequence[DaemonSet]) -> Template | None:
-        """Return a template from the provider, with a pod of each DaemonSet that would run on it.
+        """Return a template: a node from the provider, and the DaemonSet pods that would run on it.
 
-        The template has no devices. Returns None if the provider has no template.
+        The template has no devices. Returns None if the provider has no node for `group`.
         """
         node = group.template_node()
         if node is None:

@@ -169,9 +169,9 @@ def batch_overview(
 ) -> BatchOverview:
     """Return the usage of all queues and the state of waiting groups; change no state.
 
-    At most `groups_max` groups are explained; groups with running members are chosen first. Their
-    field `starts_at` comes from a simulation of the first `groups_max` waiting jobs of each queue
-    (`start_estimate`).
+    At most `groups_max` groups are explained; groups with running members are chosen first. The
+    start times of the groups come from a simulation of the first `groups_max` waiting jobs of each
+    queue (`start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:

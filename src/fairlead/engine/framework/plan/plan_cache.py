@@ -27,8 +27,9 @@ class PlanCache:
     """Caches plans; evicts the least recently used plans if the cache becomes too large.
 
     `with_nominated` caches the verdicts that take nominated pods into account. The verdicts of all
-    Filters together have the key (shape id, priority). The verdicts of the leading Filters, which
-    depend only on the node and its pods, have the key (shape id, priority, "leading").
+    Filters together have the key (shape id, priority). The verdicts of the leading Filters have the
+    key (shape id, priority, "leading"). The leading Filters are those before the first Filter that
+    depends on other nodes.
     """
 
     def __init__(self, framework: Framework) -> None:

@@ -60,7 +60,7 @@ class StaticScores:
             self._statics[at] = None
 
     def update(self, member: int) -> None:
-        """Copy the scores of `member` from its StaticResults again, because these have changed."""
+        """Copy the scores of the plan `member` again, because its StaticResults have changed."""
         at = int(self._index[member])
         static = self._statics[at]
         assert static is not None

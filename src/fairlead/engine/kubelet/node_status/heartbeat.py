@@ -313,7 +313,11 @@ class Heartbeats(Struct):
         return kubelet.behaviour.every or self.period
 
     def _adopted(self, kubelet: KubeletState, now: Instant) -> Renewals:
-        """Return the kubelet's renewals; they continue earlier renewals of its lease, if any."""
+        """Return the renewals of the kubelet's lease from now on.
+
+        The renewals that the lease records continue, with the kubelet's current period. If there
+        are none, or if they begin in the future, new renewals begin (`first_renewals`).
+        """
         lease = self._leases.get(kubelet.name)
         known = None if lease is None else known_renewals(lease)
         every = self._period(kubelet)

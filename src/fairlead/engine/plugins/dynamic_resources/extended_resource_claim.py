@@ -259,7 +259,7 @@ def named_in_api(special: SpecialClaim, pod: Pod) -> SpecialClaim:
 
 
 def is_special_claim_of(claim: ResourceClaim, pod: Pod) -> bool:
-    """Return whether `claim` is the special claim of `pod`."""
+    """Return whether the scheduler created `claim` for the extended resources of `pod`."""
     meta = claim.metadata
     owners = meta.owner_references
     return meta.annotations.get(CLAIM_ANNOTATION) == "true" and any(

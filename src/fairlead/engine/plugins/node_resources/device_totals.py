@@ -1,7 +1,7 @@
 """DeviceTotals: the devices of a node that provide an extended resource, and how many are in use.
 
-A node may list none of an extended resource. A scoring strategy then counts the node's devices of
-the DeviceClass that is mapped to the resource.
+If a node's status.allocatable has none of an extended resource, a scoring strategy counts devices
+of the node instead: those of the DeviceClass that is mapped to the resource.
 
 upstream: plugins/noderesources/resource_allocation.go: calculateDRAResourceTotals
 """

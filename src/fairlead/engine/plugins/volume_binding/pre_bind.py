@@ -202,6 +202,6 @@ def _provision(claim: PersistentVolumeClaim, node: str) -> PatchObject:
 
 
 def _versioned(one: PersistentVolume | PersistentVolumeClaim) -> dict[str, Any]:
-    """Return patch metadata with the resourceVersion of `one`; an outdated patch then fails."""
+    """Return the metadata for a patch: the version of `one`, so that an outdated patch fails."""
     version = one.metadata.resource_version
     return {"resourceVersion": version} if version else {}

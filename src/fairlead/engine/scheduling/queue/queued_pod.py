@@ -35,9 +35,10 @@ class QueuedPod(Struct, eq=False):
     is (version, number): a version of the pod, and the number of the equivalence class of this
     version. The pair is valid only while `info` is this version. `window` is the time at which the
     pod's backoff ends, as `BackoffClock` truncates it. It is 0 if there is no backoff.
-    `first_active` is the time at which the pod first entered the active queue. `activations` counts
-    how often the pod was activated at the time `activated_at`. An entry of an `EntryQueue` is valid
-    only if it has the pod's current `token`.
+    `first_active` is the time at which the pod first entered the active queue. `activated_at` is
+    the time of the pod's last activation. `activations` is the number of the pod's activations at
+    exactly that time. An entry of an `EntryQueue` is valid only if it has the pod's current
+    `token`.
     """
 
     info: PodInfo

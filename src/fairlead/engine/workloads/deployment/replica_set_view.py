@@ -111,7 +111,11 @@ class CountedReplicaSets(Struct, frozen=True):
         return True
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
-        """Watch the pods of all ReplicaSets while the rollout is in progress."""
+        """Add the ReplicaSets of the rollout to `pod_sets.watched` if the rollout is in progress.
+
+        In this case, also schedule a sync for the time at which ready pods become available. If the
+        rollout is not in progress, remove its ReplicaSets from `pod_sets.watched`.
+        """
         _, old = self.states(rollout, now)
         is_in_progress = bool(rollout.creating) or any(
             one.replicas or self.has_old_pods(rollout) for one in old

@@ -114,9 +114,10 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
 
 
 def several_budgets_warning(pod: ObjectRef, chosen: str) -> RecordEvent:
-    """Return the event about a pod that several budgets select.
+    """Return the warning about a pod that several budgets select.
 
-    `chosen` is the name of the budget that sorts first by name.
+    According to the warning, the budget with the name `chosen` was chosen. The caller passes the
+    first name in alphabetical order.
     """
     # upstream: disruption.go:getPdbForPod, which syncs only that budget
     note = (

@@ -137,7 +137,11 @@ class RollingDrains:
         return self._returns.next_due() is not None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """End the rolling drain of nodes whose time `away` has passed; retry refused changes."""
+        """Return the patches that are due.
+
+        A patch ends the rolling drain of a node that has been empty for the time `away`, or repeats
+        a patch that was refused.
+        """
         back = [
             _end_drain(name, was_cordoned=group.begun[name])
             for group, name in self._returns.pop_due(now)

@@ -150,10 +150,10 @@ def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: 
 def _agreed(ratio: float, new_ratio: float, pods: int, tolerances: Tolerances, current: int) -> int:
     """Return the number of replicas that `new_ratio` proposes.
 
-    `ratio` is the ratio of usage to target over the counted pods alone. `new_ratio` is the ratio
-    over the counted pods and the pods that `_with_uncounted` adds. `pods` is their total number.
-    Returns `current` if `new_ratio` is within the tolerances. Also returns `current` if `ratio`
-    indicates a scale-up but the result would be a scale-down, or the other way round.
+    `ratio` is usage ÷ target of the counted pods (see `pod_group`). `new_ratio` is usage ÷ target
+    of the counted pods together with the pods that `_with_uncounted` adds, `pods` in total. Returns
+    `current` if `new_ratio` is within the tolerances. Also returns `current` if one of `ratio`,
+    `new_ratio` and the proposal indicates a scale-up and another one indicates a scale-down.
     """
     if tolerances.contain(new_ratio) or ratio < 1.0 < new_ratio or new_ratio < 1.0 < ratio:
         return current

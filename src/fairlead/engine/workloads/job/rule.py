@@ -117,7 +117,7 @@ class JobRule:
         return [self.slot_of(replicas[0])] * len(replicas)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return whether the pod ended without success."""
+        """Return True unless `pod` has succeeded; `after` is the new state of `pod`."""
         return after is not PodState.SUCCEEDED
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:

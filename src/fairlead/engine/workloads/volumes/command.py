@@ -110,8 +110,8 @@ def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
 
     The first command sets the volume to Released, because a finalizer protects a Bound volume from
     deletion. A second command is needed only for the reclaim policy Delete. It deletes the volume,
-    or sets it to Failed if no volume plugin can delete it. If `deletes` is not set, there is no
-    second command for a provisioned volume, because an external provisioner deletes it.
+    or sets it to Failed if no volume plugin can delete it. If `deletes` is False, external
+    provisioners delete the volumes that they provisioned. Such volumes need no second command.
 
     upstream: pv_controller.go: syncVolume, reclaimVolume, deleteVolumeOperation,
     findDeletablePlugin

@@ -203,7 +203,10 @@ class _Attempt:
     # --- options ---------------------------------------------------------------------------
 
     def options(self) -> list[Option]:
-        """Return an option for each node group that may grow, if a pod fits its new nodes."""
+        """Return an option for each node group that may grow.
+
+        A node group gets no option if no pod fits the new nodes of the group.
+        """
         for group in self._groups:
             reason = skip_reason(self._context, group, self._templates, self._quota, self._now)
             if reason is not None:

@@ -327,9 +327,10 @@ class DisruptionController:
             self._advance(now, now)
 
     def _advance(self, sent: Instant | None, now: Instant) -> None:
-        """Continue the loop until its next wait or its end.
+        """Run the loop until its next wait or its end.
 
-        `sent` is the time with which a waiting loop is resumed, None for a loop that starts.
+        The loop is a generator. `sent` is the value to send to the generator: None to start the
+        loop, or the current time to end a wait.
         """
         if self._running is None:
             return

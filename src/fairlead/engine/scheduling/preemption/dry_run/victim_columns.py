@@ -337,7 +337,7 @@ def _lost(is_lower: Mask, loads: Sequence[Ints], spare: list[Ints], places: Ints
 
 
 def can_rate(policy: PreemptionPolicy) -> bool:
-    """Return whether columns can order victims and rate candidates as `policy` requires."""
+    """Return whether `VictimColumns` can order victims and rate candidates as `policy` requires."""
     return (
         policy.order is importance
         and not policy.eligibility

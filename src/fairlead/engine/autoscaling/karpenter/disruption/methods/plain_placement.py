@@ -53,7 +53,7 @@ Size = tuple[int, int]
 
 
 class PlainPod(Struct, frozen=True):
-    """A plain pod and its position in the queue."""
+    """A plain pod (see the module docstring) and the pod's position in the queue."""
 
     pod: Pod
     pending: PendingPod

@@ -195,7 +195,10 @@ class QuickRejection:
         return known.plain
 
     def _own_pods(self, node: StateNode) -> PlainPods | None:
-        """Return the pods that the removal of the node moves; None if one is not plain."""
+        """Return the pods of the node that must be rescheduled if the node is removed.
+
+        Returns None if one of the pods is not plain (see `plain_placement`).
+        """
         on_node = self._cluster.pods_on(node.node_name)
         known = self._memory.own.get(node.key)
         if known is not None and known[0] is on_node:

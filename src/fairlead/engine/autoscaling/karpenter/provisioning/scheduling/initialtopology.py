@@ -37,7 +37,10 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 
 
 class MovedPods:
-    """The running pods that a pass moves; `keys` contains the keys of all pods of the pass."""
+    """The pods of a provisioning pass that already run on a node; the pass moves these pods.
+
+    `keys` contains the keys of all pods of the pass, including the pending pods.
+    """
 
     def __init__(self, cluster: KarpenterCluster, keys: Collection[str]) -> None:
         """Find the pods among `keys` that are running on nodes of `cluster`."""

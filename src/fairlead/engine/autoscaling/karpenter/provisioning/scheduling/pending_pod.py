@@ -69,9 +69,9 @@ class PendingPod:
         facts: PodFacts,
         volumes: tuple[Requirements, ...] | None = None,
     ) -> None:
-        """Start with all constraints of `pod`; `facts` were computed from its spec.
+        """Start with all preferences of `pod`; `facts` were computed from the pod's spec.
 
-        `Topology.update` sets `groups` to the topology groups of the pod's terms.
+        `groups` is empty until `Topology.update` finds the topology groups of the pod.
         """
         self.original = pod
         self.pod = pod

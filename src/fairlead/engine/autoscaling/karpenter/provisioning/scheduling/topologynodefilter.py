@@ -25,10 +25,11 @@ HONOR = "Honor"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopologyNodeFilter:
-    """Decides which nodes a topology spread constraint counts.
+    """Decides which nodes a topology spread constraint of a pod counts.
 
-    If `honors_affinity` is set and there are `alternatives`, a node must meet one of the
-    alternatives. If `honors_taints` is set, `tolerations` must tolerate the taints of the node.
+    `alternatives` contains the pod's nodeSelector, combined with each term of the pod's required
+    node affinity. If `honors_affinity` is set and there are alternatives, a node must meet one of
+    the alternatives. If `honors_taints` is set, `tolerations` must tolerate the taints of the node.
     """
 
     alternatives: tuple[Requirements, ...] = ()
