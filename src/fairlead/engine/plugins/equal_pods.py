@@ -39,7 +39,10 @@ class EqualPods:
         self._table = cluster.table
 
     def key(self, pod: PodInfo) -> Hashable:
-        """Return a key. For two pods with an equal key, the uncached plugins read equal data."""
+        """Return a key such that the uncached plugins read equal data for pods with equal keys.
+
+        The uncached plugins are those whose results no plan (`ShapePlan`) caches.
+        """
         meta = pod.pod.metadata
         pods = self._table.pod_index.pod_class_of(pod)
         return pod.shape.id, pods, controller_of(meta) if meta.owner_references else None

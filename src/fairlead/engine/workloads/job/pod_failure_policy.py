@@ -58,7 +58,7 @@ def match_policy(policy: PodFailurePolicy | None, pod: Pod) -> FailureDecision:
 def _exit_code(wanted: OnExitCodes, pod: Pod) -> str:
     """Return a text about the first exit code of `pod` that matches `wanted`, or "".
 
-    The message of the decision begins with this text.
+    The message of the FailureDecision about `pod` begins with this text.
     """
     meta = pod.metadata
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):

@@ -112,7 +112,7 @@ class CandidateColumns:
     # --- the best candidates ---------------------------------------------------------------
 
     def keep_best(self, potential: Rows, best: Rows) -> None:
-        """Store `best`, the candidates in `potential` with the lowest costs, for `best_of`."""
+        """Store the result of `best_of`: `best`, the cheapest candidates among `potential`."""
         self.is_potential(potential)
         self._best, self._changed = best.tolist(), []
         self._lowest = self.costs[:, best[0]].tolist()
