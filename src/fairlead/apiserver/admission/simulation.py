@@ -180,7 +180,11 @@ class _ChecksOfRequests(_OfRequests):
 
 
 class _Listing(Struct):
-    """What the loaded snapshot lists of the kinds that admission plugins look up."""
+    """Which of the objects that admission plugins look up exist in the loaded snapshot.
+
+    `accounts` is True if the snapshot has ServiceAccounts. `runtime_classes` is True if it has
+    RuntimeClasses. `namespaces` are the names of its Namespaces.
+    """
 
     accounts: bool = False
     runtime_classes: bool = False

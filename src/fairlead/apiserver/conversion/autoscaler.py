@@ -46,7 +46,7 @@ _CONDITION: Final = (
 def old_autoscaler(autoscaler: Json) -> Json:
     """Return `autoscaler`, an object of autoscaling/v2, in the form of autoscaling/v1.
 
-    Its apiVersion is not changed.
+    The result keeps the apiVersion of `autoscaler`.
     """
     spec = dict(autoscaler.get("spec") or {})
     status = {"currentReplicas": 0, "desiredReplicas": 0, **(autoscaler.get("status") or {})}
@@ -68,7 +68,7 @@ def old_autoscaler(autoscaler: Json) -> Json:
 def new_autoscaler(autoscaler: Json) -> Json:
     """Return `autoscaler`, an object of autoscaling/v1, in the form of autoscaling/v2.
 
-    Its apiVersion is not changed.
+    The result keeps the apiVersion of `autoscaler`.
     """
     spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
     notes = (autoscaler.get("metadata") or {}).get("annotations") or {}

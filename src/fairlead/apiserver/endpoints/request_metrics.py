@@ -19,7 +19,7 @@ _APPLY_TYPES: Final = "application/apply-patch+"
 
 
 class RequestLabels(NamedTuple):
-    """The labels of upstream's metric.
+    """The labels of the metric `apiserver_request_total`, except `code` and `component`.
 
     For a path without a resource, all labels from `group` to `scope` are "".
     """

@@ -110,7 +110,7 @@ class OpenApi:
         return Response(200, (self._written(name, current),), _V2_FORMS[name], headers)
 
     def _written(self, name: str, current: str) -> bytes:
-        """Return the encoded document `name`, whose hash is `current`."""
+        """Return the encoded document `name`, from the cache if the cached hash is `current`."""
         cached = self._cache.get(name)
         if cached is None or cached[0] != current:
             cached = self._cache[name] = (current, self._text(name))

@@ -221,7 +221,7 @@ def update_operation(
 ) -> Json:
     """Return the operation that updates an object, or its subresource `part`.
 
-    The arguments are those of `get_operation`.
+    `get_operation` explains the arguments.
     """
     definition = response_type or subject.object_type
     return operation(
@@ -241,7 +241,7 @@ def patch_operation(
 ) -> Json:
     """Return the operation that patches an object, or its subresource `part`.
 
-    The arguments are those of `get_operation`.
+    `get_operation` explains the arguments.
     """
     definition = response_type or subject.object_type
     patches = [one for one in _PATCHES if not (subject.kind.is_custom and one == _STRATEGIC)]

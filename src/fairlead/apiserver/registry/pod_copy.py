@@ -192,7 +192,7 @@ class PodCopies:
         self._templates.clear()
 
     def _key(self, manifest: Mapping[str, Any], write: Write) -> bytes:
-        """Return the key of the template for `manifest`.
+        """Return the key of the template from which a pod with this `manifest` is copied.
 
         The key contains everything on which the stages of `Store.create` depend. It does not
         contain stored objects, or the strings that differ from pod to pod, such as the name.

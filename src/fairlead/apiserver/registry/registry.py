@@ -41,7 +41,7 @@ class Registry(Struct, frozen=True, kw_only=True):
     def strategy(self, kind: Kind) -> ResourceStrategy:
         """Return the strategy of a kind.
 
-        A kind without a strategy gets `CUSTOM` if it is a custom kind, and otherwise `DEFAULT`.
+        A kind without its own strategy has the strategy `CUSTOM` if it is custom, else `DEFAULT`.
         """
         return self.strategies.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)
 

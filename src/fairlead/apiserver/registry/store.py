@@ -202,7 +202,7 @@ class Store:
     def _create(
         self, manifest: Mapping[str, Any], now: int, kind: Kind | None, write: Write
     ) -> WebhookCalls[Json]:
-        """Take a new object through all stages; never copy an earlier pod. See `create`."""
+        """Create an object by running all stages, without copying an earlier pod. See `create`."""
         # 1. Find the kind, and decode the object.
         kind, obj = (kind, dict(manifest)) if kind else self._decoded(manifest)
         strategy = self.registry.strategy(kind)

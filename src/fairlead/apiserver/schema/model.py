@@ -82,7 +82,7 @@ class Zero(StrEnum):
 class Field(Struct, frozen=True):
     """A field of an object.
 
-    `zero` is the encoding of the field if it is empty. `merge_key` and `strategies` apply to
+    `zero` is the encoding of the field if its value is empty. `merge_key` and `strategies` apply to
     strategic merge patches.
     """
 

@@ -394,8 +394,9 @@ class Storage:
     def rewrite(self, kind: Kind, read: Callable[[Json], Json]) -> None:
         """Replace each object of `kind` by `read(object)`, which has the same resourceVersion.
 
-        `read` returns the object itself if nothing changes. No listener is called. The log keeps
-        the old objects, so after a rewrite, a watch of `kind` cannot start at an earlier version.
+        `read` returns the object itself if nothing changes. No listener is called. The changes in
+        the log are not rewritten. Therefore a later watch of `kind` cannot start at a version from
+        before the rewrite.
         """
         if kind.resource in self._kinds:
             self._kinds[kind.resource] = kind.as_stored
@@ -443,8 +444,8 @@ class Storage:
     def resume(self, changes: Iterable[StoredChange]) -> None:
         """Load the log of an earlier storage; the newest change comes last.
 
-        The versions of `changes` are consecutive. The newest version is the one that was passed to
-        `restore`.
+        The versions of `changes` are consecutive. The newest change has the `version` that was
+        passed to `restore`.
         """
         self._log.extend(changes)
         if self._log:

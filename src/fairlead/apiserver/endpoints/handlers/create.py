@@ -24,7 +24,7 @@ _DELETION_FIELDS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def create(scope: RequestScope) -> WebhookCalls[Response]:
-    """Store the object in the request's body, and return it with status 201."""
+    """Store the object that the request's body contains, and return it with status 201."""
     # 1. negotiate the media type of the response
     scope.negotiate()
     # 2. read the options, then decode the body

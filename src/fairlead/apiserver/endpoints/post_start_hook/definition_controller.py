@@ -61,7 +61,7 @@ def untracked(_: Json, new: Json, __: int) -> Json:
 
 
 def _ignore(_: Kind) -> None:
-    """End no watches."""
+    """Do nothing: a DefinitionController without `end_watches` ends no watches."""
 
 
 class DefinitionController:

@@ -91,7 +91,7 @@ def of_another_version(kind: Kind, obj: Json) -> list[str]:
 
 
 def strict_error(notes: Sequence[str]) -> str:
-    """Return the error text that lists all notes, for fieldValidation Strict."""
+    """Return an error text that lists all `notes` about unknown and duplicate fields."""
     return f"strict decoding error: {', '.join(notes)}"
 
 

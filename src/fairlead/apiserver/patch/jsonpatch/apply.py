@@ -81,7 +81,7 @@ def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
 
 
 def patched_document(obj: Any, operations: Sequence[Any]) -> PartialObject | PartialArray:
-    """Return the document after the `operations`; the document may be a list.
+    """Return `obj` with the JSON Patch `operations` applied; the result may be a list.
 
     Raises ApiError 413 or 422.
     """

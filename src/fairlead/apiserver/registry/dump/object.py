@@ -93,7 +93,7 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
 
 def value_of_text(kind: Kind, text: Text | bytes) -> Json:
-    """Return the JSON value of `text` with its defaults, without managedFields and nulls."""
+    """Return the object in `text` without managedFields and nulls, and with defaults added."""
     data = bytes(text)
     obj = _decode(data)
     obj["metadata"].pop("managedFields", None)

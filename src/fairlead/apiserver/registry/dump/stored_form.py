@@ -190,11 +190,11 @@ class StoredForm:
         )
 
     def _has_valid_parts(self, node: Node) -> bool:
-        """Return whether the checked parts of the spec and the status are complete and valid.
+        """Return whether the taints, amounts and conditions of `node` are complete and valid.
 
-        Nodes of one machine type mostly have the same taints, amounts and conditions. So these
-        parts are checked once for all of these nodes, and equal amounts become one Python object,
-        as described at `has`.
+        Nodes of one machine type mostly have equal taints, amounts and conditions. Therefore this
+        method checks each combination only once. It also replaces the amounts of `node` by the
+        equal Python objects of an earlier node, as described at `has`.
         """
         status = node.status
         conditions = [one.status for one in status.conditions]
@@ -210,7 +210,7 @@ class StoredForm:
         return True
 
     def _is_valid_like(self, workload: Replicated) -> bool:
-        """Return whether `workload` is valid; the spec of its pod template is known to be valid."""
+        """Return whether `workload` is valid, given that the spec of its pod template is valid."""
         template = workload.spec.template
         if template.keys() != {"metadata", "spec"}:
             return not any(check_simulated({}, workload))
@@ -307,7 +307,7 @@ class StoredForm:
 
 
 def _is_complete_status(status: NodeStatus) -> bool:
-    """Return whether defaults would leave the amounts unchanged, and each of them is a string."""
+    """Return whether capacity and allocatable need no defaults, and their amounts are strings."""
     return (
         (bool(status.allocatable) or not status.capacity)
         and _are_texts(status.allocatable)

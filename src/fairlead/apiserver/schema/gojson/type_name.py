@@ -1,8 +1,8 @@
 """Names of Go types, which decoding errors quote.
 
-Most names follow from a schema. A schema does not contain the names of named string, list and map
-types. Therefore `data/…-types.txt` has a line for each struct with fields of such types. The line
-contains the name of the struct, and these fields with their types.
+Most names follow from a schema. But Go also has names for some string, list and map types, such as
+`v1.ScopeType`. Schemas do not contain these names. Therefore `data/…-types.txt` has a line for each
+struct with fields of such types. The line contains the struct's name, these fields and their types.
 
 The path of a field of an embedded struct contains the name of this struct (`_EMBEDDED`).
 

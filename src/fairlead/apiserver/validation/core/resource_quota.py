@@ -78,7 +78,7 @@ def check_quota_update(old: Json, new: Json) -> Causes:
 
 
 def check_amount(field: str, name: str, text: str) -> Causes:
-    """Yield the errors of an amount of a quota resource."""
+    """Yield the errors of `text`, the amount of the resource `name` in a quota."""
     quantity = parse_quantity(text)
     if quantity.nano < 0:
         yield invalid(field, canonical(quantity), NOT_NEGATIVE)

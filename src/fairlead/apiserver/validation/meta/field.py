@@ -34,7 +34,7 @@ def bounded(causes: Causes) -> Iterator[Cause]:
 
 
 def invalid(field: str, value: Any, why: str = "") -> Cause:
-    """Return the error for a value that breaks a rule; `why` is the text about the rule."""
+    """Return the error for a value that breaks a rule; `why` describes the rule."""
     return Cause("FieldValueInvalid", field_problem.invalid(value, why), field)
 
 
