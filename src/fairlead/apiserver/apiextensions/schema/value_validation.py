@@ -131,7 +131,7 @@ def is_same(value: Any, old: Any) -> bool:
 
 
 def items_before(schema: Structural, old: Any) -> Callable[[Any], Any]:
-    """Return a function that maps an item of a list to the item of `old` with the same keys.
+    """Return a function that maps a list item to the item of `old` with the same key values.
 
     `old` is the list before an update. The function returns ABSENT if `old` has no such item. It
     always returns ABSENT if `schema` declares no keys; only lists of type map have keys.

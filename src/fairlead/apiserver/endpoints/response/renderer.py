@@ -126,7 +126,7 @@ class Renderer(Struct, frozen=True):
 
 
 class ListBody(Struct, frozen=True):
-    """The JSON body of a list. Each step of an iteration encodes one part of it.
+    """The JSON body of a list. Each step of an iteration encodes one part of the body.
 
     A part has about LIST_PART_BYTES. A response to a slow client therefore needs memory for one
     encoded part rather than for the whole body.

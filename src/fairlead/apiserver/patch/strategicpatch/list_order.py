@@ -187,7 +187,7 @@ def is_delete_directive(item: Any) -> bool:
 
 
 def _positions(items: list[Any], key: str) -> Positions:
-    """Return, for each key in `items`, the index of the first item with that key."""
+    """Return {key of an item (`_item_key`): index of the first item with this key}."""
     return {_item_key(item, key): index for index, item in reversed(list(enumerate(items)))}
 
 

@@ -383,9 +383,9 @@ def _check_partition(field: str, rolling: Json) -> Causes:
 
 
 def _check_claimed_template(spec: Json) -> Causes:
-    """Yield the errors of a StatefulSet's template.
+    """Yield the errors of a StatefulSet's pod template.
 
-    For each of the volumeClaimTemplates, a volume is added to the template before the check,
+    For each of the volumeClaimTemplates, a volume is added to the pod template before the check,
     because containers may mount these volumes.
     """
     template = spec["template"]["spec"]
