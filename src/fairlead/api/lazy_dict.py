@@ -34,7 +34,7 @@ class LazyDict(dict[str, Value]):
     __slots__ = ("make",)
 
     def __init__(self, make: Callable[[Any, int], Value]) -> None:
-        """Create an empty dictionary; `make(group, index)` returns the value of a row."""
+        """Create an empty dictionary; `make` returns the value of a row (group, index)."""
         super().__init__()
         self.make = make
 

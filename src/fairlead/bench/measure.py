@@ -97,7 +97,7 @@ class TimedEngine:
     def handle_deadline(self, now: Instant) -> Sequence[IssuedCommand]:
         """Do one unit of work that is due at `now`.
 
-        Only every `every`-th unit is measured (see `restart`).
+        Only one in `every` units is measured; `restart` sets `every`.
         """
         self._skipped += 1
         if self._skipped < self._every:
@@ -117,8 +117,8 @@ def first_ms(cycles_ns: Sequence[int]) -> float | None:
 def p99_of_later_ms(cycles_ns: Sequence[int]) -> float | None:
     """Return the 99th percentile of the times of all cycles after the first, in ms.
 
-    If there are fewer than a hundred later cycles, this is the longest time. If there are none, it
-    is None.
+    Returns the longest time if there are fewer than a hundred such cycles, and None if there are
+    none.
     """
     later = sorted(cycles_ns[1:])
     return later[-(len(later) // 100) - 1] / _NS_PER_MS if later else None

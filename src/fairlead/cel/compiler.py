@@ -1,10 +1,10 @@
-"""Compiles an expression for the API server's checks: syntax, types and constants.
+"""Compiles an expression: parses it, and checks its types and constants as the API server does.
 
 Apart from type errors, upstream rejects three kinds of expressions:
 
     duration("x")       a constant argument that cannot be parsed
     [1, "a"]            a list or a map whose items have different types
-    int("x") == 1       a constant that cannot be converted when the program is made
+    int("x") == 1       a constant that cannot be converted
 
 upstream: cel-go's cel/{env,validator}.go, interpreter/decorators.go:decOptimize
 """

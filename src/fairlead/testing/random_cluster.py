@@ -129,9 +129,9 @@ def any_budget(chance: Chance) -> PodDisruptionBudget:
 
 
 def _any_spec(chance: Chance, *, beyond_the_node: bool) -> Json:
-    """Return the scheduling rules of a pod.
+    """Return random scheduling rules, as fields of a pod's spec.
 
-    They are often {}, so that several pods have the same rules.
+    The result is often {}, so that several pods have the same rules.
     """
     match chance.below(20 if beyond_the_node else 12):
         case 0 | 1:

@@ -20,10 +20,10 @@ _COMPLETED: Final = ("Succeeded", "Failed")
 
 
 def missing_resources(pod: Json) -> dict[str, Any]:
-    """Return the lists of container statuses in which resources are missing, with these added.
+    """Return the container statuses of `pod` with missing resources filled in from the spec.
 
-    The result is keyed by the field of the status. The added resources are those of the spec.
-    Return {} if the pod has no node or has completed.
+    The result maps a field of the pod's status, such as `containerStatuses`, to its new list. A
+    list that lacks no resources is left out. Returns {} if the pod has no node or has completed.
     """
     spec, status = pod["spec"], pod.get("status") or {}
     if not spec.get("nodeName") or status.get("phase") in _COMPLETED:

@@ -139,7 +139,7 @@ def _next_status(before: PodStatus, old: Json, new: Json) -> PodStatus:
 
 
 def _differs_only_in(members: frozenset[str], old: Json, new: Json) -> bool:
-    """Return whether `old` and `new` share all values except those of `members`."""
+    """Return whether `old` and `new` have identical (`is`) values for all keys not in `members`."""
     for key, value in new.items():
         if value is not old.get(key) and key not in members:
             return False

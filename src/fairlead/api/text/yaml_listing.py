@@ -146,16 +146,16 @@ class _Scanner:
         return _json_text([known(line) or self._token(line) for line in lines])
 
     def _tokens_with_long_texts(self, lines: list[str]) -> Iterator[_Token]:
-        """Yield the tokens of `lines`, some of which continue a text of an earlier line.
+        """Yield the tokens of `lines`, even if texts extend over several lines.
 
-        Raises _OtherLayoutError if the general parser must read the lines.
-
-        Examples of such texts are a literal block, and a long text without quotes:
+        Such a text is a literal block, or a long text without quotes:
 
             kubectl.kubernetes.io/last-applied-configuration: |
               {"apiVersion":"apps/v1"}
             description: Used for system critical pods that must run in the cluster, but can
               be moved to another node if necessary.
+
+        Raises _OtherLayoutError if the general parser must read the lines.
         """
         at = 0
         while at < len(lines):

@@ -58,7 +58,7 @@ _GO_NAMES: Final = {
 
 
 def compiled_comprehension(node: Comprehension, scope: Scope, compile_: Compile) -> Evaluate:
-    """Return the closure of a loop; `compile_` creates the closures of the nodes below it."""
+    """Return the closure of the loop `node`; `compile_` creates the closures of its child nodes."""
     if node.is_bind:
         inner = scope.with_names(node.accumulator)
         slot = inner.slot(node.accumulator) or 0

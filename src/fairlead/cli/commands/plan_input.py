@@ -63,7 +63,7 @@ class PlanInput:
     notes: tuple[str, ...]
 
     def idle_autoscaler(self, effect: str) -> tuple[str, ...]:
-        """Return notes about autoscalers that are not simulated (`unsimulated_in_plan`)."""
+        """Return notes about autoscalers that are not simulated; see `unsimulated_in_plan`."""
         return unsimulated_in_plan(self.snapshot.manifests, effect)
 
     def notes_of(self, plan: DrainPlan, experiment: Experiment | None = None) -> tuple[str, ...]:

@@ -427,8 +427,8 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
 def _with_remark(error: ObjectError, *, is_additional: bool) -> str:
     """Return the message of `error`, with a remark if one applies.
 
-    If the error is over at the end of the run, the remark says so. Otherwise, if `is_additional` is
-    False, the remark says that the error also occurs without the change.
+    If the error no longer exists at the end of the run, the remark says so. Otherwise, if
+    `is_additional` is False, the remark says that the error also occurs without the change.
     """
     if error.is_over:
         return f"{error.message} ({_OVER})"

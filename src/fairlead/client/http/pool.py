@@ -1,9 +1,9 @@
-"""HttpPool: connections to one server that are kept open for its requests.
+"""HttpPool: sends requests to one server over connections that stay open between requests.
 
 A request uses the idle connection that was used last. If no connection is idle, `send` opens a new
 connection. If the maximum number of requests is in flight, `send` first waits until one of them
 ends. `send` returns the response. `begin` sends a request only if a connection is idle, and passes
-the response to a function. It needs no asyncio task for each request. As a result, sending a
+the response to a function. `begin` needs no asyncio task for each request. As a result, sending a
 Binding takes less than a third of the CPU time that a general HTTP client needs. The pool does not
 support proxies and streams; RestClient uses HttpSession for them. Redirects are not followed.
 

@@ -100,9 +100,9 @@ class PlaceholderValues(Struct):
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
         Returns False if a placeholder is already bound to a value that differs from the one in
-        `found`. If `exact_version` is set, resource versions are compared. Placeholders with the
-        same key must have the same version, and a greater key a greater version. Otherwise only the
-        form of resource versions is compared.
+        `found`. If `exact_version` is set, resource versions are compared: the same key requires
+        the same version, and a greater key requires a greater version. Otherwise, only the form of
+        resource versions is compared.
         """
         form = _form(recorded)
         if form is None:

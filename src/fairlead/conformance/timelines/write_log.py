@@ -1,4 +1,4 @@
-"""Writes: a log of the changes in the scripted cluster, in the form of the recordings."""
+"""A log of the changes in the scripted cluster, in the form of the recordings (class Writes)."""
 
 from __future__ import annotations
 

@@ -365,7 +365,7 @@ class ClusterRunner:
         self.wake()
 
     def wake(self) -> None:
-        """Schedule a step of the engine, at least STEP_GAP_S after the last one."""
+        """Schedule a step of the engine, at least STEP_GAP_S after the previous step."""
         self._schedule_step(self._stepped_at + STEP_GAP_S - perf_counter())
 
     def _schedule_step(self, wait_s: float) -> None:

@@ -35,7 +35,7 @@ class VersionOrder:
     """A `CommandSource` that holds object changes back for WAIT, and passes them on in order."""
 
     def __init__(self, engine: _Engine) -> None:
-        """`engine` receives the changes. Any other stimulus is passed to it immediately."""
+        """`engine` receives object changes in order, and any other stimulus immediately."""
         self.cluster = engine.cluster
         self._engine = engine
         self._number = count()

@@ -242,7 +242,10 @@ def _only_annotates(command: PatchObject) -> bool:
 
 
 def _outcome_of(issued: IssuedCommand, outcome: Outcome) -> Outcome:
-    """Return the outcome of `issued`; `outcome` is that of the same command with details added."""
+    """Return `outcome` with the command of `issued` in place of the performed command.
+
+    The performed command is a copy with more details.
+    """
     match outcome:
         case CommandSucceeded():
             return CommandSucceeded(issued.command, issued.issuer)

@@ -48,7 +48,7 @@ _CREATED: Final = 201
 
 
 class _Write(Struct, frozen=True):
-    """A change as a request to the API server: its verb, its status code and both bodies."""
+    """The request that would make a change, and its response; `code` is the HTTP status."""
 
     verb: str
     subresource: str

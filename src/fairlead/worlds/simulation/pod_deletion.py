@@ -84,7 +84,10 @@ class PodDeletions:
 
 
 def _is_graceful(pod: Pod) -> bool:
-    """Return whether a deletion of `pod` has a grace period, and no finalizers keep the pod."""
+    """Return whether `pod` is bound to a node, has not ended and has no finalizers.
+
+    The API server deletes unbound and ended pods without a grace period.
+    """
     return bool(pod.spec.node_name) and not is_terminal(pod) and not pod.metadata.finalizers
 
 

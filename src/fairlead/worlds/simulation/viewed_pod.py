@@ -137,7 +137,7 @@ class ViewedPods:
     def remove(self, before: PatchedPod, versions: int) -> bool:
         """Remove the pod `before`, and increase the storage's version by `versions`.
 
-        Returns False and changes nothing if the store must remove the pod.
+        Returns False and changes nothing if the pod must be removed through the store instead.
         """
         if not self._storage.remove_deferred(POD, before.key, versions):
             return False

@@ -223,7 +223,7 @@ def _phase(name: str) -> Iterator[ProgressBar]:
 
 
 def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> StartTimes | None:
-    """Return the start times of all waiting pods; None if no pod waits."""
+    """Return when all waiting pods would start, as simulated by `waiting_starts`."""
     conditions = Conditions(
         seeds=request.seeds,
         releases=Releases(release, release),

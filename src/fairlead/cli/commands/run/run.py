@@ -237,8 +237,8 @@ def _tracer(endpoint: str, reporter: Reporter, log: RunLog, opened: ExitStack) -
 def _default_lease(controllers: tuple[str, ...]) -> str:
     """Return the default name of the Lease; "" means the Lease of kube-scheduler.
 
-    If `controllers` contains no scheduler, the Lease has a name of Fairlead's own. The cluster's
-    components may hold the Leases `kube-scheduler` and `kube-controller-manager`.
+    If `controllers` contains no scheduler, the name begins with `fairlead-`, because the cluster's
+    own components can hold the Leases `kube-scheduler` and `kube-controller-manager`.
     """
     return "" if SCHEDULER in controllers else f"fairlead-{controllers[0]}"
 

@@ -191,7 +191,10 @@ class _Parts:
         self._known: dict[bytes, list[str]] = {}
 
     def of(self, scenario: Json) -> Collection[str]:
-        """Return the names of the nodes or zones of `scenario`. Raises InputError."""
+        """Return the names of all nodes, or of all zones, in `scenario`.
+
+        The parameter `part` of `__init__` chooses between nodes and zones. Raises InputError.
+        """
         initial = {name: scenario.get(name) for name in _INITIAL}
         key = msgspec.json.encode(initial, order="deterministic")
         if key not in self._known:

@@ -279,10 +279,10 @@ def _print_pending(
 
 
 def _why_pending(pod: Pod) -> str:
-    """Return why `pod` is pending: the scheduler's message, or the node of its nomination.
+    """Return why `pod` is pending: the scheduler's message, or else its nominated node.
 
-    Returns "" if the pod has neither. A scheduler that waits to bind a pod, for example for its
-    volumes, nominates the pod and writes no message.
+    Returns "" if the pod has neither. While a scheduler waits before it binds a pod, for example
+    for the pod's volumes, the pod has a nominated node and no message.
     """
     scheduled, nominated = condition(pod, "PodScheduled"), pod.status.nominated_node_name
     if scheduled is not None and scheduled.message:

@@ -192,9 +192,10 @@ def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAhe
 
 
 def _data_dir(options: UpOptions, now: datetime) -> DataDir:
-    """Return the users and their credentials, from the data directory if there is one.
+    """Return the CA, the keys and the users of the cluster.
 
-    Raises InputError.
+    They are read from the data directory, which is created or extended if needed. Without the
+    option for a data directory, they are new. Raises InputError.
     """
     if options.data_dir is None:
         return new_data_dir(options.further_users, now)

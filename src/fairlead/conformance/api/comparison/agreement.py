@@ -175,8 +175,8 @@ class Agreement(Struct, frozen=True):
     def _of_managers(self, recorded: Any, found: Any, path: str) -> Mismatch | None:
         """Return the first mismatch of two lists of managedFields, or None.
 
-        The entries may be in any order. A time must be present in both lists, but its value may
-        differ.
+        The entries may be in any order. If an entry has a time, the matching entry of the other
+        list must also have a time, but the two times may differ.
         """
         if not isinstance(recorded, list) or not isinstance(found, list):
             return self.mismatch(recorded, found, path)

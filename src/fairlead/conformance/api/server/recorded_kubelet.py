@@ -200,10 +200,10 @@ def _terminated(code: int, reason: str, timestamp: str) -> Json:
 
 
 def _conditions(timestamp: str, *, is_ready: bool) -> list[Json]:
-    """Return the conditions that the script wrote.
+    """Return the pod conditions that the kubelet script of the recordings wrote.
 
-    As in the script, the condition Ready has the reason ContainersNotReady even if `is_ready` is
-    set.
+    The condition Ready has the reason ContainersNotReady even if `is_ready` is set, because the
+    script wrote this reason in both cases.
     """
     ready = "True" if is_ready else "False"
     at = {"lastProbeTime": None, "lastTransitionTime": timestamp}

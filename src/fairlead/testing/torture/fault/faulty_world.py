@@ -262,7 +262,7 @@ class FaultyWorld:
         self._held = [(due, one) for due, one in self._held if due > now or not is_outcome(one)]
 
     def _collect(self, now: Instant) -> None:
-        """Take the stimuli from the world; hold back a stimulus if the watch of its kind is cut."""
+        """Take the stimuli from the world; hold back those of a kind whose watch is cut."""
         arrived = [*self._ready, *self._world.poll(now)]
         self._ready = []
         if not self._cut:

@@ -84,7 +84,7 @@ class RefusedResourceLog:
         self._timer = self._call_later(wait, self.flush)
 
     def flush(self) -> None:
-        """Log the collected changes."""
+        """Log now which resources have become unreadable, or readable again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -85,7 +85,7 @@ class SpanExporter(Protocol):
 
 
 class Tracer:
-    """A Reporter that makes spans of decisions, and observes requests."""
+    """A Reporter that creates trace spans for decisions about pods and for API requests."""
 
     def __init__(
         self, reporter: Reporter, exporter: SpanExporter, clock: Callable[[], Instant]

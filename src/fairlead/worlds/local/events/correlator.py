@@ -72,7 +72,8 @@ class _SpamFilter(Struct):
 class CorrelatedEvent(Struct, frozen=True):
     """The message `note` and the `key` of an event to write.
 
-    If an event with an equal key is stored, its count is incremented; otherwise, it is created.
+    If the store has an event with the same key, the writer increments the count of the stored
+    event. Otherwise, the writer creates an event.
     """
 
     key: Key
