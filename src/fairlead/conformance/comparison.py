@@ -42,9 +42,9 @@ class Mismatch(Struct, frozen=True):
 
 
 class Remark(Struct, frozen=True):
-    """A note on a case. The case counts neither as agreement nor as mismatch.
+    """A note on a case that counts neither as agreement nor as mismatch.
 
-    It is counted under the word in `verdict` instead.
+    The case is counted under the word in `verdict` instead.
     """
 
     text: str

@@ -22,8 +22,9 @@ _COMPLETED: Final = ("Succeeded", "Failed")
 def missing_resources(pod: Json) -> dict[str, Any]:
     """Return the container statuses of `pod` with missing resources filled in from the spec.
 
-    The result maps a field of the pod's status, such as `containerStatuses`, to its new list. A
-    list that lacks no resources is left out. Returns {} if the pod has no node or has completed.
+    The result maps a field of the pod's status, such as `containerStatuses`, to its new list. The
+    list also has a status for each container that had none. A list without changes is left out.
+    Returns {} if the pod has no node or has completed.
     """
     spec, status = pod["spec"], pod.get("status") or {}
     if not spec.get("nodeName") or status.get("phase") in _COMPLETED:

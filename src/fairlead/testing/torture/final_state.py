@@ -1,8 +1,8 @@
 """FinalState: checks the properties of a cluster at rest, whose objects no longer change.
 
 check      workloads have their pods, no object waits without a reason, no object is left over
-compare    a process that starts now changes no object; this proves that the running process has
-           lost no state, and that every pending pod really fits on no node
+compare    a second process that starts from the same store changes no object; this proves that the
+           first process has lost no state, and that every pending pod really fits on no node
 """
 
 from __future__ import annotations

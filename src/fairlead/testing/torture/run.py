@@ -90,7 +90,8 @@ def _same(engine: Engine) -> Engine:
 def run(scenario: TortureScenario, replaced: Callable[[Engine], Engine] = _same) -> Result:
     """Run `scenario` and return the result.
 
-    Whenever a process starts, `replaced` is called with its engine, and returns the engine to run.
+    Whenever a simulated process starts, `replaced` is called with the engine of the process, and
+    returns the engine that the process runs.
     """
     return _Run(scenario, replaced).run()
 

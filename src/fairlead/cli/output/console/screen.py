@@ -58,7 +58,7 @@ class Section:
     `title` is the section's name in the line about omitted sections, such as `976 pods moved`.
     Sections of lower `rank` get lines first. A section with rank 0 prints all its rows. Any other
     section prints between `least` and `most` rows. If `least` rows do not fit, a section with a
-    rank of at most Rank.ADVICE prints fewer rows. A section with a higher rank then prints none. If
+    rank of at most Rank.ADVICE prints fewer rows, and a section with a greater rank prints none. If
     `is_urgent` is set, a section with a rank of at most Rank.ADVICE gets its `least` rows directly
     after the sections with rank 0.
     """
