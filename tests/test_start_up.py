@@ -15,7 +15,7 @@ STORE = Path(__file__).parent.parent / "examples" / "store" / "store-nodes-pods.
 MODULES_MAX = 860
 # The number of modules of the standard library on Python 3.13; the other versions have fewer.
 STANDARD_MODULES_MAX = 134
-# `setuptools` loads it at every start, in the environments of Python 3.11.
+# Loaded at every start: by `setuptools` in the environments of Python 3.11, by Debian's Python.
 LOADED_BY_THE_ENVIRONMENT = ("_distutils_hack", "sitecustomize")
 # Packages and modules that a drain of nodes and pods must not load, and what they are for.
 NEEDLESS = (
