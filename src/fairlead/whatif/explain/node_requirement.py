@@ -87,7 +87,7 @@ def _absent_labels(pod: Pod, nodes: Sequence[Labels]) -> Iterator[str]:
 
 
 def _absent_label(one: NodeSelectorRequirement, nodes: Sequence[Labels]) -> str:
-    """Return a sentence about a requirement that no node meets, and the values of its label."""
+    """Return a sentence that says that no node meets `one`, and which values nodes have instead."""
     if one.operator == "Exists":
         return f"No node has the label {one.key}."
     if one.operator == "DoesNotExist":

@@ -201,10 +201,10 @@ class PriorityClasses:
         return sum(pod.priority < preemptor.value for pod in pods) if preemptor.preempts else 0
 
     def preemptors(self, victim: UsedClass) -> list[tuple[UsedClass, int]]:
-        """Return (class, number of victims) for each class with a higher value, or with victims.
+        """Return (class, number of pods of `victim` that a new pod of the class may preempt).
 
-        Pods of `victim` may have a lower priority than their class. So a class with a lower value
-        than `victim` can have victims, too.
+        Classes with a higher value than `victim` are always included. A class with a lower value is
+        included if the number is not 0: pods of `victim` may have a lower priority than `victim`.
         """
         others = [one for one in self.classes if one is not victim and one.name != NO_CLASS]
         found = [(one, self.victims_of(one, victim)) for one in others]

@@ -16,7 +16,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def has_own_rules(config: SchedulerConfig) -> bool:
-    """Return whether `config` may keep pods off nodes that the default configuration admits.
+    """Return whether `config` may keep pods off nodes that the default configuration allows.
 
     Such rules are those of extenders, of users' plugins, of the required `addedAffinity` of
     NodeAffinity, and of hard `defaultConstraints` of PodTopologySpread.

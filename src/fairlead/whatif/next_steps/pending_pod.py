@@ -115,10 +115,10 @@ def _first_nodes(
 
 
 def _created_later(pending: Iterable[PodEnd], context: StepContext) -> Iterator[PodEnd]:
-    """Yield a pod for each pod that a StatefulSet creates only after a pod of `pending` is ready.
+    """Yield a pod in place of each pod that a StatefulSet creates only after a `pending` pod.
 
-    The later pods do not exist yet. The pending pod, which needs as much room as each of them, is
-    yielded in their place.
+    The StatefulSet creates the later pod when the `pending` pod is ready. Here, the `pending` pod
+    takes the place of the later pod, because both need the same room.
     """
     missing = {
         one.workload: one.missing

@@ -101,11 +101,14 @@ class SpreadRule(Struct, frozen=True):
         )
 
     def without_min_domains(self) -> str:
-        """Return an edit of the workload with nodeTaintsPolicy Honor and without minDomains."""
+        """Return the value of --set that sets nodeTaintsPolicy Honor and removes minDomains.
+
+        The edit leaves constraints with ScheduleAnyway as they are.
+        """
         return self._edit({"nodeTaintsPolicy": HONOR, "minDomains": None})
 
     def with_anyway(self) -> str:
-        """Return an edit of the workload with whenUnsatisfiable ScheduleAnyway."""
+        """Return the value of --set that sets whenUnsatisfiable ScheduleAnyway."""
         # minDomains is only valid with DoNotSchedule.
         return self._edit({"whenUnsatisfiable": SCHEDULE_ANYWAY, "minDomains": None})
 

@@ -165,9 +165,9 @@ def ignore_failed_nodes(context: StepContext) -> Iterator[NextStep]:
 def _loses_domain(rule: SpreadRule, context: StepContext) -> bool:
     """Return whether a constraint of `rule` may have fewer domains without the failed nodes.
 
-    Otherwise each domain of a failed node has another node that surely counts, so the failed nodes
-    do not matter. A tainted or cordoned node does not surely count. If the pods select nodes, no
-    node surely counts.
+    If the pods have a nodeSelector or a node affinity, return True, because it is not known which
+    nodes count. Otherwise, return False if each domain of a failed node has another node that is
+    neither tainted nor cordoned.
     """
     template = mapping(context.workloads({rule.workload})[rule.workload].value, "spec", "template")
     if mapping(template, "spec", "nodeSelector") or mapping(

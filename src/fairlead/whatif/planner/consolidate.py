@@ -91,14 +91,15 @@ class ConsolidationPlan(Struct):
     """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
     `total` is the number of nodes in the cluster. `candidates` is the number of nodes from which
-    the plan chooses, and `bound` is the minimum number of them that must stay. `blockers` block
-    nodes: rules, budgets, and pods that fit no other node even if only their own node is emptied. A
-    node in `needed` has no blocker, but its pods do not all fit in addition to those of the plan's
-    nodes. A node in `needed_anyway` is blocked by a rule or a budget, and would otherwise be in
-    `needed`. For the nodes of both lists, `blocker_by_node` contains the pod that does not fit, and
-    the scheduler's reason. `prices` maps nodes to hourly prices; nodes without a known price are
-    missing. `limit` is the maximum number of nodes to remove, None for no limit. `untried` is the
-    number of nodes that were not tried, because the limit was already reached.
+    the plan chooses, and `bound` is the minimum number of them that must stay. `blockers` are
+    rules, budgets and pods that prevent the removal of nodes. Such a pod fits no other node even if
+    only its own node is emptied. A node in `needed` has no blocker, but the remaining nodes lack
+    room for its pods in addition to those of the plan's nodes. A node in `needed_anyway` is blocked
+    by a rule or a budget, and would otherwise be in `needed`. For the nodes of both lists,
+    `blocker_by_node` contains the pod that does not fit, and the scheduler's reason. `prices` maps
+    nodes to hourly prices; nodes without a known price are missing. `limit` is the maximum number
+    of nodes to remove, None for no limit. `untried` is the number of nodes that were not tried,
+    because the limit was already reached.
 
     If the drains of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run
     of the larger plan. The reasons why nodes stay are then those of the larger plan. In all other

@@ -90,7 +90,7 @@ def create_pod(model: ClusterModel, source: NewPods, number: int, name: str = ""
 
 
 def _controller(model: ClusterModel, source: NewPods) -> ApiObject | None:
-    """Return the new controller of the pods, and put it into `model`; None if it is not new."""
+    """Return the controller of the pods if it is new, and put it into `model`; otherwise None."""
     if source.controller is None:
         return None
     view = _CONTROLLERS[source.controller["kind"]]

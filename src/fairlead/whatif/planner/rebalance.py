@@ -268,7 +268,7 @@ class Rebalancer:
         return None
 
     def _could_hold(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo) -> bool:
-        """Return False if `waiting` certainly lacks room on the node even without `pod`."""
+        """Return False if the node certainly has no room for `waiting`, even without `pod`."""
         freed = dict(pod.shape.load)
         return all(
             info.requested_of(column) - freed.get(column, 0) + amount

@@ -35,9 +35,9 @@ class BuildStep(Struct, eq=False):
 
     A build is one way to add nodes until all pods have a node. If a node of the build took the pod,
     `placed` is the placement. If no node took it, `failure` says why. If both are None, the pod was
-    not scheduled yet. `tries` contains the results on additional nodes, by the `id()` of the
-    NodeOffer. A result is None if the pod does not fit. `left_out` is the step that follows if the
-    pod fits no additional node.
+    not scheduled yet. `tries` maps the `id()` of a NodeOffer to the placement on a new node of this
+    offer, or to None if the pod does not fit there. If the pod fits no new node either, the build
+    leaves the pod out and continues with the step `left_out`.
     """
 
     placed: KnownPlacement | None = None

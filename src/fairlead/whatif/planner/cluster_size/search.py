@@ -425,7 +425,8 @@ class SizeSearch:
     def _take_away(self, replaced: list[NodeInfo]) -> list[PodInfo]:
         """Remove the nodes in `replaced` and the pods on them; also remove the waiting pods.
 
-        Return the pods that replace the removed pods, the largest first.
+        Return new pods for the waiting pods, and for the removed pods that a drain would evict. The
+        largest pod comes first.
         """
         model = self._model
         # All pods get a node, so all gangs can start.
@@ -543,7 +544,7 @@ class SizeSearch:
         return found.unit_prices if found.cost else self.result.bound.unit_prices
 
     def _demand(self, pods: Iterable[PodInfo]) -> list[float]:
-        """Return the sum of the requests of `pods`, by column; the last item is the pod count."""
+        """Return the sum of the requests of `pods` for each resource, then the number of pods."""
         demand = [0.0] * (len(self._rooms[0]) if self._rooms else 1)
         for pod in pods:
             demand[-1] += 1

@@ -273,9 +273,9 @@ class DrainPlanner:
         and returns a Blocker for one pod that does not fit. `unplaced_blockers` finds the blockers
         of all workloads, with changes that help.
 
-        If neither `finds_order` nor `reorders` is set, other orders are tried only if they could
-        change which pod the Blocker names. If they are not tried, the Blocker cannot have the cause
-        ORDER, which says that the pods fit in another order.
+        If neither `finds_order` nor `self.reorders` is set, other orders are tried only if they
+        could change which pod the Blocker names. If they are not tried, the Blocker cannot have the
+        cause ORDER, which says that the pods fit in another order.
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: Unplaced | None = None
@@ -618,10 +618,10 @@ def _wrong_order(
 
 
 def _commands_of_order(node: str, pods: Sequence[PodInfo], first: Sequence[str]) -> tuple[str, ...]:
-    """Return a kubectl command for each workload in `first` that evicts its pods from `node`.
+    """Return kubectl commands that evict the pods of the workloads in `first` from `node`.
 
-    The commands have the flags that these pods need. Return () if a label selector cannot
-    distinguish the pods of one of these workloads from the other `pods` of the node.
+    There is one command for each workload, with the flags that its pods need. Return () if no label
+    selector can distinguish the pods of one of these workloads from the other `pods` of the node.
     """
     selectors = [_selector(owner, pods) for owner in first]
     if not all(selectors):
@@ -633,7 +633,7 @@ def _commands_of_order(node: str, pods: Sequence[PodInfo], first: Sequence[str])
 
 
 def _why(message: str) -> str:
-    """Return the scheduler's reasons in `message`, with an explanation of `unschedulable`."""
+    """Return the reasons in a FailedScheduling message; "(cordoned)" explains `unschedulable`."""
     return with_explanation(short_reason(message))
 
 
@@ -794,7 +794,10 @@ def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
 def _together(
     node: str, pod: PodInfo, limit: BudgetLimit, claim: str, users: Sequence[Pod]
 ) -> Blocker:
-    """Return the blocker of `pod`, whose eviction the budget refuses; all `users` share `claim`."""
+    """Return the blocker of `pod`: the budget never allows the eviction of all `users` of `claim`.
+
+    If all `users` are evicted in their order, `pod` is the first that the budget refuses.
+    """
     count, allowed = len(users), limit.losses_max
     why = (
         f"{limit.rule} allows the eviction of {allowed:,} of {count:,} pods that share {claim}; "

@@ -93,7 +93,7 @@ class JobRoom:
             }
 
     def _evict_all(self, pods: Iterable[Pod]) -> list[Pod]:
-        """Count the evictions of `pods`, and return those of them that are not replaced."""
+        """Count an eviction of each of `pods` for its Job; return those that are not replaced."""
         found = []
         for pod in pods:
             if not self.replaces(pod):

@@ -262,7 +262,7 @@ def _examined(
 
     `known` is the blocker that `empty` found for this workload, None if there is none. The pods of
     the workload are placed first in one try, and last in another. If all of them fit in both, the
-    result is (`known`, []). Changes are searched only if `searches` is set.
+    result is (`known`, []). Unless `searches` is set, the result has no changes.
     """
     for is_first in (True, False):
         with trials.emptied(owner, is_first=is_first) as (_, stuck):
