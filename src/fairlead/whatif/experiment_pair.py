@@ -166,7 +166,7 @@ def _cron_jobs(snapshot: Snapshot, script: ChangeScript) -> list[Manifest]:
 def _failed_nodes(
     change: ClusterChange, snapshot: Snapshot, conditions: Conditions, without: Experiment
 ) -> tuple[Sequence[str], tuple[ScriptedStep, ...], tuple[str, ...]]:
-    """Return (names, steps, notes) for nodes that `change` fails, but that are already down.
+    """Return (names, steps, notes) for the nodes of `change.failures` that are already down.
 
     The steps return these nodes to service. All three results are empty if `without` has an
     autoscaler, because an autoscaler may replace the nodes. Raises InputError.
@@ -260,8 +260,9 @@ def _without_change(
 ) -> Experiment:
     """Return the experiment without the change; it starts with `initial`. Raises InputError.
 
-    `script` is the change, which matters in two ways. A load may be for a workload that the change
-    creates. The notes about nodes that were being removed say whether the change deletes them.
+    `script` is the change, which matters in two ways. A load that `conditions` state may be for a
+    workload that the change creates. And the notes about nodes that were being removed say whether
+    the change deletes these nodes.
     """
     autoscaling = with_provider(
         read_autoscalers(snapshot.source, initial, conditions.autoscale),

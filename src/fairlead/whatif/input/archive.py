@@ -90,7 +90,7 @@ def _decompressed(source: str, data: Bytes, room: int, bytes_max: int) -> bytes:
 def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, Bytes]]:
     """Yield (name for messages, content) of each .yaml, .yml or .json file in the tar file `data`.
 
-    Such a file may be compressed by gzip. Raises InputError.
+    Each of these files may be compressed by gzip (`.yaml.gz`). Raises InputError.
     """
     import tarfile  # noqa: PLC0415 - most dumps are not archives
 

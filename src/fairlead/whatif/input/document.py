@@ -52,7 +52,7 @@ _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 class _EmptyFileError(InputError):
-    """A file without a value."""
+    """A file that is empty, or has only comments or empty documents."""
 
 
 class Document(Struct, frozen=True):

@@ -22,7 +22,7 @@ _STEP: Final = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[]+)")  # (an index, a k
 
 @contextmanager
 def with_lines(document: Document) -> Iterator[None]:
-    """Add the line number to errors about a field of `document`.
+    """Add the line number to an InputError about a field of `document` in the `with` block.
 
     Example: `groups.yaml: node-groups[0].min: …` becomes `groups.yaml: line 3: node-groups[0].min:
     …`.

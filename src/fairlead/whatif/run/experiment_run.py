@@ -585,9 +585,9 @@ class ExperimentRun:
     def _quiet(self) -> DurationNs:
         """The time without a change after which the cluster counts as being at rest.
 
-        It is not shorter than the longest pause of a cluster that is still active
-        (`PauseRecorder`). A pause that is not shorter than the horizon is ignored, because no run
-        would settle otherwise.
+        It is at least as long as the longest pause of PauseRecorder, during which no object changes
+        although the cluster is not at rest. A pause that is not shorter than the horizon is
+        ignored, because otherwise the run could not settle.
         """
         pause, experiment = self._recorder.pauses.longest, self._experiment
         return max(experiment.quiet, pause if pause < experiment.horizon else 0)

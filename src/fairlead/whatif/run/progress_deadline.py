@@ -156,7 +156,8 @@ def _initial_revisions(
 class _Replay(Struct):
     """The numbers of pods of a Deployment during the rollout of a revision.
 
-    `new` pods have this revision, and `ready` of them are ready. `old` pods have another revision.
+    `new` is the number of pods of this revision. `ready` is the number of these that are ready.
+    `old` is the number of pods of other revisions.
     """
 
     old: int

@@ -113,10 +113,10 @@ def autoscaling_of(
 ) -> Autoscaling:
     """Return the autoscaler that `settings` choose for the cluster `initial`.
 
-    File names are relative to `folder`. If `autoscale` is set, files of other autoscalers have no
-    effect, and a note says so. They are not refused, because a sweep can vary the autoscaler. If
-    `autoscale` is not set, such files are refused. Raises InputError, which names the scenario
-    `source`.
+    File names are relative to `folder`. If `autoscale` is set, settings that this autoscaler does
+    not read have no effect, and a note names them. They are not refused, because a sweep can vary
+    the autoscaler. If `autoscale` is not set, all settings of autoscalers are refused. Raises
+    InputError, which names the scenario `source`.
     """
     choice = str(settings.autoscale or OFF)
     if choice not in _AUTOSCALERS:

@@ -102,9 +102,10 @@ class PoolNames(Struct, frozen=True):
         return cls(keys, frozenset(value for value, count in counts.items() if count > 1))
 
     def name(self, labels: Mapping[str, str]) -> str:
-        """Return the name of the pool of a node with `labels`; "" if it has none.
+        """Return the name of the pool of a node with `labels`; "" if the node has no pool.
 
-        The name is the value of the label, or `key=value` if another of the labels has this value.
+        The name is the value of the label that states the pool. If this value is in `shared`, the
+        name is `key=value`, in which `key` is the last part of the label's key.
         """
         pool = _first_of(self.keys, labels)
         if pool is None:
@@ -200,7 +201,7 @@ def is_in_service(node: Node) -> bool:
 def copy_order(node: Node) -> tuple[bool, str, str]:
     """Return a sort key; new nodes are copies of the node with the greatest key.
 
-    This is the newest node in service, or the newest node if none is in service.
+    That node is the newest node in service, or the newest node if none is in service.
     """
     return is_in_service(node), node.metadata.creation_timestamp, node.metadata.name
 

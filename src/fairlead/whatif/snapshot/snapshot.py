@@ -111,7 +111,8 @@ def read_dump(
 def has_frozen_objects() -> bool:
     """Return whether this program has exempted its objects from garbage collection.
 
-    A few objects do not count, because Python 3.12 exempts several hundred when it starts.
+    Up to _FROZEN_AT_START_MAX objects do not count, because Python 3.12 itself exempts several
+    hundred objects when it starts.
     """
     return gc.get_freeze_count() > _FROZEN_AT_START_MAX
 

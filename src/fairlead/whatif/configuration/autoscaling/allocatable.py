@@ -90,8 +90,8 @@ class SystemReservations:
         of CPU, memory and ephemeral storage follow from an existing node, by the rule of the
         module. If the capacity of `one` does not state the resource `pods`, ephemeral storage or
         huge pages, the amount of the existing node is used. If network interfaces limit the number
-        of pods of the existing node (in AWS), those of `one` limit it on the new node. Without an
-        existing node, the whole capacity is allocatable.
+        of pods on the existing node (in AWS), the number on the new node is `one.interface_pods`
+        instead, unless that is 0. Without an existing node, the whole capacity is allocatable.
         """
         like = self._like(one)
         if like is None:

@@ -96,7 +96,7 @@ class StatedType(Struct, frozen=True):
     maximum number of pods that the machine's network interfaces allow on a node in AWS; 0 if
     unknown. `systems` are the operating systems that the file states. Providers' tools list none,
     because the image of a machine determines its operating system. `labels` are further labels of
-    the nodes of the type; "" means that the nodes do not have the label.
+    the nodes of the type; the value "" means that the nodes do not have the label.
     """
 
     name: str

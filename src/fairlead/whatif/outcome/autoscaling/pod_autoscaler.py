@@ -211,10 +211,10 @@ def notes_about(
 ) -> tuple[str, ...]:
     """Return the `notes` of a run; the notes about metrics are limited to `workloads`.
 
-    `remedy` is that of `metric_notes`. In `notes`, the notes about metrics without a value are
-    about all `autoscalers`. In the result, they are only about autoscalers that have scaled a
-    workload, or whose target is in `workloads`. If there are no such autoscalers, these notes are
-    left out.
+    In `notes`, the notes about metrics without a value are about all `autoscalers`. In the result,
+    they are only about autoscalers that have scaled a workload, or whose target is in `workloads`.
+    If there are no such autoscalers, these notes are left out. `remedy` is an argument for
+    `metric_notes`, which writes them.
     """
     autoscalers = list(autoscalers)
     everyone = metric_notes(autoscalers)

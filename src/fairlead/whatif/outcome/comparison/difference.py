@@ -548,7 +548,7 @@ def _additional(
     """Return the entries of `changed` that are not in `without`.
 
     Entries are equal if they have the same pod and node, or the same workload and node. The second
-    rule is for random names.
+    rule is for pods with random names.
     """
     additional, known = tuple(changed), tuple(without)
     for identity in (_pod_and_node, _workload_and_node):

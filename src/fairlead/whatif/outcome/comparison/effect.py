@@ -63,7 +63,7 @@ class Effect(Struct, frozen=True, kw_only=True):
     deleted_claims: tuple[DeletedClaim, ...] = ()
 
     def __repr__(self) -> str:
-        """Return the difference; a text with both runs would be very long."""
+        """Return a text with only the difference; a text with both runs would be very long."""
         return f"<Effect: {self.difference!r}>"
 
     @property

@@ -198,7 +198,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
 
 class _Tally(Struct):
-    """Adds up the values of a WorkloadEffect; `counts` has these values by field name."""
+    """Collects the values of one WorkloadEffect; `counts` has the numbers, by field name."""
 
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -474,10 +474,10 @@ def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEn
 def _steady(
     down: Mapping[WorkloadRef, int], changed: RunOutcome
 ) -> dict[WorkloadRef, WorkloadReadiness]:
-    """Return the readiness of the workloads in `down`, whose pods do not change in `changed`.
+    """Return the readiness of the workloads in `down`, which are not in `changed.workloads`.
 
-    `down` maps each workload to the number of its pods on failed nodes. These nodes had failed
-    before the run; otherwise the pods would have changed.
+    `down` maps each workload to the number of its pods on failed nodes. A run records the readiness
+    only of workloads whose pods change. So these nodes had failed before the run.
     """
     wanted, ready = dict.fromkeys(down, 0), dict.fromkeys(down, 0)
     for pod in changed.pods.values() if down else ():

@@ -56,7 +56,7 @@ class RecommendedRequests:
     """An admission plugin that gives new pods the requests that VPAs in the store recommend."""
 
     def __init__(self, now: Callable[[], Instant]) -> None:
-        """Start without changed pods; `now` returns the time of the run."""
+        """`now` returns the time of the run; it is called when a VPA changes a new pod."""
         self._now = now
         self._known = _Known()
         self._last: dict[Target, _Admitted] = {}

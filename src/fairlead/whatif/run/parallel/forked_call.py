@@ -228,7 +228,7 @@ class _ForkedCalls(Generic[Result]):
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles each shared object as a number: `index` maps the object's `id()` to its position."""
+    """Pickles each shared object as a number: `index` maps the object's `id()` to this number."""
 
     def __init__(self, file: Any, index: Mapping[int, int]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)

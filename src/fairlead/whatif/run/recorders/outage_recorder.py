@@ -63,7 +63,7 @@ _DOWN: Final = AffectedPodState.DOWN
 
 
 class FailureTimes(Struct):
-    """When a failure of a node reached each stage; see `NodeHistory`."""
+    """The times at which one failure of a node reached each stage; see `NodeHistory`."""
 
     quiet_at: Instant
     unready_at: Instant | None = None
@@ -431,8 +431,8 @@ class OutageRecorder(Struct):
     def _record_failure(self, name: str, state: NodeState, *, is_current: bool) -> dict[str, None]:
         """Record that the node `name` is out of service; `state` is its current state.
 
-        `is_current` is True if the states of affected pods cannot have changed. Return the keys of
-        the pods that the caller must update (`_update`).
+        `is_current` is True if the recorded states of affected pods are certainly up to date.
+        Return the keys of the pods that the caller must update (`_update`).
         """
         failed = self._failed_node(name)
         if failed.back_at is not None:

@@ -62,7 +62,7 @@ class PodCountRecorder(Struct):
         self.shift(pod_priority(pod), state if is_serving else _DOWN, +1, now)
 
     def remove(self, pod: Pod, state: str, now: Instant) -> None:
-        """Count `pod` no longer; `state` is the state with which it was added."""
+        """Stop counting `pod`; `state` is the state with which it was added."""
         is_down = pod.metadata.uid in self._down
         self._down.discard(pod.metadata.uid)
         self.shift(pod_priority(pod), _DOWN if is_down else state, -1, now)

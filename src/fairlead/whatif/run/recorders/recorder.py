@@ -181,7 +181,7 @@ class Recorder(Struct):
     claims: ClaimRecorder = field(default_factory=ClaimRecorder)
 
     def __post_init__(self) -> None:
-        """Make `_tracks` and `_known` create the track of a loaded pod when it is first read."""
+        """Set the function that creates the track of a loaded pod when the track is first read."""
         self._tracks.make = self._known.make = self._loaded_track
 
     # --- reports ------------------------------------------------------------------
@@ -385,7 +385,7 @@ class Recorder(Struct):
     # --- stimuli ---------------------------------------------------------------------
 
     def begin(self, now: Instant) -> None:
-        """Set the time of the reports that follow.
+        """Set the time for the next calls of `report`.
 
         Called instead of `observe` for a stimulus that contains nothing to record.
         """

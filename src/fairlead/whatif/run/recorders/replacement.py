@@ -44,7 +44,7 @@ class StatedReplacements(Struct):
         """Do nothing."""
 
     def match(self, pod: Pod, is_unreplaced: Callable[[str], bool]) -> None:
-        """Do nothing."""
+        """Do nothing, because `key_of` reads the annotation of the replacement."""
 
     def key_of(self, pod: Pod) -> str:
         """Return the pod key that the annotation states, or else `namespace/name` of `pod`."""
@@ -64,7 +64,7 @@ class MatchedReplacements(Struct):
             self._lost[owner.uid].append(key)
 
     def match(self, pod: Pod, is_unreplaced: Callable[[str], bool]) -> None:
-        """Match `pod` with a pod of the same ReplicaSet, ReplicationController or Job."""
+        """Record which pod of the same ReplicaSet, ReplicationController or Job `pod` replaces."""
         owner = _renaming_controller(pod)
         keys = () if owner is None else self._lost.get(owner.uid, ())
         if (lost := next(filter(is_unreplaced, keys), None)) is not None:

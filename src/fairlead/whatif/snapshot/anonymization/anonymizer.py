@@ -279,7 +279,10 @@ def _ordinals(objects: Iterable[Json]) -> dict[str, _Numbered]:
 
 
 def _names_of(pod: Json, owner: str) -> dict[str, _Numbered]:
-    """Return the parts of the names of `pod` and its claims; `owner` is its StatefulSet."""
+    """Return {name: its parts} for `pod` and its claims; `owner` is the StatefulSet of `pod`.
+
+    Return {} if the name of `pod` does not end with an ordinal.
+    """
     name = pod["metadata"]["name"]
     ordinal = ordinal_of(name, owner)
     if not ordinal:

@@ -265,7 +265,7 @@ class DumpDecoder:
         return found, newest
 
     def _checked(self, found: DumpedObject, like: Replicated | None = None) -> DumpedObject | None:
-        """Return `found`, or None if it may not be in stored form; see `StoredForm.has`."""
+        """Return `found`, or None unless it is certainly in stored form; see `StoredForm.has`."""
         if _has_own_annotations(found.view) or not self._form.has(found.kind, found.view, like):
             return None
         return found
@@ -278,7 +278,7 @@ class DumpDecoder:
     def _workload(
         self, item: _Deployment | _ReplicaSet | _StatefulSet | _DaemonSet, text: Text
     ) -> DumpedObject | None:
-        """Return the workload `item` with the text `text`; None if it may not be in stored form."""
+        """Return the workload `item` with `text`; None unless it is certainly in stored form."""
         data, spec_text = bytes(text), bytes(item.spec.template.spec)
         described = TemplateSpec.of(spec_text)
         like = self._templates.find(described)
@@ -306,7 +306,8 @@ class DumpDecoder:
 def _replaced(text: bytes, old: bytes, new: bytes) -> bytes:
     """Return `text` with `new` in place of `old`; return `text` if it does not contain `old`.
 
-    This is also `text` if the first bytes of `old` occur earlier in `text`.
+    Only the place where the first bytes of `old` first occur in `text` is examined. If the rest of
+    `old` does not follow there, `text` is returned, even if `old` occurs later.
     """
     begin = text.find(old[:_SEARCHED_BYTES])  # a search for all of `old` takes ten times as long
     return text[:begin] + new + text[begin + len(old) :] if text.startswith(old, begin) else text

@@ -1,4 +1,4 @@
-"""Refuses workloads in files that the API server would not create."""
+"""Refuses a workload in a file if the API server would not create the workload."""
 
 from __future__ import annotations
 
