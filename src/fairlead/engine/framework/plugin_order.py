@@ -88,9 +88,9 @@ class PluginOrder:
     """The plugins of `profile`, in its order; `add` inserts a plugin that is created later."""
 
     def __init__(self, profile: Profile, plugins: Sequence[tuple[Plugin, int]]) -> None:
-        """Start with `plugins`, pairs (plugin, score weight) in the order of their calls.
+        """Start with `plugins`, which are pairs (plugin, score weight) in calling order.
 
-        The profile can set another order for single extension points.
+        At an extension point, the profile can set a different order.
         """
         self._profile = profile
         self._plugins = [plugin for plugin, _ in plugins]

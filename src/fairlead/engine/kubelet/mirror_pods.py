@@ -56,7 +56,7 @@ class MirrorPods:
         return [_mirror(pod) for pod in self._missing.pop(node, {}).values()]
 
     def forget_node(self, node: str) -> None:
-        """Forget the deleted mirror pods of the deleted node `node`."""
+        """Forget the mirror pods that were to be restored on `node`; the node was deleted."""
         self._missing.pop(node, None)
 
 

@@ -530,7 +530,7 @@ class PodWorkers(Struct):
                 self._plan(worker)
 
     def _drop_rejected(self, worker: _PodWorker) -> None:
-        """Stop the wait of a rejected pod for room, because the wait or the pod has ended."""
+        """Remove the pod of `worker` from the rejected pods that wait for room on their node."""
         there = self._rejected.get(worker.node)
         if there is not None and there.pop(worker.ref.key, None) is not None and not there:
             del self._rejected[worker.node]

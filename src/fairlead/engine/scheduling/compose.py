@@ -74,10 +74,10 @@ class BuiltProfile(Struct, frozen=True):
     If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
     `failures` caches the failures of pods, keyed by `equivalence_key`. `placements` caches the
     common parts of successful cycles, keyed by `EqualPods.key`. Both caches are None if the profile
-    has extenders or limits the search for nodes. Pods with equal keys may then get different
-    decisions. `is_stateless` is set if decisions depend only on the pod and the state of the
-    cluster. This is the case if the scheduler has only in-tree plugins, and the profile has neither
-    extenders nor a limited search.
+    has extenders or limits the search for nodes. In such a profile, pods with equal keys may get
+    different decisions. `is_stateless` is set if decisions depend only on the pod and the state of
+    the cluster. This is the case if the scheduler has only in-tree plugins, and the profile has
+    neither extenders nor a limited search.
     """
 
     framework: Framework

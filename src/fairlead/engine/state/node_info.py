@@ -79,9 +79,9 @@ class NodeInfo:
             self.used_ports[port] = None
 
     def lazy_pods(self, make: Callable[[Any, int], PodInfo]) -> LazyDict[PodInfo]:
-        """Convert `pods` to a LazyDict and return it.
+        """Convert `pods` to a LazyDict, and return the LazyDict.
 
-        A LazyDict can store references to pods; it calls `make` to build a pod on first use.
+        A LazyDict contains pods and rows. When a row is first read, `make` builds its pod.
         """
         if isinstance(self.pods, LazyDict):
             return self.pods

@@ -317,7 +317,10 @@ class _Latest(Struct, frozen=True, eq=False):
     key: _Key
 
     def has_sums_of(self, pod: Pod) -> bool:
-        """Return True if the requests of `pod` and `self.pod` certainly have equal sums."""
+        """Return True if comparing `pod` with `self.pod` shows that their request sums are equal.
+
+        If the result is False, the sums may still be equal.
+        """
         return _have_equal_requests(self.pod.spec, pod.spec) and _have_equal_reported_resources(
             self.pod, pod
         )

@@ -32,7 +32,7 @@ class KeyedCounts:
         return self
 
     def pods(self) -> int:
-        """Return the number of counted pods, added up over the topology keys."""
+        """Return the number of counted pods; a pod that is counted for two keys counts twice."""
         return sum(counts.pods for counts in self.by_key.values())
 
     def drop(self, pod_index: PodIndex) -> None:

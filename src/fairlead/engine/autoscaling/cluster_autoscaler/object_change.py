@@ -84,10 +84,9 @@ def _of_pod(pod: Pod) -> tuple[object, ...]:
 
 
 def _is_load_changed(old: Pod, new: Pod) -> bool:
-    """Return whether the requests that count for a pod differ between two versions of the pod.
+    """Return whether a pod's effective requests differ between two versions with equal specs.
 
-    The caller has compared the specs. An in-place resize can also change the resources in the
-    status.
+    The requests also depend on the resources in the status, which an in-place resize changes.
     """
     if not _states_resources(old) and not _states_resources(new):
         return False

@@ -116,9 +116,9 @@ class RoomFit:
     def __init__(
         self, room: Room, view: RoomView, requests: RequestTable, sources: Sequence[Source]
     ) -> None:
-        """A whole request must fit in a single one of the `sources`.
+        """The filter accepts a node if one of `sources` alone covers the whole request.
 
-        A rejection lists the resources that `sources[0]` lacks.
+        The rejection of a node lists the resources that `sources[0]` lacks.
         """
         self._room = room
         self._view = view

@@ -118,8 +118,9 @@ class ShapePlan:
     ) -> None:
         """Create a plan for pods of `pod.shape`; call `refresh` before reading the plan.
 
-        `shared` contains the results of NODE plugins that several plans use. If the results for
-        this shape can be shared and are not in `shared` yet, they are added to it.
+        `shared` contains results of NODE plugins. Several plans can use the same results. If the
+        results for this shape can be shared, and `shared` does not contain them yet, they are
+        added.
         """
         self._framework = framework
         self.shape = pod.shape  # keeps the shape interned as long as the plan exists

@@ -126,8 +126,9 @@ def needs_post(node: Node, conditions: Conditions) -> bool:
 def post(node: Node, conditions: Conditions, now: Instant) -> list[Command]:
     """Return the commands that post `conditions` with `now` as the heartbeat time.
 
-    If this changes the status of a condition of `node` to one in EVENT_REASONS, an event is also
-    recorded. The first status of a new condition causes no event.
+    The result also contains an event for each condition of `node` whose status changes, if
+    EVENT_REASONS has a reason for the new status. The first status of a new condition causes no
+    event.
     """
     # upstream: pkg/kubelet/kubelet_node_status.go:recordNodeStatusEvent
     commands: list[Command] = []

@@ -21,8 +21,8 @@ class NodeRecord(Struct):
     """The state of a node, which is identified by its name.
 
     `node` is the newest Node, None if it does not exist. `renewals` are the renewals of the node's
-    lease. `registered` is the Node as found by the pass that registered it. `health` is the saved
-    health after all passes up to `last_pass`.
+    lease. `registered` is the Node as it was when the controller registered the node, None if the
+    node is not registered. `health` is the saved health after all passes up to `last_pass`.
     """
 
     last_pass: Instant

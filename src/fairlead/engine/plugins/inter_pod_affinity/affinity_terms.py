@@ -103,7 +103,7 @@ class OwnTermsCache:
         self._cache: CountsCache[tuple[PlacedTerm, ...], OwnTerms] = CountsCache(table)
 
     def of(self, pod: PodInfo) -> OwnTerms:
-        """Return the `OwnTerms` of `pod`; the caller must refresh their counts."""
+        """Return the `OwnTerms` of `pod`; the caller must refresh the counts in the result."""
         placed = self._table.pod_index.terms_of(pod)
         found = self._cache.get(placed)
         if found is None or found.namespace_version != self._namespaces.refresh():

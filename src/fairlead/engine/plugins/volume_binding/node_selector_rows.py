@@ -37,7 +37,10 @@ def selector_mask(selector: NodeSelector, table: NodeTable) -> Mask:
 
 
 def _without_fields(term: NodeSelectorTerm) -> NodeSelectorTerm | None:
-    """Return `term` without its field requirements; None if `term` matches no node."""
+    """Return `term` without its field requirements; None if no node can match `term`.
+
+    The field requirements are evaluated with the node name "" (see the module).
+    """
     if is_unmatchable(term):
         return None
     if not term.match_fields:

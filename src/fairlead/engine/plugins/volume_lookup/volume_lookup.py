@@ -17,7 +17,7 @@ class VolumeLookup:
     """Finds claims, classes and volumes among the `related` objects."""
 
     def __init__(self, related: RelatedObjects) -> None:
-        """Look up objects in `related`; results are not cached."""
+        """Use `related` for all lookups, without a cache."""
         self._related = related
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:

@@ -68,7 +68,7 @@ class RepeatedPlacements:
     """Keeps, for one profile, what the scheduling cycles of equal pods have in common."""
 
     def __init__(self, plans: PlanCache) -> None:
-        """Start without entries, for the pods that are scheduled with `plans`."""
+        """Start without entries; `plans` are the plans of the profile."""
         framework = plans.framework
         self._plans = plans
         self._equal = EqualPods(framework.cluster)

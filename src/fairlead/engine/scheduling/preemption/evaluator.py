@@ -25,7 +25,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class Evaluator:
-    """Finds and rates the candidates of one profile by the rules of `policy`."""
+    """Finds the candidates for preemption, and rates them by the rules of `policy`."""
 
     def __init__(self, plans: PlanCache, policy: PreemptionPolicy) -> None:
         """Create an evaluator whose dry runs use the Filter plugins of `plans.framework`."""

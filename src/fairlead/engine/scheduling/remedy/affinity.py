@@ -131,7 +131,10 @@ def delete_conflicting(
 def drop_pod_affinity(
     _framework: Framework, pod: PodInfo, _node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield changes that each drop one required term of `pod`, then one that drops all terms."""
+    """Yield changes of `pod` that drop terms of its pod affinity and anti-affinity.
+
+    For each required term, a change drops only this term. The last change drops all terms.
+    """
     yield from _drop_terms(pod.pod)
     if pod.pod.spec.affinity is not None:
         free = replace(pod.pod.spec.affinity, pod_affinity=None, pod_anti_affinity=None)

@@ -248,7 +248,7 @@ class _Copied:
 
 
 class HypotheticalCounts:
-    """Counts by domain: an unchanging copy plus hypothetical changes."""
+    """The counts of a `DomainCounts` at one moment, plus hypothetical changes."""
 
     __slots__ = ("_copied", "changes")
 
@@ -258,7 +258,7 @@ class HypotheticalCounts:
         self.changes: dict[int, int] = {}
 
     def hypothetical(self) -> HypotheticalCounts:
-        """Return an independent copy; only the hypothetical changes are copied."""
+        """Return a copy; later changes of this object or of the copy do not affect the other."""
         copy = HypotheticalCounts(self._copied)
         copy.changes = dict(self.changes)
         return copy

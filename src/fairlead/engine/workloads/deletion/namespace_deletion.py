@@ -158,7 +158,10 @@ class NamespaceDeletion(Struct):
         return commands
 
     def _report(self, namespace: Namespace, remaining: tuple[RemainingObjects, ...]) -> Command:
-        """Return the write of the namespace's conditions, which list the `remaining` content."""
+        """Return the command that writes the conditions of `namespace`.
+
+        The conditions list the `remaining` objects and their finalizers.
+        """
         stated = dict(_CLEAR)
         if remaining:
             rows = sorted(f"{one.resource} has {one.count} resource instances" for one in remaining)

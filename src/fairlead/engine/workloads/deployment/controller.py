@@ -70,7 +70,8 @@ class Rollouts(Struct):
         """Store the newest version of `replica_set`; return the rollout of its Deployment.
 
         Returns None, and stores nothing, if no known Deployment controls `replica_set`. If another
-        Deployment controlled it before, this Deployment has released it, and is queued for a sync.
+        Deployment controlled `replica_set` before, that Deployment is queued for a sync, because it
+        has released the ReplicaSet.
         """
         owner, namespace = controller_of(replica_set.metadata), replica_set.metadata.namespace
         rollout = None
@@ -286,7 +287,7 @@ class Rollouts(Struct):
         self._unite(rollout, key)
 
     def _unite(self, rollout: Rollout, key: str) -> None:
-        """Add the pod set `key` to the dictionary that all pod sets of the Deployment share."""
+        """Make the pod set `key` a sibling of the Deployment's other pod sets (`siblings`)."""
         pods = self.pod_sets.sets.get(key)
         if pods is not None:
             rollout.siblings[key] = pods

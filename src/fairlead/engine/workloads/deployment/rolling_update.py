@@ -126,8 +126,9 @@ def recreated(
 def is_scaling(parts: Sequence[ReplicaSetState], replicas: int) -> bool:
     """Return whether the replicas of the Deployment changed after its ReplicaSets were last scaled.
 
-    `replicas` is the Deployment's present number. `desired` of each ReplicaSet in `parts` is the
-    number at its last scaling. Empty ReplicaSets are ignored.
+    `replicas` is the Deployment's current number of replicas. The field `desired` of a ReplicaSet
+    in `parts` is the Deployment's number of replicas when the ReplicaSet was last scaled. Empty
+    ReplicaSets are ignored.
     """
     # upstream: sync.go:isScalingEvent
     return any(

@@ -71,7 +71,8 @@ class DeviceTaints:
     def put_rule(self, rule: DeviceTaintRule, now: Instant) -> None:
         """Store `rule`.
 
-        If its taint is new or changed and has no timeAdded, the taint counts from `now`.
+        If the taint of `rule` is new or changed and has no timeAdded, the taint counts as
+        added at `now`.
         """
         before = self.rules.get(rule.key)
         if before is None or before.spec.taint != rule.spec.taint:

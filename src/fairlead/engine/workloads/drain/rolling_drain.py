@@ -133,7 +133,7 @@ class RollingDrains:
         return earliest(self._returns.next_due(), self._retries.next_due())
 
     def is_waiting(self) -> bool:
-        """Return whether an empty node is down and will return to service."""
+        """Return whether the return of a drained node to service is scheduled."""
         return self._returns.next_due() is not None
 
     def handle_deadline(self, now: Instant) -> list[Command]:

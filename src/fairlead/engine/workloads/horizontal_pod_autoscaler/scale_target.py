@@ -46,7 +46,7 @@ class ScaleError(ValueError):
 
 
 class NoScaleError(ScaleError):
-    """Raised if the objects of `resource`, such as `widgets.example.com`, have no scale."""
+    """Raised if `resource`, such as `widgets.example.com`, has no scale subresource."""
 
     def __init__(self, resource: str) -> None:
         """Store `resource`."""

@@ -62,7 +62,7 @@ class TtlAfterFinished:
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return deletions of the Jobs that are due; their pods are deleted first."""
+        """Return a foreground deletion for each Job that is due."""
         return [
             DeleteObject(ref, why=WHY, policy="Foreground")
             for ref in self._timers.pop_due(now)

@@ -299,7 +299,11 @@ class PodSets(Struct):
     # --- outcomes ------------------------------------------------------------------------------
 
     def created(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Handle a successful pod creation; after the first success, create all missing pods."""
+        """Handle a successful pod creation.
+
+        If it is the owner's first success, or its first success after a backoff, the result
+        creates all missing pods. Before such a success, pods are created one at a time.
+        """
         key = self._creating.pop((target.namespace, target.name), None)
         if key is None:
             return []

@@ -114,7 +114,10 @@ class ClaimCreator:
             del self._refused[key]
 
     def missing_objects(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
-        """Return commands that create the storage objects that the dump `objects` lacks."""
+        """Return commands that create the storage objects that are missing from a dump.
+
+        `objects` are all objects of the dump.
+        """
         commands = missing_storage(objects)
         for command in commands:
             self._creating[command.target.key] = None

@@ -21,7 +21,7 @@ class ScaleUpInfo(Struct, frozen=True):
     maximum: int
 
     def __str__(self) -> str:
-        """Return the text that events show for this growth."""
+        """Return the text that events show for the growth of the group."""
         return f"{{{self.group} {self.current}->{self.new} (max: {self.maximum})}}"
 
 

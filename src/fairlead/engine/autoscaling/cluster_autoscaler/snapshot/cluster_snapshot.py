@@ -157,7 +157,7 @@ class ClusterSnapshot:
 
     @property
     def node_names(self) -> list[str]:
-        """The names of all nodes, in order."""
+        """The names of all nodes: first those given to `loop`, in that order, then added nodes."""
         return self._order
 
     def node(self, name: str) -> NodeInfo | None:
@@ -165,7 +165,7 @@ class ClusterSnapshot:
         return self.table.find(name)
 
     def nodes(self) -> list[NodeInfo]:
-        """Return all nodes, in order."""
+        """Return all nodes, in the order of `node_names`."""
         found = (self.table.find(name) for name in self._order)
         return [info for info in found if info is not None]
 

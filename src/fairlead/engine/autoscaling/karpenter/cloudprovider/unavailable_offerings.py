@@ -64,10 +64,11 @@ class UnavailableOfferings:
         *,
         is_temporary: bool = False,
     ) -> None:
-        """Mark an offering as unavailable for three minutes; `table` shows it after `publish`.
+        """Mark `offering` as unavailable for three minutes.
 
-        Set `is_temporary` if the provider's lack of capacity will end. This affects `has_temporary`
-        only; the offering is marked for three minutes in any case.
+        `table` shows the mark only after a call of `publish`. Set `is_temporary` if the provider
+        will be able to deliver the offering again. This affects only `has_temporary`, not the three
+        minutes.
         """
         key = _key(instance_type, offering)
         self._until[key] = now + UNAVAILABLE_NS

@@ -81,9 +81,10 @@ class Batcher:
         self._last_pass = now
 
     def renewed(self, now: Instant) -> Instant:
-        """Return the latest time, not after `now`, at which upstream would have run a pass.
+        """Return the time of the last pass that upstream would have run up to `now`.
 
-        Upstream would have repeated the last pass every 10 s. If no pass has run, returns `now`.
+        After the last simulated pass, upstream would have run a pass every 10 s. If no pass has
+        run, returns `now`.
         """
         since = now if self._last_pass is None else self._last_pass
         return now - (now - since) % _RETRIGGER_NS

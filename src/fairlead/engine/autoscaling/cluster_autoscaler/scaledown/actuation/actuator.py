@@ -273,11 +273,11 @@ class Actuator:
     # --- groups ----------------------------------------------------------------------------
 
     def _node_ready(self, one: _Deletion, now: Instant) -> None:
-        """Delete the node, or make it wait for the other nodes of its atomic group.
+        """Delete a node, or let it wait until all nodes of its atomic group can be deleted.
 
-        As in upstream, the node that became ready last decides how an atomic group is reported. If
-        it was drained, all nodes are reported as drained. Otherwise, all are reported as empty
-        (group_deletion_scheduler.go: addToBatcher).
+        As in upstream, the last node to become ready for deletion decides how its atomic group is
+        reported. If that node was drained, all nodes are reported as drained. Otherwise, all are
+        reported as empty (group_deletion_scheduler.go: addToBatcher).
         """
         if not one.batch_size:
             self._add_to_batch([one], now)

@@ -24,8 +24,8 @@ class PendingPodQueue:
     def pop(self) -> PendingPod | None:
         """Return the next pod.
 
-        Returns None if the queue is empty. Also returns None if no pod has been placed since the
-        pod at the front was pushed back.
+        Returns None if the queue is empty. Also returns None if the first pod was put back with
+        `push`, and no pod has been placed since.
         """
         if not self._pods:
             return None

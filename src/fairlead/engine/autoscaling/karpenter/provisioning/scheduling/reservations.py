@@ -44,7 +44,10 @@ class Reservations:
                 self._left[one.reservation_id] -= 1
 
     def release(self, host: str, offerings: Iterable[Offering]) -> None:
-        """Release the instance that `host` holds, if any, of each reservation in `offerings`."""
+        """For each of `offerings`, release the instance of its reservation that `host` holds.
+
+        Does nothing for an offering if `host` holds no instance of the reservation.
+        """
         held = self._held.get(host, set())
         for one in offerings:
             if one.reservation_id in held:
