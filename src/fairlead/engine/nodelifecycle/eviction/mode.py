@@ -59,7 +59,10 @@ class EvictionMode(Protocol):
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Return when a pass must act on the node even if the node does not change, or None."""
+        """Return the time after which the next pass must act on the node, changed or not.
+
+        Returns None if there is no such time.
+        """
         ...
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:

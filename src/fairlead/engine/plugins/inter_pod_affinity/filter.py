@@ -242,8 +242,8 @@ class CachedCodes:
     def codes(self, state: AffinityState) -> Codes:
         """Return the verdict on every row of the node table, as an index into STATUSES.
 
-        `state` must be based on the current counts of the constructor's `sources`. Later calls do
-        not change the returned array.
+        `state` must use the counts that were passed to the constructor as `sources`, and these
+        counts must be up to date. Later calls do not change the returned array.
         """
         table = self._table
         basis = (table.pod_index.nodes.value, table.size, state.may_be_first())

@@ -23,9 +23,9 @@ Entry = tuple[tuple[int, ...], int, QueuedPod]
 
 
 class EntryQueue:
-    """The pods of the queue `place`, in ascending order of the key given to `push`.
+    """The pods of one of the scheduling queues, in ascending order of the key given to `push`.
 
-    `count` is the number of entries, including those that `push` has made invalid.
+    `count` is the number of entries, including invalid entries (see the module).
     """
 
     def __init__(self, place: QueueName) -> None:

@@ -154,7 +154,7 @@ class InFlightNodeClaim:
         return self._with_volumes(pod, joined, alternatives[-1], relaxes_min_values)
 
     def _joined(self, added: Requirements) -> Requirements | str:
-        """Return the claim's requirements joined with `added`; upstream's text if they conflict."""
+        """Return the claim's requirements narrowed by `added`; upstream's text for a conflict."""
         key = (self.requirements, added)
         known = self._context.joined
         found = known.get(key)
