@@ -54,7 +54,7 @@ def run_session(
     1  open the session: jobs, queues, resources of nodes
     2  reserve resources for the gang that has waited too long
     3  run the actions in the configured order
-    4  evict the remaining members of gangs that stay broken
+    4  evict the running members of gangs that have had too few members for too long
     5  report, while the decisions are still in the job table
     6  undo the placements that were not dispatched
     """

@@ -1,4 +1,4 @@
-"""The history of Karpenter in a run: nodes created and removed, and pods without a new node."""
+"""The history of Karpenter in a run: created and removed nodes, and failures to create nodes."""
 
 from __future__ import annotations
 

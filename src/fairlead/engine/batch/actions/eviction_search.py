@@ -351,7 +351,7 @@ def _allowed_by(
 def without_gang_protection(voters: Voters) -> Voters:
     """Return `voters` without the plugins whose attribute `protects_gangs` is True.
 
-    Those plugins prevent evictions that would leave a gang with too few members. They do not count
+    Those plugins prevent evictions that would leave a gang with too few members. The result is used
     when a gang is evicted as a whole.
     """
     return tuple(

@@ -56,7 +56,7 @@ class Preempt:
 
 
 def _between_jobs(session: Session, pending_jobs: list[JobInfo], tasks: dict[str, Tasks]) -> None:
-    """Run phase 1 for one queue; `pending_jobs` are its jobs with pending tasks."""
+    """Preempt between the jobs of one queue; `pending_jobs` are its jobs with pending tasks."""
     jobs: PriorityQueue[JobInfo] = PriorityQueue(session.tiers.job_key)
     searches: dict[str, EvictionSearch] = {}
     queue = next((job.queue for job in pending_jobs), "")

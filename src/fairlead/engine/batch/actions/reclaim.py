@@ -78,7 +78,7 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _Wa
     """Make room for one task of the first job in `jobs`; return whether that succeeded.
 
     This function is used only with kube-batch's defect `reclaim-one-task`. If it returns False, the
-    queue gets no further turn.
+    queue of the job gets no further turn.
     """
     job = jobs.pop()
     statement = _statement(session)

@@ -131,7 +131,7 @@ RequestRule = Callable[[PodInfo, ResourceColumns, Slack], TaskRequest]
 def effective_requests(pod: PodInfo, _columns: ResourceColumns, slack: Slack) -> TaskRequest:
     """Return the request of `pod` as the Kubernetes scheduler computes it.
 
-    It takes init containers, sidecars, overhead and in-place resizes into account.
+    The request includes init containers, sidecars and overhead, and reflects in-place resizes.
     """
     shape = pod.shape
     running = tuple((column, amount) for column, amount in shape.load if amount)

@@ -1,1 +1,1 @@
-"""Finds the nodes that can take a task: idle and releasing resources, filters, the best node."""
+"""Finds the nodes that a task fits, by resources and scheduler plugins; chooses the best node."""

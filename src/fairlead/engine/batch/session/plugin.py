@@ -247,9 +247,10 @@ class Explains(BatchPlugin, Protocol):
     """A plugin that explains, at the end of the session, why a job was not scheduled."""
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """Return the condition of the job's group, or None if this plugin has no objection.
+        """Return the reason and message for the condition of the job's group.
 
-        `fit_error` is the reason why tasks of the job were not placed.
+        Returns None if this plugin knows no reason why the job cannot run. `fit_error` is the
+        reason why tasks of the job were not placed.
         """
         ...
 

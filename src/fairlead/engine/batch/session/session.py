@@ -74,7 +74,7 @@ class Observer(Protocol):
         ...
 
     def closing(self, session: Session) -> None:
-        """Handle the end of the decisions; undispatched placements are undone after this call."""
+        """Examine `session` after its last decision, before undispatched placements are undone."""
         ...
 
 

@@ -99,7 +99,10 @@ class ScaleDown:
         )
 
     def _without_delayed(self, nodes: Sequence[Node], now: Instant) -> list[Node]:
-        """Return `nodes`; if delays are per group, leave out the nodes of delayed groups."""
+        """Return `nodes` without the nodes of groups in which a scale-down delay is running.
+
+        If the delays apply to the whole cluster, returns all of `nodes`.
+        """
         context, delays = self._context, self._group_delays()
         if not context.options.scale_down_delay_type_local:
             return list(nodes)

@@ -380,7 +380,7 @@ class DisruptionController:
         self._queue_at = now
 
     def process_queue(self, now: Instant) -> None:
-        """If a check is due, end the commands whose replacements are ready or have failed.
+        """If a check of the queue is due, remove the completed and the failed commands.
 
         The candidates of a command are deleted if its replacements are ready.
         """

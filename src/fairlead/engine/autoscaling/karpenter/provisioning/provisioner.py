@@ -369,7 +369,7 @@ class Provisioner:
         return templates
 
     def pending(self, pod: Pod) -> PendingPod:
-        """Return `pod` with its facts and volume requirements; its topology groups are not set."""
+        """Return the PendingPod for `pod`. Its topology groups are not set yet."""
         volumes = volume_requirements(pod, self._cluster.storage)
         return PendingPod(pod, self._facts.of(pod), volumes)
 

@@ -162,7 +162,11 @@ class JoinedNodes:
         self._is_built = True
 
     def _joined(self, claim_name: str | None, node_name: str | None) -> StateNode:
-        """Return the joined node. The same object is returned until a part of it changes."""
+        """Return the StateNode of the NodeClaim `claim_name` and the Node `node_name`.
+
+        One of the names may be None. Later calls return the same object until a field of the object
+        changes.
+        """
         claim = None if claim_name is None else self._claims[claim_name]
         node = None if node_name is None else self._nodes[node_name]
         bare = StateNode(claim, node)

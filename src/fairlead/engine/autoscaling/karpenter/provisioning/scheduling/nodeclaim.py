@@ -126,7 +126,7 @@ class InFlightNodeClaim:
         return self.template.table.chosen(self.options)
 
     def can_add(self, pod: PendingPod, *, relaxes_min_values: bool) -> ClaimPlacement | AddRefusal:
-        """Return the state of the NodeClaim with the pod, or the reason why the pod does not fit.
+        """Return the state that the NodeClaim would have with `pod`, or why `pod` does not fit.
 
         If `relaxes_min_values` is set, the instance types may offer fewer values of a label than
         its minValues demands.

@@ -344,7 +344,7 @@ class ProvisioningScheduler:
         """Open a NodeClaim for the pod in the first NodePool that allows it.
 
         Returns None if the pod was placed, otherwise the refusal of each NodePool that was tried.
-        If reservations are used up (`reserved`), no further NodePool is tried.
+        After a refusal because reservations are used up, no further NodePool is tried.
         """
         refusals: list[AddRefusal] = []
         for template in self._templates:
