@@ -72,7 +72,7 @@ class Condition(Struct, frozen=True):
 
 
 class ObservedCondition(Condition, frozen=True):
-    """A condition with observedGeneration: the object's generation when it was set."""
+    """A condition with observedGeneration: the object's generation when the condition was set."""
 
     observed_generation: int = 0
 

@@ -134,10 +134,9 @@ def start_failure(pod: Pod) -> str:
 
 
 def is_settled(pod: Pod, config: KubeletConfig) -> bool:
-    """Return True only if the kubelet has nothing to do for `pod`, a pod of the dump.
+    """Return whether a fast test shows that the kubelet has nothing to do for `pod`.
 
-    This is a fast test, which also returns False for some such pods. Examples are running pods with
-    an annotation that kubelets read.
+    `pod` is a pod of the dump. If the result is False, the kubelet may still have nothing to do.
     """
     spec, status = pod.spec, pod.status
     if status.phase != "Running" or pod.metadata.deletion_timestamp:

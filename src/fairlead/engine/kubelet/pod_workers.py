@@ -205,7 +205,7 @@ class PodWorkers(Struct):
         return self._expired[0].due.at if self._expired else self._timers.next_due()
 
     def is_waiting(self) -> bool:
-        """Return whether a working kubelet waits for a pod to start, become ready or stop.
+        """Return whether any running kubelet waits for a pod to start, become ready or stop.
 
         Running pods that will end by themselves, such as pods of Jobs, are ignored.
         """

@@ -59,5 +59,5 @@ class NodePods:
         return [there[key] for key in sorted(there)]
 
     def nodes(self) -> list[str]:
-        """Return the names of the nodes to which pods are bound, sorted; a Node may be missing."""
+        """Return the sorted names of nodes with bound pods, even if no such Node object exists."""
         return sorted(self._by_node)

@@ -49,7 +49,7 @@ class NominatedVerdicts:
 
     `plan` contains the cached verdicts for this spec that ignore nominated pods. `codes[i]` is the
     verdict on the node at `plan.rows[i]`: 0 if the pod fits, otherwise an index in `plan.statuses`.
-    It is `_NO_NOMINATION` if no competing pod is nominated to that node.
+    It is `_NO_NOMINATION` if no pod with at least this priority is nominated to that node.
     """
 
     def __init__(self, plan: ShapePlan) -> None:

@@ -107,7 +107,7 @@ class HypotheticalKeyedCounts:
         return [(column(key).ids, counts) for key, counts in self._by_key.items()]
 
     def total(self) -> int:
-        """Return the sum of the counts of all keys; wrong if a pod has a weight other than 1."""
+        """Return the sum of the counts of all keys; correct only if every pod has weight 1."""
         return sum(counts.total() for counts in self._by_key.values())
 
 

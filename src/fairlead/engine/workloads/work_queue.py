@@ -143,9 +143,9 @@ class Retries(Struct):
             self._due.add(now + self.config.retry_after(failures), key)
 
     def pause(self, key: Key, now: Instant) -> None:
-        """Schedule the next sync of `key`, which has reached the write limit.
+        """Schedule the next sync of `key` at BURST_DELAY after `now`.
 
-        The sync is due BURST_DELAY after `now`.
+        Call this if the syncs of `key` have sent as many writes as the burst limit allows.
         """
         self._due.add(now + BURST_DELAY, key)
 

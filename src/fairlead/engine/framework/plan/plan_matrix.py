@@ -89,9 +89,9 @@ class MatrixMember(Protocol):
 
 
 class PlanMatrix:
-    """The totals of `plans`, as an array total[plan, node].
+    """The total scores of all nodes in each of `plans`, as an array total[plan, node].
 
-    All plans have the ROW plugins `filters` and `scorers`.
+    All plans have the same ROW plugins: `filters` and `scorers`.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class PlanMatrix:
     def add(self, plan: MatrixMember) -> None:
         """Add `plan`, which must be up to date.
 
-        Does nothing if the matrix is full, or if the plan does not have all rows.
+        Does nothing if the matrix is full, or if `plan` leaves out rows of the node table.
         """
         self.refresh()
         if not self.plans:

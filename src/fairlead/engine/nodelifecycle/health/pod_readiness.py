@@ -97,7 +97,7 @@ DOUBLINGS_MAX: Final = WAIT_MAX.bit_length()
 class LateBoundPods:
     """Marks pods that are bound to a node that is already not ready.
 
-    The saved health after the last pass tells whether a node is ready. Nodes that no pass has
+    Uses the node health that the last monitor pass saved. Pods on nodes that no monitor pass has
     examined are ignored. A pod on a deleted node is checked again with exponential backoff, in case
     the node is created again.
     """

@@ -57,7 +57,7 @@ def _first_label(labels: dict[str, str], keys: tuple[str, ...]) -> str:
 
 
 def zone_state(count: ZoneCount, config: NodeLifecycleConfig) -> ZoneState:
-    """Return the disruption state of a zone that has at least one counted node."""
+    """Return the disruption state of a zone; `count.size` must be at least 1."""
     if count.unready == count.size:
         return ZoneState.FULL_DISRUPTION
     ratio = np.float32(count.unready) / np.float32(count.size)

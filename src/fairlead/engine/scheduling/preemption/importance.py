@@ -2,7 +2,7 @@
 
 The search for victims (`victims`) first reprieves the pods that a disruption budget protects, and
 then the other pods. Within both groups, it begins with the most important pod. Three functions do
-not call `importance`, but sort by priority, start and pod key themselves:
+not call `importance`, but contain the same order (priority, start, pod key):
 `victims._least_important`, `victim_columns._by_importance` and `VictimColumns._fill_loaded`. They
 must be changed together with `importance`. If a plugin replaces the order (`policy_of`), these
 functions are not used.

@@ -180,7 +180,9 @@ class Scales(Struct):
             return False
 
     def _custom(self, namespace: str, owner: OwnerReference) -> int | None:
-        """Return the scale of the custom resource `owner`; None if its kind is not known.
+        """Return the desired number of pods of the custom resource `owner`.
+
+        Returns None if no CustomResourceDefinition defines the kind of `owner`.
 
         Raises BudgetError if the custom resource does not exist or has no scale.
         """

@@ -301,7 +301,7 @@ class Drain:
         return [PatchObject(ObjectRef("Node", "", drain.node), FINISHED)]
 
     def _end(self, node: str) -> None:
-        """Forget the drain of a node that was deleted or whose request was removed."""
+        """Forget the drain of a node that was deleted or whose annotation requests no drain."""
         self._drains.pop(node, None)
         self._finished.pop(node, None)
         self._to_cordon.discard(node)

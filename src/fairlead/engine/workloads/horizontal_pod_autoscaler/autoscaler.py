@@ -253,7 +253,7 @@ class Autoscaler:
         return problems + self._written(draft)
 
     def _note_shortage(self, proposed: int, now: Instant) -> None:
-        """Record whether `proposed`, what the metrics propose, is more than maxReplicas."""
+        """Record whether the metrics propose more replicas (`proposed`) than maxReplicas."""
         known = self._shortage
         if proposed > self.view.spec.max_replicas:
             known = known or UnmetProposal(now, now, proposed)
@@ -355,7 +355,10 @@ class Autoscaler:
             self.is_stale = False
 
     def _wait_for_change(self, now: Instant) -> None:
-        """Record that the metrics propose nothing from `now` until an object changes."""
+        """Record that there is no proposal at `now`; skip the syncs until an object changes.
+
+        If `refreshes_status` is configured, no sync is skipped.
+        """
         self._note_shortage(0, now)
         if not self.config.refreshes_status:
             self.due = None

@@ -55,7 +55,7 @@ class NoScaleError(ScaleError):
 
 
 class Scale(Struct, frozen=True):
-    """The number of replicas of a workload, the selector of its pods, and its annotated load.
+    """The number of replicas of a workload, its pod selector, and the load in its annotations.
 
     `ref` identifies the workload, and `path` is the path of the field with its replicas.
     """

@@ -82,7 +82,7 @@ class JobRule:
     def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobRule:
         """Return the rule of a newly observed Job with its existing `pods`.
 
-        If `is_tracked` is set, its pods get the tracking finalizer.
+        If `is_tracked` is set, new pods of the Job get the tracking finalizer.
         """
         pods.ended = []
         if job.spec.template.get("spec", {}).get("restartPolicy") == "OnFailure":

@@ -81,7 +81,10 @@ class JobSyncSchedule(Struct):
 
 
 def release_counted(progress: JobProgress, pods: PodSet) -> None:
-    """Let the status count the pods in `progress.uncounted` that have no tracking finalizer."""
+    """Remove pods without a tracking finalizer from `progress.uncounted`.
+
+    The status may then count these pods as succeeded or failed.
+    """
     held = {pod.metadata.uid for pod in pods.pods.values() if is_held(pod)}  # never iterated
     for uid in [uid for uid in progress.uncounted if uid not in held]:
         progress.release(uid)

@@ -111,7 +111,7 @@ class Adoption:
         return [command for one in children for command in self._observe_child(one)]
 
     def _load(self, objects: list[ApiObject]) -> list[Command]:
-        """Store all loaded owners, then return the patches for the other loaded objects."""
+        """Store all loaded owners; return the patches that adopt and release loaded objects."""
         for one in objects:
             if isinstance(one, OWNERS):
                 self._namespace(one).owners[one.metadata.uid] = one

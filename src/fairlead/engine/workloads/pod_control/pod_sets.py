@@ -215,7 +215,10 @@ class PodSets(Struct):
     # --- decisions -----------------------------------------------------------------------------
 
     def follow_up(self, key: str, now: Instant) -> list[Command]:
-        """Return the commands of the rule's `follow`, or [] if the rule does not read readiness."""
+        """Return the commands for the owner `key` after the readiness of its pods has changed.
+
+        Returns [] if the OwnerRule of the owner does not read readiness.
+        """
         if key not in self.sets or not self.rules[key].reads_readiness:
             return []
         pods = self.sets[key]
@@ -386,7 +389,7 @@ class PodSets(Struct):
         return earliest(self._retries.next_due(), self._runs.next_due())
 
     def retry(self, now: Instant) -> list[Command]:
-        """Run the scheduled rules, and retry the owners whose backoff has expired."""
+        """Apply the OwnerRules that are due, and retry the owners whose backoff has expired."""
         commands: list[Command] = []
         for key in self._runs.pop_due(now):
             self._awaited.pop(key, None)
