@@ -1235,14 +1235,14 @@ class AllocatedDevice(_View, frozen=True):
 
 
 class AllocatedDevices(_View, frozen=True):
-    """The field status.allocation.devices."""
+    """The field status.allocation.devices of a ResourceClaim."""
 
     results: tuple[AllocatedDevice, ...] = ()
     config: tuple[Json, ...] = ()
 
 
 class ClaimAllocation(_View, frozen=True):
-    """The field status.allocation: the allocated devices.
+    """The field status.allocation of a ResourceClaim: the allocated devices.
 
     `node_selector` selects the nodes that can access the devices; None means all nodes.
     """
@@ -1253,7 +1253,7 @@ class ClaimAllocation(_View, frozen=True):
 
 
 class ClaimConsumer(_View, frozen=True):
-    """An entry of status.reservedFor."""
+    """An entry of status.reservedFor of a ResourceClaim."""
 
     api_group: str = ""
     resource: str = ""

@@ -1,4 +1,4 @@
-"""Credentials: the headers and client certificate of a user, renewed when they expire.
+"""Credentials: the headers and client certificate of a user, renewed before they expire.
 
 An exec plugin may take a minute. Therefore it runs in a thread, before the current credential
 expires. While the plugin runs, requests use the current credential.
@@ -58,7 +58,7 @@ class TlsTexts(Struct, frozen=True):
 
 
 class Credentials:
-    """The credentials of one connection, renewed when they expire.
+    """The credentials of one connection, renewed before they expire.
 
     Several clients may share one Credentials object, if they use the same event loop.
     """
@@ -179,10 +179,11 @@ class Credentials:
 
         `refused` is the list that `headers` returned for the request. Files with credentials are
         always read again. If the headers have changed since the request was sent, the credential of
-        the exec plugin is kept. Otherwise it is discarded, so that the plugin runs again. Then a
-        pause begins. During the pause, the plugin's new credential is kept even if the server
-        refuses it. The first pause lasts FIRST_REFUSAL_SECONDS. While refusals repeat, each pause
-        is twice as long as the previous one, up to EXEC_PAUSE_SECONDS.
+        the exec plugin is kept. Otherwise this method discards the credential, so that the plugin
+        runs again, and a pause begins. During the pause, the plugin's new credential is kept even
+        if the server refuses this credential too. The first pause lasts FIRST_REFUSAL_SECONDS.
+        While refusals repeat, each pause is twice as long as the previous one, up to
+        EXEC_PAUSE_SECONDS.
 
         Returns False if there are no files with credentials and the plugin cannot help: there is no
         plugin, or the pause prevents another run.

@@ -217,9 +217,10 @@ class Driver:
                 return False
 
     def _interleave_controllers(self) -> None:
-        """Handle all stimuli so far, and let each controller do one unit of due work.
+        """Queue the commands of all controllers, one command of each controller in turn.
 
-        Then interleave the commands of all controllers, one command of each in turn.
+        First, handle all stimuli, and let each controller do one unit of due work. Does nothing if
+        the driver does not interleave controllers.
         """
         if self._handle_overdue is None:
             return

@@ -223,7 +223,7 @@ class SchedulerMetrics:
         duration.observe(to_seconds(record.at - record.started + taken))
 
     def _observe_points(self, points: tuple[str, ...], status: str, profile: str) -> None:
-        """Observe the time of the plugins at each of `points` in the current unit of work."""
+        """For each of `points`, observe how long its plugins took in the current unit of work."""
         key = points, status, profile
         series = self._point_series.get(key)
         if series is None:

@@ -258,7 +258,7 @@ def _insert(found: dict[Any, Any], values: list[Any]) -> None:
 
 
 def _counted(rounds: _Rounds, test: Evaluate) -> Evaluate:
-    """Return the closure of `exists_one`: whether exactly one item passes the test."""
+    """Return the closure of `exists_one`, which returns whether exactly one item passes `test`."""
 
     def counted(run: Run) -> bool:
         count = 0

@@ -5,8 +5,8 @@
       └──────────────────────────────────────────────────────────────────────(410: too old)
 
 The reflector does no I/O. `next_action` returns the next request, and the caller passes its result
-to `listed`, `watched`, `ended` or `failed`. `listed` and `watched` return the differences to the
-known objects.
+to `listed`, `watched`, `ended` or `failed`. `listed` and `watched` return how the known objects
+change.
 
 Events and lists that are older than the known objects are ignored. Otherwise a lagging server would
 revert changes. But a server that was restored from a backup also returns an older list, which is
@@ -183,7 +183,7 @@ class Reflector:
         return updates
 
     def watched(self, line: bytes, now: int) -> list[ObjectUpdate] | None:
-        """Process a line of a watch; return the differences to the known objects.
+        """Process a line of a watch; return how the known objects change.
 
         Returns None if the caller must end the watch.
         """

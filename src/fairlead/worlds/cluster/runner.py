@@ -330,7 +330,10 @@ class ClusterRunner:
             self._begin_if_ready()
 
     def _record_election(self, change: str) -> None:
-        """Record an event about the Lease. upstream: resourcelock/leaselock.go: RecordEvent."""
+        """Record an Event about the Lease; `change` is what this replica did, e.g. `became leader`.
+
+        upstream: resourcelock/leaselock.go: RecordEvent
+        """
         assert self.election is not None
         assert self._sender is not None
         config, uid = self.election.state.config, self.election.state.uid

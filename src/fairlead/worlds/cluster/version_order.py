@@ -80,10 +80,11 @@ class VersionOrder:
             self._engine.handle(heappop(self._waiting)[2], now)
 
     def _version_of(self, change: _Change) -> int:
-        """Return the resource version of `change`, or that of its predecessor if that is higher.
+        """Return the higher of two resource versions: of `change`, and of the change before it.
 
-        The predecessor is the previous change of the same kind. A deleted object that is missing
-        from a new list still has the version of its last modification, so its version can be lower.
+        Only changes to objects of the same kind count. `change` can have the lower version if it
+        deletes an object that is missing from a new list. Such an object still has the version of
+        its last modification.
         """
         text, kind = change.object.metadata.resource_version, type(change.object)
         version = int(text) if text.isdecimal() else self._highest

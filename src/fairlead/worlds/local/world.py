@@ -86,7 +86,7 @@ class LocalWorld:
         store.storage.subscribe(self._changes.append, is_watched_resource)
 
     def audit_writes(self, audit: WriteAudit) -> None:
-        """Call `audit` for each change that a command makes, but not for clients' changes."""
+        """Pass to `audit` each later change that a command makes, but no change of a client."""
 
         def observe(change: StoredChange) -> None:
             if self._issued is not None:

@@ -94,7 +94,8 @@ class LiveRecording:
     ) -> None:
         """Record the change of an object at `now`.
 
-        `by_client` is False if a controller whose reports are recorded made the change.
+        `by_client` is False if a controller made the change, and this recording also receives the
+        controller's reports.
         """
         self.revision += 1
         if isinstance(change.object, Pod):

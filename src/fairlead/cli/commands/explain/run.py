@@ -295,7 +295,7 @@ def _scheduler(request: ExplainRequest, snapshot: Snapshot, release: Release) ->
 
 
 def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseChoice) -> Snapshot:
-    """Return `snapshot`; if it has no pods, add the pods that its workloads need.
+    """Return `snapshot`, or, if it has no pods, a copy with the pods that its workloads need.
 
     A simulation creates these pods, and a note about them is printed on standard error. The
     simulation has no metrics, so it cannot compute the status of HorizontalPodAutoscalers. The

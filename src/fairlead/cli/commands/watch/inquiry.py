@@ -63,12 +63,12 @@ class Answer:
 
 
 class Inquiry:
-    """Answers the questions in a file about one cluster.
+    """Answers questions about one cluster; a file contains the questions.
 
     `answers` has the newest answer to each question, by the question's name. `problem` is the error
-    of the last read, "" if it succeeded. `read_at` is the time of the last successful read, a text.
-    `objects` is the number of objects that this read returned. Before the first successful read,
-    `read_at` is "" and `objects` is 0.
+    of the last read of the cluster, "" if the read succeeded. `read_at` is the time of the last
+    successful read, as text. `objects` is the number of objects that this read returned. Before the
+    first successful read, `read_at` is "" and `objects` is 0.
     """
 
     def __init__(self, file: QuestionFile, cluster: str, read: ReadCluster, folder: Path) -> None:

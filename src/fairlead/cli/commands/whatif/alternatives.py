@@ -161,8 +161,8 @@ def _answer(
     """Answer the alternative `name`; the name is "" if no option --change is given.
 
     `where` names the snapshot and the configuration; it is "" if there is only one of each. Raises
-    InputError. If an option of the alternative causes the error, its message contains `name` and
-    `where`.
+    InputError. If an option of the alternative causes the error, the error's message contains
+    `name` and `where`.
     """
     try:
         return what_if(snapshot, change, conditions, progress=progress)
@@ -231,7 +231,8 @@ def _cases(
 ) -> Iterator[tuple[str, Snapshot, Conditions]]:
     """Yield (name, snapshot, conditions) for each combination of a snapshot and a configuration.
 
-    The name contains only what differs between the combinations; it is "" if there is only one.
+    The name contains only what differs between the combinations. If there is only one combination,
+    the name is "".
     """
     configs = [conditions]
     if options.against_config is not None:

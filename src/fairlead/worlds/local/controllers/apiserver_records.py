@@ -87,7 +87,7 @@ class ApiServerRecords(ReactiveController):
         self._is_renewed = False
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Return the commands that write the missing and outdated records.
+        """Return the commands that create missing records and update outdated records.
 
         Returns [] if neither a record nor the namespace PLACE has changed.
         """
@@ -103,10 +103,10 @@ class ApiServerRecords(ReactiveController):
         return target.name in self._names and target.namespace == PLACE
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Return the commands that write missing and outdated records.
+        """Return the commands that create missing records and update outdated records.
 
-        The method is called after a write of the record `target` was refused. If `target` is the
-        Lease, the commands try again to renew the Lease.
+        This method is called after the API server refused a write of the record `target`. If
+        `target` is the Lease, one of the commands renews the Lease.
         """
         if target.name == self._name:
             self._is_renewed = False

@@ -76,7 +76,10 @@ class TokenSecrets(ReactiveController):
         return self._completed(target.namespace, target.name)
 
     def _completed(self, namespace: str, name: str) -> list[Command]:
-        """Return the write that a token Secret needs: its missing data, or its deletion."""
+        """Return the command that adds the missing data to a token Secret or deletes the Secret.
+
+        Returns [] if the Secret needs neither.
+        """
         secret = self._storage.find(SECRET, namespace, name)
         if secret is None or not _is_token(secret):
             return []
