@@ -374,7 +374,10 @@ def day(
 
 
 def _verify(store: Store, sizes: list[int], pods: int) -> None:
-    """Raise IncompleteRunError if the number of nodes hardly changed, or a pod is not bound."""
+    """Raise IncompleteRunError if a pod is not bound, or if `sizes` vary by less than 5 %.
+
+    `sizes` are the numbers of nodes at different times of the run.
+    """
     bound = sum(bool(pod["spec"].get("nodeName")) for pod in store.list(POD))
     if bound < pods or max(sizes) - min(sizes) < max(sizes) // 20:
         shown = f"{bound} pods are bound, and {min(sizes)} to {max(sizes)} nodes existed"

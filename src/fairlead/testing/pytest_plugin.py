@@ -6,8 +6,8 @@
     def test_it_in_three_zones(fairlead_cluster): ...
 
 With `fairlead_cluster_scope = module` (or class, session) in pytest's configuration, the tests of a
-module share a cluster. The scope package is the same as session. Each worker of pytest-xdist always
-has its own clusters.
+module share a cluster. The scope `package` has the same effect as `session`. Each worker of
+pytest-xdist always has its own clusters.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def shown_duration(text: str) -> str:
 
 
 def shown_launch(request: NodeClaimRequest) -> Json | None:
-    """Return the offering that the provider launches.
+    """Return the offering that the provider chooses for the machine of `request`.
 
     The field `ties` of the result contains the other available offerings with the same price.
     Returns None if no offering is available.

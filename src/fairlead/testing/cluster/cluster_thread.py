@@ -64,7 +64,7 @@ class ClusterThread:
 
     @property
     def runner(self) -> Runner:
-        """Driver of the cluster; use it only inside `call`."""
+        """The driver of the cluster; use it only in functions that are passed to `call`."""
         return self._ready.result()
 
     def start(self) -> None:

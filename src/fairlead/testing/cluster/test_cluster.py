@@ -178,7 +178,7 @@ class TestCluster:
         self._annotate(name, how)
 
     def restore_node(self, name: str) -> None:
-        """Return a failed node to service. Raises RefusedError if the node does not exist."""
+        """End the failure of a node. Raises RefusedError if the node does not exist."""
         self._annotate(name, None)
 
     def fail_zone(self, zone: str, how: str = "stopped") -> Objects:

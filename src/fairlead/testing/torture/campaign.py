@@ -22,8 +22,8 @@ REPEAT_EVERY = 20
 class CampaignSummary(Struct):
     """The totals of a campaign; `failed` is the result of the first run that broke a law.
 
-    `seconds` is real time, and `virtual_ns` is virtual time in nanoseconds. `tally` counts events
-    by name, and `checked` counts the checks of each law.
+    `seconds` is real time, and `virtual_ns` is virtual time in nanoseconds. `tally` counts what
+    happened, by names such as `starts`. `checked` counts the checks of each law.
     """
 
     runs: int = 0

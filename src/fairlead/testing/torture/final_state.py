@@ -58,7 +58,7 @@ class FinalState:
                 self._owned[owner["uid"]].append(pod)
 
     def check(self) -> None:
-        """Check all properties of the cluster."""
+        """Check all objects of the cluster; raise LawBrokenError at the first broken law."""
         for pod in self._pods:
             self._check_pod(pod)
         for node in self._nodes.values():
@@ -427,7 +427,7 @@ def contents(store: Store) -> dict[tuple[str, str, str], Json]:
 
 
 def difference(old: object, new: object, path: str = "") -> str:
-    """Return the first path at which `old` and `new` differ, with both values."""
+    """Return a text: the first path at which `old` and `new` differ, and both values there."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):

@@ -70,8 +70,8 @@ class Violation(Struct, frozen=True):
 class Result(Struct):
     """The result of a run; `digest` is a checksum of all commands and their times.
 
-    `tally` counts events by name, and `checked` counts the checks of each law. `faults` are the
-    injected faults.
+    `tally` counts what happened, by names such as `starts`. `checked` counts the checks of each
+    law. `faults` are the injected faults.
     """
 
     scenario: TortureScenario
@@ -155,7 +155,7 @@ class _Run:
         self._store.subscribe(self._observe)
 
     def _start(self, now: Instant) -> None:
-        """Start a process that works on the current store."""
+        """Start a control plane over the current store."""
         options = self._scenario.options
         self._auditor = Auditor(self.result.checked, self._note)
         self._auditor.suspended_until = self._suspended_until

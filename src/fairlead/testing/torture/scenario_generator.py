@@ -389,7 +389,7 @@ class _Draw:
         self.changes.append(Patch(at, "Queue.scheduling.volcano.sh", queue, weight))
 
     def reprioritize(self, at: int, _node: str, _namespace: str) -> None:
-        """Add the replacement of a PriorityClass by one with another value."""
+        """Add the deletion of a PriorityClass, and its creation with another value."""
         name = self.chance.of(tuple(PRIORITIES))
         priority_class = _named("scheduling.k8s.io/v1", "PriorityClass", name)
         priority_class["value"] = self.chance.below(1000)

@@ -88,5 +88,5 @@ def bounds_of(number: int, start: Instant) -> tuple[Instant, Instant | None]:
 
 
 def namespace_of(number: int) -> str:
-    """Return the current namespace of the kubeconfig at the command `number`; "" if none is set."""
+    """Return the namespace that the kubeconfig sets for the command `number`; "" if none."""
     return next((name for first, name in _NAMESPACES if number >= first), "")

@@ -150,7 +150,7 @@ class _Exchange(Struct):
         return {"type": "http.request", "body": self.sent, "more_body": False}
 
     async def send(self, message: Message) -> None:
-        """Store one part of the response, which the application sends."""
+        """Store one part of the response; the application calls this method."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = [(name.decode(), text.decode()) for name, text in message["headers"]]

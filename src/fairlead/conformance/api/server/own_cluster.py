@@ -161,7 +161,7 @@ class _Distribution(NoDeadlines):
         self._storage = storage
 
     def handle(self, stimulus: Stimulus, now: int) -> list[Command]:
-        """Create the ConfigMap in each new or changed namespace that does not contain it."""
+        """Return commands to create the CA ConfigMap in new and changed namespaces without one."""
         return [
             CreateObject(_service_authority(one.metadata.name))
             for one, is_deleted in changes(stimulus)
