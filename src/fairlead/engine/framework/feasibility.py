@@ -57,7 +57,7 @@ class Feasibility(Struct, eq=False):
 
     @property
     def is_cached(self) -> bool:
-        """Whether the cached codes and totals in `plan` apply to the pod unchanged."""
+        """Whether `codes` is `plan.codes` itself, so that the totals of `plan` apply as well."""
         return self.codes is self.plan.codes
 
     def positions(self) -> Rows:

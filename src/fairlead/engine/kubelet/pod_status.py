@@ -158,7 +158,7 @@ def resized(ref: ObjectRef, pod: Pod) -> PatchStatus:
 
 
 def _resized_row(container: Container, before: ContainerStatus) -> Json:
-    """Return the status of `container`, which was `before`, with the resources of the spec."""
+    """Return the status `before` of `container` as JSON, but with the resources of the spec."""
     row = _kept_row(container, before)
     if before.resources is None:  # the kubelet reports no resources
         return row

@@ -133,7 +133,10 @@ class BindingCycles:
     def _pre_bind(
         self, binding: PodBinding, now: Instant, *, is_expected: bool = False
     ) -> list[Command] | BindingRefused:
-        """Run PreBind; return the commands that prepare the binding, or run Bind if there are none.
+        """Run PreBind, and also Bind if no plugin has to prepare the binding.
+
+        Returns the commands that prepare the binding, or else the result of Bind. If a PreBind
+        plugin refuses the pod, returns a BindingRefused.
 
         `is_expected` is True if status.nominatedNodeName has already been set to the node.
         """

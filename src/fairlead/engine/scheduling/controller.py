@@ -163,9 +163,9 @@ class Scheduler:
 
     @property
     def interest(self) -> Interest:
-        """The stimuli to handle; ReadinessChanged is included only if the cluster state applies it.
+        """The stimuli to handle, including ReadinessChanged if the cluster state stores readiness.
 
-        Otherwise it changes nothing, so it can wake no pod.
+        If it does not (see `Cluster.keeps_readiness`), a change of readiness can wake no pod.
         """
         return Interest(succeeded=REQUESTS, readiness=self._cluster.keeps_readiness)
 

@@ -1,8 +1,9 @@
 """DisruptionBudgets: the PodDisruptionBudgets of the cluster, and which of them select a pod.
 
 Preemption asks for the budgets of each possible victim on each node. So a selector is evaluated
-only once for each class of pods (`PodClass`). The result is kept until a selector changes. It is
-also kept when the status of a budget changes, as with every pod that becomes ready or unready.
+only once for each class of pods (`PodClass`). All results are dropped when a budget is added or
+removed, or gets another selector. They are kept when only the status of a budget changes. Such
+changes are frequent: each of the budget's pods that becomes ready or unready causes one.
 """
 
 from __future__ import annotations

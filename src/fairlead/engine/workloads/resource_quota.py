@@ -49,8 +49,8 @@ _KIND: Final = "ResourceQuota"
 class ResourceQuotas(Struct):
     """The quota controller. It ignores changes in namespaces without quotas.
 
-    `start` is the time at which the controller starts. Recounts after the end of a grace period
-    happen a multiple of SYNC_PERIOD after `start`.
+    The controller starts at `start`. When the grace period of a terminating pod ends, the quotas of
+    its namespace are recounted at the next of the times `start` + n * SYNC_PERIOD.
     """
 
     issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")

@@ -106,7 +106,7 @@ class JobReady(BatchPlugin, Protocol):
 
 @runtime_checkable
 class JobPipelined(BatchPlugin, Protocol):
-    """A plugin that decides whether a job can start once releasing resources are free."""
+    """A plugin that decides whether a job can start once terminating pods free their resources."""
 
     def job_pipelined(self, job: JobInfo) -> bool:
         """Return whether enough members have a node or are pipelined."""

@@ -159,7 +159,7 @@ class Tiers:
         return all(plugin.job_ready(job) for plugin in self._ready)
 
     def is_pipelined(self, job: JobInfo) -> bool:
-        """Return whether the job will be ready once the releasing resources are free."""
+        """Return whether the job will be ready once terminating pods free their resources."""
         return all(plugin.job_pipelined(job) for plugin in self._pipelined)
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
@@ -192,7 +192,10 @@ class Tiers:
     def exceeded_limits(
         self, queue: str, requested: Amounts, changes: Mapping[str, Amounts]
     ) -> list[str]:
-        """Return the queues that would exceed the limits of any plugin (see `QueueLimits`)."""
+        """Return the queues that would exceed a limit if `queue` also held `requested`.
+
+        A limit of any plugin counts. `QueueLimits` explains `changes`.
+        """
         found = (plugin.exceeded_limits(queue, requested, changes) for plugin in self._limits)
         return list(dict.fromkeys(name for names in found for name in names))
 

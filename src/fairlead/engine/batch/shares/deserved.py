@@ -29,7 +29,7 @@ _ROUNDS_MAX: Final = 100_000
 
 
 class WaterFillingError(RuntimeError):
-    """Raised if the division does not end; contains the remaining amounts."""
+    """Raised if the water filling does not end; the argument contains the remaining amounts."""
 
 
 def divide(

@@ -159,7 +159,10 @@ class PlanMatrix:
         self._is_refused |= plan.codes != 0
 
     def remove(self, plan: MatrixMember) -> None:
-        """Remove `plan`; it must then apply the pod log's changes after `self.position` itself."""
+        """Remove `plan`, whose results include the changes in the pod log up to `self.position`.
+
+        The plan itself must apply the later changes.
+        """
         at = self._index.pop(id(plan))
         plan.detach(self.position)
         last = len(self.plans) - 1

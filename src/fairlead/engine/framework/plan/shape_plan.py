@@ -160,7 +160,7 @@ class ShapePlan:
             self._by_sums = SumsCache(self.table, _SUMS_MAX)
 
     def _pre_filter(self, pod: PodInfo) -> None:
-        """Run PreFilter of the cached plugins once; the results apply to all pods of the shape."""
+        """Run PreFilter of the plugins whose results are cached, once for all pods of the shape."""
         self.state.skipped_filters |= dict.fromkeys(self._framework.filter_names(self.split.idle))
         for plugin in self.split.pre_filters:
             if plugin.name not in self.split.local_names:
@@ -174,7 +174,7 @@ class ShapePlan:
                 self.node_names = tuple(n for n in before if n in answer.node_names)
 
     def _pre_score(self, pod: PodInfo) -> None:
-        """Run PreScore of the cached plugins once; store the first error in `score_error`."""
+        """Run PreScore of plugins with cached results; store the first error in `score_error`."""
         self.state.skipped_scores |= dict.fromkeys(self._framework.score_names(self.split.idle))
         nothing = np.zeros(0, np.int64)
         for point in self.split.local_scorers:

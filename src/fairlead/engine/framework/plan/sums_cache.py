@@ -23,7 +23,10 @@ SIZE_MIN: Final = 64
 
 
 class SumsCache(Generic[Result]):
-    """Results, keyed by the capacity and sums of a node; `size_max` bounds their number."""
+    """Plugin results for nodes, keyed by capacity, sums of the pods' requests, and pod count.
+
+    `size_max` bounds the number of results.
+    """
 
     def __init__(self, table: NodeTable, size_max: int) -> None:
         self._table = table

@@ -48,7 +48,8 @@ Rates = dict[str, float]
 class StopEvictions(Struct, frozen=True):
     """All zones have become fully disrupted.
 
-    The monitor sets `rates`, which are all 0, and removes the NoExecute taints of all nodes.
+    The monitor sets the eviction rates of the zones to `rates`, which are all 0. It also removes
+    the NoExecute taints of all nodes.
     """
 
     rates: Rates
@@ -57,7 +58,8 @@ class StopEvictions(Struct, frozen=True):
 class ResumeEvictions(Struct, frozen=True):
     """All zones were fully disrupted before the pass, and now at least one of them is not.
 
-    The monitor sets `rates` and restarts the grace periods of all nodes.
+    The monitor sets the eviction rates of the zones to `rates`, and restarts the grace periods of
+    all nodes.
     """
 
     rates: Rates

@@ -159,7 +159,11 @@ def driver_selector(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def _topology_keys(terms: Iterable[NodeSelectorTerm], labels: dict[str, str]) -> tuple[str, str]:
-    """Return the label keys (zone, region) that the volume uses, either current or deprecated."""
+    """Return the label keys (zone, region) of a volume: the current or the deprecated keys.
+
+    The keys are the deprecated ones if the volume's node selector `terms` use only the deprecated
+    zone key. If `terms` use no zone key, the volume's `labels` decide in the same way.
+    """
     keys = {one.key for term in terms for one in term.match_expressions}
     is_beta = ZONE not in keys and (
         BETA_ZONE in keys or (ZONE not in labels and BETA_ZONE in labels)

@@ -59,8 +59,8 @@ class ReportedReplicaSets(Struct, frozen=True):
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
         """Find the ReplicaSet with the Deployment's template by comparing templates.
 
-        The comparison is enough, because this class is used only in clusters with an API server.
-        Such a cluster contains all ReplicaSets. `is_loaded` has no effect.
+        No ReplicaSet has to be inferred from its pods: this class is used only with an API server,
+        and the API server stores all ReplicaSets. So `is_loaded` has no effect.
         """
         rollout.find_current()
 

@@ -201,7 +201,11 @@ def _changed(before: Sizes, after: Sizes) -> Sizes:
 def _only_one(
     new: ReplicaSetState | None, old: Sequence[ReplicaSetState]
 ) -> ReplicaSetState | None:
-    """Return the only ReplicaSet to scale; None if there is none, or if several have replicas."""
+    """Return the one ReplicaSet to scale, or None if several have replicas.
+
+    The result is the only ReplicaSet with replicas. If none has replicas, the result is `new`, or
+    else the newest of `old`. Returns None if there are no ReplicaSets.
+    """
     # upstream: deployment_util.go:FindActiveOrLatest
     active = _active(new, old)
     if len(active) > 1 or (new is None and not old):
@@ -222,7 +226,7 @@ def _is_saturated(new: ReplicaSetState, replicas: int) -> bool:
 
 
 def _shared_out(parts: Sequence[ReplicaSetState], bounds: Bounds, reported: int) -> Sizes:
-    """Return all ReplicaSets' new sizes; the change is divided in proportion to the old sizes."""
+    """Return all new sizes; pods to add or remove are divided in proportion to the old sizes."""
     left = (bounds.max_pods if bounds.replicas else 0) - sum(one.replicas for one in parts)
     if not left or not parts:
         return {one.key: one.replicas for one in parts}

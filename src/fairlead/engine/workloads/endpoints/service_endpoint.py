@@ -183,7 +183,7 @@ def _ports(ports: Iterable[ServicePort], pod: Pod) -> Iterable[tuple[str, int, s
 
 
 def _number(port: ServicePort, pod: Pod) -> int:
-    """Return the number of the port of `pod` to which the Service's `port` leads.
+    """Return the number of the pod's port to which the Service's `port` leads.
 
     Returns 0 if the target port is a name and the pod has no port of this name.
     """

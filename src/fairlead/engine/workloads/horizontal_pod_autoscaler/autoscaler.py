@@ -96,7 +96,10 @@ class UnmetProposal(Struct, frozen=True):
 
 
 class _Skip(Struct, frozen=True):
-    """The metrics and the number of replicas that apply to the skipped syncs after `since`."""
+    """What the skipped syncs would have read: the metrics and the current number of replicas.
+
+    The skipped syncs follow the sync that was executed at `since`.
+    """
 
     since: Instant
     metrics: tuple[Metric, ...]
@@ -412,9 +415,9 @@ class Autoscaler:
         return known
 
     def _next_with_other_load(self, at: Instant) -> Instant | None:
-        """Return the time of the next sync after `at` whose load may differ from that at `at`.
+        """Return the time of the first sync after `at` at which the load may have changed.
 
-        Returns None if the load never changes.
+        Returns None if the load does not change after `at`.
         """
         following = at + self.config.sync_period
         found: Instant | None = None

@@ -363,7 +363,7 @@ class HorizontalPodAutoscalers:
         return []
 
     def _sent(self, commands: Iterable[Command]) -> list[Command]:
-        """Return `commands`, without events if no API client reads them."""
+        """Return `commands`, but leave out the events if no API client reads events."""
         sent: list[Command] = []
         for command in commands:
             if isinstance(command, RecordEvent):

@@ -8,9 +8,10 @@
     counted   all other pods: their usage is compared with the target
 
 The load of a workload is divided equally over its serving pods: pods that are running, ready and
-not terminating. The other running pods use nothing. If the workload has no load, the metric of a
-running pod is the usage in the pod's annotation `fairlead.dev/usage`. A pod without this annotation
-has no metric. The usage of a pod is divided over its containers in proportion to their requests.
+not terminating. The other running pods use nothing. If the load of the workload is not known, the
+metric of a running pod is the usage in the pod's annotation `fairlead.dev/usage`. A pod without
+this annotation has no metric. The usage of a pod is divided over its containers in proportion to
+their requests.
 
 Example: a load of 3 cores and 4 pods. Two pods have been ready for a long time, one became ready 5
 seconds ago, and one is pending. The three ready pods use 1 core each, but the metric of the third

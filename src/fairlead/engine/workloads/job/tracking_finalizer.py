@@ -75,7 +75,10 @@ class JobSyncSchedule(Struct):
         return None
 
     def end(self, key: str) -> None:
-        """Record that nothing remains to be done after the changes of the Job `key`."""
+        """Record that all steps of the sync of the Job `key` are done.
+
+        When its pods change next, the sync waits for JOB_BATCH_PERIOD again.
+        """
         self._busy.pop(key, None)
         self._due.pop(key, None)
 

@@ -101,7 +101,7 @@ def pod_manifest(
 
 
 def controller_reference(owner: OwnerReference) -> Json:
-    """Return the ownerReferences entry for `owner` as the controller."""
+    """Return an entry for ownerReferences that names `owner` as the controller."""
     return {
         "apiVersion": owner.api_version,
         "kind": owner.kind,

@@ -198,10 +198,10 @@ class Volumes:
             self._claim_timers.add(due, key)
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        """Store all loaded objects before any of them is synced.
+        """Store all loaded objects, then sync them; return the resulting commands.
 
-        If the dump may be incomplete, create the missing claims. Do not sync volumes that were
-        bound to a missing claim.
+        If the snapshot may be incomplete, the missing storage objects are created, and volumes that
+        were bound to a missing claim are not synced.
         """
         objects = [*loaded.others]
         for one in objects:

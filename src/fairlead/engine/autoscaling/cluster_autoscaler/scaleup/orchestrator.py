@@ -342,7 +342,10 @@ class _Attempt:
         return infos
 
     def _reject_failed(self, infos: Sequence[ScaleUpInfo], failed: str) -> None:
-        """Turn acceptances by `failed` and all later node groups in `infos` into rejections."""
+        """Record that the node groups that did not grow reject the pods that they had accepted.
+
+        These are the group `failed`, whose scale-up has failed, and the groups after it in `infos`.
+        """
         names = [info.group for info in infos]
         lost = set(names[names.index(failed) :])
         for pods in self._pod_groups:

@@ -298,7 +298,7 @@ class DisruptionController:
         return None if change is None else (sorted(waiting), change)
 
     def replaced_claims(self) -> frozenset[str]:
-        """Return the names of the NodeClaims of static NodePools that commands now replace."""
+        """Return the names of the commands' candidates that are NodeClaims of static NodePools."""
         return self._queue.replaced_claims()
 
     def is_waiting(self) -> bool:

@@ -208,7 +208,10 @@ class Topology:
         ]
 
     def about(self, pending: PendingPod) -> list[TopologyGroup]:
-        """Return the groups whose selector matches the pod, including other pods' groups."""
+        """Return the groups in `groups` that select the pod.
+
+        The pod itself need not have the term of such a group.
+        """
         shape = pending.labels_shape
         found = self._about.get(shape)
         if found is None:

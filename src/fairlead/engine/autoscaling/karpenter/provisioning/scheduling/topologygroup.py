@@ -80,7 +80,7 @@ class TopologyGroup:
         return self.kind, self.key
 
     def selects(self, pod: Pod, shape: Hashable) -> bool:
-        """Return whether the term selects `pod`.
+        """Return whether the term of this group selects `pod`.
 
         `shape` identifies the pod's namespace and labels. It is not an `engine.state.shape.Shape`.
         """
