@@ -2,19 +2,18 @@
 
 A simulation runs only some of a server's plugins. Webhooks are not called; `Unchecked` counts the
 calls that a server would make. `ObservedMutations` gives new pods what the real server's admission
-added to the pods of the snapshot. A snapshot may lack kinds that a server always has. A plugin that
-looks up such a kind is skipped if the snapshot does not list the kind:
+added to the pods of the snapshot. A snapshot may lack kinds that a server always has. If a plugin
+looks up objects of one of the following kinds, it runs only under a condition:
 
-    Namespace      listed if there is a Namespace `kube-system`; then the other namespaces that
-                   every server creates, such as `kube-node-lease`, count as existing too
-    ServiceAccount listed if the pod's namespace has a ServiceAccount `default`. A namespace that
-                   the change creates has only this account and those that the change creates
-    RuntimeClass   listed if the snapshot has at least one RuntimeClass; a class that exists is
-                   always applied
+    Namespace       The Namespace `kube-system` exists. In this case, the other namespaces that
+                    every server creates, such as `kube-node-lease`, count as existing too.
+    ServiceAccount  The pod's namespace has a ServiceAccount `default`; or `kube-system` exists, a
+                    simulated request has created the pod's namespace, and the pod names an
+                    account other than `default`.
+    RuntimeClass    The snapshot contains at least one RuntimeClass, or the pod's class exists.
 
-Objects that the change creates or deletes do not decide whether the snapshot lists their kind.
-NamespaceLifecycle is not skipped. It accepts missing namespaces if the snapshot does not list
-Namespace.
+NamespaceLifecycle is an exception. It always runs, but if `kube-system` does not exist, the plugin
+accepts missing namespaces.
 
 Most plugins run only for requests, because a real server has already admitted the objects of a
 snapshot. The plugins of `minimal_admission` also run for these objects: a snapshot can contain

@@ -279,10 +279,11 @@ def _subresource(kind: Kind, part: Subresource) -> Json:
 
 
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
-    """Return the responseKind of a resource or subresource, whose bodies are of the kind `name`.
+    """Return the responseKind of `kind` or of a subresource of `kind`.
 
-    `group` and `version` are those of `name`. If they are "", clients assume those of the document.
-    For a custom resource, the group and version of its kind, `kind`, are returned in place of "".
+    `group`, `version` and `name` are the group, version and kind of the bodies. If the group and
+    version are "", clients assume the group and version of the discovery document. For a custom
+    resource, the group and version of `kind` are returned in place of "".
     """
     if kind.is_custom and not group:
         group, version = kind.group, kind.version

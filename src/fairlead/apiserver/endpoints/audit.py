@@ -136,9 +136,10 @@ def audit_line(
 
 
 def _bodies(request: Request, answer: Response | Watch, level: AuditLevel) -> Json:
-    """Return the fields of an event at `level`: the level, and the bodies of the write.
+    """Return the fields of an audit event that depend on `level`: the level, and the bodies.
 
-    A body that cannot be decoded and the body of a long list are left out.
+    The level Request adds requestObject; the level RequestResponse also adds responseObject. A body
+    is left out if it cannot be decoded or is a long list.
     """
     found: Json = {"level": level.value}
     sent = _decoded(request.body, request.headers.get("content-type", ""))

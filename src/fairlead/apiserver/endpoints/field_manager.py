@@ -84,9 +84,10 @@ def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion]]:
-    """Yield (apiVersion, OwnedVersion) for each served version of `kind` except its own.
+    """Yield (apiVersion, OwnedVersion) for each version of a built-in kind.
 
-    `kind` must be a built-in kind. `ignored` are the fields that the server resets on a write.
+    The version `kind.api_version` is left out. `ignored` are the fields that the server resets on a
+    write.
     """
     for one in KINDS:
         is_same = (one.kind, one.stored_as) == (kind.kind, kind.stored_as) and not one.is_custom

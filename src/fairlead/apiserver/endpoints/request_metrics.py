@@ -41,7 +41,7 @@ BY_METHOD: Final[Mapping[str, RequestLabels]] = MappingProxyType(
 
 
 class LabelledCount(Struct, frozen=True):
-    """The number of requests with the same labels and status code."""
+    """The number of requests (`total`) that have the labels `labels` and the status code `code`."""
 
     labels: RequestLabels
     code: int

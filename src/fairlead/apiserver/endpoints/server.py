@@ -238,9 +238,10 @@ class ApiServer:
         return request
 
     def _find_scope(self, request: Request, now: int) -> RequestScope | Response:
-        """Return the scope of a request after authorizing it.
+        """Authorize a request and return its scope.
 
-        If the path names no served resource, this returns the response instead. Raises ApiError.
+        If the path names no served resource, return the response to the request instead, such as a
+        discovery document or error 404. Raises ApiError.
         """
         require_timeout(request)
         # 1. parse the path

@@ -95,7 +95,7 @@ def shown_versions(versions: list[Json]) -> list[Json]:
 
 
 def shown_schema(raw: Json) -> Json:
-    """Return a schema as errors quote it, with Go field names."""
+    """Return the schema `raw` in the form that errors quote, with Go field names."""
     return {shown: _shown(key, raw.get(key, zero)) for shown, key, zero in _SCHEMA}
 
 

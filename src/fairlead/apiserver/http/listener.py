@@ -92,7 +92,7 @@ class Listener:
     async def _update_date_header(self) -> None:
         """Update the Date header of responses every second.
 
-        It replaces uvicorn's `main_loop`, which wakes ten times a second to see whether to exit.
+        This loop replaces uvicorn's `main_loop`, which checks ten times a second whether to exit.
         """
         while True:
             await self._server.on_tick(0)

@@ -120,8 +120,8 @@ class PodCopies:
     def create(self, manifest: Mapping[str, Any], now: int, write: Write) -> Json | None:
         """Create a pod for `manifest` by copying a template; return the stored pod.
 
-        Return None if the pod must go through all stages instead. Raises ApiError if there are too
-        many pods or the storage is full.
+        Return None if the pod cannot be created as a copy. The caller must then run all stages of
+        `Store.create`. Raises ApiError if there are too many pods or the storage is full.
         """
         template = self._templates.get(self._key(manifest, write)) if self._templates else None
         if template is None or write.dry_run:

@@ -234,7 +234,7 @@ class CompactStorage(Storage):
             objects[coldest] = text
 
     def _set_hot(self, entry: tuple[str, Key], text: bytes | None) -> None:
-        """Set the text of the decoded object `entry`; None if its text is not known."""
+        """Record `text` as the JSON text of the decoded object `entry`; None means unknown."""
         known = self._hot.get(entry)
         self._hot_bytes += (len(text) if text else 0) - (len(known) if known else 0)
         self._hot[entry] = text

@@ -172,7 +172,7 @@ class ApiValidator:
 
 
 class SimulationValidator:
-    """Applies the rules that affect decisions. Nulls have been removed from the objects before.
+    """Applies the rules that affect decisions. The objects must not contain nulls.
 
     Containers may lack names and images.
     """

@@ -52,7 +52,8 @@ class ExpressionResult(Struct, frozen=True):
 class ExpressionContext(Struct):
     """The variables and the common cost budget of expressions that are evaluated together.
 
-    `variable_definitions` are the policy's variables in the order of their definition.
+    `variable_definitions` is spec.variables of the policy that contains the expressions. For
+    expressions outside policies, `variable_definitions` is empty.
     """
 
     variables: Mapping[str, Any]

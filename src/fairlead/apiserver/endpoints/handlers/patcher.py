@@ -133,7 +133,10 @@ class Patcher(Struct, frozen=True):
                 return self._strategically(old)
 
     def _applied(self, old: Json | None) -> WebhookCalls[Json]:
-        """Return the result of server-side apply to `old`; None means that no object exists yet."""
+        """Return the result of server-side apply to `old`.
+
+        `old` is None if the object does not exist yet.
+        """
         config = self._configuration()
         conversions = conversions_of(self.scope) if self.kind.is_custom else None
         tracking = tracking_of(self.kind, self.subresource, conversions)
@@ -371,9 +374,10 @@ _VERSIONLESS: Final = "Object 'apiVersion' is missing in 'object has no apiVersi
 
 
 class PatchedObject(Struct, frozen=True):
-    """A patched object, `made`, and the text with which error messages quote it.
+    """A patched object, `made`, which error messages can quote.
 
-    `document` returns the object's JSON. It is called only when an error message quotes the object.
+    `document` returns the object's JSON, and is called only when an error message quotes the
+    object.
     """
 
     schema: Schema | None

@@ -189,9 +189,9 @@ class DefinitionController:
             self._store.storage.rewrite(kind, partial(reread, kind))
 
     def _refuse(self, name: str, definition: Json, now: int) -> None:
-        """Stop serving a definition of a built-in resource, and store its name conflict.
+        """Stop serving a definition of a built-in resource; record the name conflict in its status.
 
-        This happens even if the definition has the condition Established. Upstream stores the
+        The definition is refused even if it has the condition Established. Upstream stores the
         objects of such a definition separately. Fairlead would mix them with the built-in objects.
         """
         self._registry.withdraw(name)
@@ -284,10 +284,9 @@ class DefinitionController:
 
 
 def _schemas(kind: Kind) -> tuple[str, bool, dict[str, Json]]:
-    """Return (apiVersion, whether a webhook converts, schemas of all versions) of a custom kind.
+    """Return the facts about a custom kind on which the form of its stored objects depends.
 
-    The apiVersion is the one in which objects are stored. The form of the stored objects depends on
-    these facts.
+    The facts are (stored apiVersion, whether a webhook converts objects, schemas of all versions).
     """
     schemas = {api_version: one.raw for api_version, one in kind.all_types}
     return kind.stored_as, kind.conversion_webhook is not None, schemas

@@ -162,7 +162,7 @@ def _selector_text(selector: Json) -> str:
 
 
 def _scale_paths(kind: Kind) -> ScalePaths | None:
-    """Return the paths of a custom resource's scale subresource; None for a built-in kind."""
+    """Return the JSON paths of the Scale values in a custom resource; None if built-in."""
     paths = kind.custom.scale if kind.custom else None
     return paths if isinstance(paths, ScalePaths) else None
 

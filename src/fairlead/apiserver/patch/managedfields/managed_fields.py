@@ -219,9 +219,9 @@ def _reconciled(schema: Schema, fields: FieldSet) -> FieldSet:
 
 @lru_cache(maxsize=SETS_MAX)
 def _cached_reconciliation(schema: Schema, text: bytes) -> FieldSet | None:
-    """Return the field set in `text`, reconciled with `schema`; None if it stays the same.
+    """Return the field set in `text`, reconciled with `schema`; None if the set stays the same.
 
-    `text` is the JSON of the set, with the key "." for each member (see `field_set`).
+    `text` is the JSON of a `FieldSet`. The key "." marks the members of the set.
     """
     fields = _decode(text)
     made = reconciled_with_schema(schema, fields)

@@ -84,7 +84,8 @@ def server_side_apply(
 
     - 400 if the configuration contains managedFields
     - 409 for conflicts
-    - 500 if an object does not match its schema, or if the version of an entry is unknown
+    - 500 if an object does not match its schema, or if the API version of a managedFields entry is
+      unknown
     """
     config = request.config
     entries = entries_of(live)
@@ -196,7 +197,10 @@ def _apply(
 
 
 def _applier_identifier(managed: ManagedFields, request: ApplyRequest) -> ManagerIdentifier:
-    """Return the applier's identifier with the version of its last apply, or a new identifier."""
+    """Return the identifier of the applier's entry; a new identifier if there is no entry.
+
+    The identifier of an existing entry contains the API version of the applier's last apply.
+    """
     known = find_applier(managed, request.manager, request.subresource)
     if known is not None:
         return known

@@ -256,7 +256,11 @@ def _pruned(
 def _with_owned(
     full: Any, left: Any, last_version: OwnedVersion, owned: list[tuple[OwnedVersion, FieldSet]]
 ) -> Any:
-    """Return `left` with all fields of `full` that a manager owns."""
+    """Return `left` plus those fields of `full` that a manager owns.
+
+    `full` is the merged object. `left` is the rest of `full` after the removal of the fields that
+    the applier owned before this apply.
+    """
     # upstream: update.go:addBackOwnedItems
     current = last_version
     for version, fields in owned:

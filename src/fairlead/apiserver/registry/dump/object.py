@@ -24,7 +24,7 @@ Text = msgspec.Raw | bytes | TemplateText
 
 
 class DumpedTemplate(Protocol):
-    """Makes the views and JSON values of similar objects, which is faster than decoding texts.
+    """Makes typed views and JSON values of similar objects without decoding each object's text.
 
     If `makes_replicas` is True, the objects are pods that differ only in name, uid, version, node,
     addresses, times and volume names. Their node affinity may also pin them to different nodes.
@@ -39,7 +39,7 @@ class DumpedTemplate(Protocol):
         """
 
     def view_of(self, strings: Sequence[str]) -> Pod:
-        """Return the view of the pod whose text has `strings` in place of the placeholders."""
+        """Return the typed view of the pod that has `strings` in place of the placeholders."""
 
     def replica_strings(self, text: Text) -> Sequence[str] | None:
         """Return the strings that `text` has in place of the template's placeholders.

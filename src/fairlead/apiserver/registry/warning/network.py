@@ -86,7 +86,7 @@ def endpoints_warnings(endpoints: Json) -> Warnings:
 
 
 def slice_warnings(obj: Json) -> Warnings:
-    """Yield warnings about non-canonical addresses, and about the address type FQDN."""
+    """Yield warnings about an EndpointSlice: non-canonical addresses, the address type FQDN."""
     labels = obj["metadata"].get("labels") or {}
     if obj.get("addressType") == "FQDN":
         yield "spec.addressType: FQDN endpoints are deprecated"

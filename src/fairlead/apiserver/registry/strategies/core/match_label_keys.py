@@ -2,8 +2,8 @@
 
 Each key is the name of a label. When a pod is created, the server looks up the pod's own value of
 this label. It adds a requirement for this value to the stored labelSelector. Readers of the pod
-then need only the selector. The pods of a dump may already have these requirements; they are not
-added twice.
+then need only the selector. If a pod in a dump already has such a requirement, the requirement is
+not added again.
 
 upstream: pkg/registry/core/pod/strategy.go:mutatePodAffinity, mutateTopologySpreadConstraints
 """
