@@ -83,7 +83,7 @@ class LazyDict(dict[str, Value]):
             yield found
 
     def groups(self) -> Iterable[Any]:
-        """Return each group of rows once, in the order of their first rows."""
+        """Return the groups that have rows, each once, ordered by the group's first row."""
         groups = self._group_of_each_row()
         return dict(zip(map(id, groups), groups, strict=True)).values()
 

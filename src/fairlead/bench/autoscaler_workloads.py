@@ -385,10 +385,10 @@ def _verify(store: Store, sizes: list[int], pods: int) -> None:
 
 
 def _scale(elastic: int, after_s: int, store: Store, now: Instant) -> None:
-    """Scale workloads to the size that they have `after_s` seconds after the start.
+    """Scale the first `elastic` Deployments to their size at `after_s` seconds after the start.
 
-    `elastic` is the number of these workloads, which are the first ones. The size follows a cosine
-    curve with two periods per day. It lies between REPLICAS and twice that number.
+    All have the same size. It follows a cosine curve with two periods per day, from REPLICAS to
+    twice that number.
     """
     patch = {"spec": {"replicas": REPLICAS + round(REPLICAS * _share(after_s))}}
     for number in range(elastic):

@@ -295,8 +295,9 @@ def _after_failure(arguments: Sequence[str]) -> None:
 class SignalError(KeyboardInterrupt):
     """Raised in the main thread when the process receives the signal `number`.
 
-    It is a KeyboardInterrupt, because asyncio and the guards of users' plugins let this class pass.
-    They catch most other exceptions; for example, asyncio only logs an exception in a callback.
+    SignalError is a subclass of KeyboardInterrupt, because asyncio and the code that calls users'
+    plugins do not catch KeyboardInterrupt. They catch most other exceptions; for example, asyncio
+    only logs an exception in a callback.
     """
 
     def __init__(self, number: int) -> None:

@@ -356,7 +356,10 @@ def _data(path: str, place: str, data: str, file: str) -> str:
 
 
 def _file(path: str, data: str, file: str) -> str:
-    """Return the resolved path of `file`; "" if `data` is used instead."""
+    """Return the path of `file`, resolved against the folder of the kubeconfig `path`.
+
+    Returns "" if `data`, the content itself, is in the kubeconfig.
+    """
     return "" if data else _located(path, file)
 
 

@@ -480,7 +480,7 @@ def _credentials(config: ConnectionConfig) -> Credentials:
 
 
 async def _start_of(content: StreamReader) -> bytes:
-    """Return the first _REFUSAL_BYTES_MAX bytes of the body of a refusal."""
+    """Return the body of an error response, cut after _REFUSAL_BYTES_MAX bytes."""
     try:
         return await content.readexactly(_REFUSAL_BYTES_MAX)
     except asyncio.IncompleteReadError as cut:

@@ -63,11 +63,11 @@ def compare_file(
 ) -> FileResult:
     """Replay the cases in the file `path` whose names match the shell pattern `only`.
 
-    A case without a name is called `case N`, where N counts from 1. `kind` is a CaseKind, or the
-    name of one. A name is looked up in KINDS, whose entries reproduce upstream's defects. If
-    `corrected` is set, it is looked up in CORRECTED_KINDS, whose entries use Fairlead's defaults.
+    A case without a name is called `case N`, where N counts from 1. `kind` is a CaseKind, or
+    its key in KINDS, whose kinds reproduce upstream's defects. If `corrected` is set, the key is
+    looked up in CORRECTED_KINDS instead, whose kinds use Fairlead's defaults.
 
-    Raises KeyError if the name `kind` is unknown. Raises OSError or CaseFileError if the file
+    Raises KeyError if the key `kind` is unknown. Raises OSError or CaseFileError if the file
     cannot be read or replayed.
     """
     replayed = (CORRECTED_KINDS if corrected else KINDS)[kind] if isinstance(kind, str) else kind

@@ -150,7 +150,7 @@ class PluginScene:
 def _name(plugin: type) -> str:
     """Return the name of `plugin`.
 
-    Raises ValueError if it has no name, or the name of a built-in plugin.
+    Raises ValueError if `plugin` has no name, or if a built-in plugin has the same name.
     """
     name = getattr(plugin, "name", None)
     if not isinstance(name, str):

@@ -239,8 +239,9 @@ class SchedulerMetrics:
     def exposition(self) -> bytes:
         """Return all metrics in the Prometheus text format.
 
-        Two additions of the Prometheus library are removed: the creation time of each metric, and
-        the suffix `_total` of counters without this suffix upstream.
+        The Prometheus library adds a creation time to each metric, and the suffix `_total` to the
+        name of each counter. All creation times are removed. The suffix is removed from counters
+        whose upstream name does not end in `_total`.
         """
         text = _CREATED.sub(b"", generate_latest(self.registry))
         for name in (*(names.preemptions for names in SCHEDULER_NAMES.values()), *_OTHERS):

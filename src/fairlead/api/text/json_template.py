@@ -163,7 +163,7 @@ class _RowText(TemplateText):
     def __init__(
         self, template: JsonTemplate, columns: Sequence[Sequence[str]], index: int
     ) -> None:
-        """The strings are those at `index` of each of `columns`."""
+        """Create the text whose strings are the items at `index` of `columns`, one per column."""
         self.template = template
         self._columns = columns
         self._index = index

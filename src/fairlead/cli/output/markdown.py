@@ -47,7 +47,7 @@ def markdown_answer(
 def markdown_simulation(
     result: Json, scheduler: str, conditions: Mapping[str, Sequence[str]], unsettled: str
 ) -> str:
-    """Return a simulation's verdict, its tables in closed <details>, and its notes.
+    """Return the result of a simulation as Markdown: verdict, tables in closed <details>, notes.
 
     The text fits into a comment on GitHub (`markdown_limit`). `result` is the `simulation_result`.
     `scheduler` names the scheduler. `conditions` maps each condition of --fail-on that is true to
@@ -155,9 +155,9 @@ def _cell(row: Mapping[str, Any], field: str) -> str:
 
 
 def _usage(share: Mapping[str, Any]) -> str:
-    """Return the requested shares of a resource without and with the change, as text.
+    """Return how much of a resource pods request before and after the change, as percentages.
 
-    Returns "" if the resource is requested neither without nor with the change.
+    Returns "" if no pod requests the resource before or after the change.
     """
     if not (share["requested"] or share["requested_without"]):
         return ""

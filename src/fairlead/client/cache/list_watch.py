@@ -22,7 +22,7 @@ OnUpdates = Callable[[list[ObjectUpdate]], None]
 
 
 class ListWatch:
-    """Keeps one Reflector up to date by sending the requests that it returns."""
+    """Keeps one Reflector up to date by sending the requests that the Reflector returns."""
 
     def __init__(
         self,

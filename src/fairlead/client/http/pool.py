@@ -194,7 +194,10 @@ class HttpPool:
     # --- connections -----------------------------------------------------------------------
 
     def _take_idle(self, tls: ssl.SSLContext | None) -> HttpConnection | None:
-        """Return the idle connection that was used last; None if there is none."""
+        """Remove and return the idle connection that was used last; None if there is none.
+
+        If `tls` differs from the previous TLS settings, close all idle connections and return None.
+        """
         if tls is not self._tls:  # the TLS settings have changed
             self._close_idle()
             self._tls = tls

@@ -90,8 +90,8 @@ class Exchange(Struct, frozen=True):
     def _user(self, default_user: str | None) -> str | None:
         """Return the user of the request; None if the request had no credentials.
 
-        If no user is known and the recorded status is 401, return "bad". Such a request had invalid
-        credentials, which are not in the recording.
+        If neither the exchange nor `default_user` names a user, and the recorded status is 401,
+        return "bad". Such a request had invalid credentials, which are not in the recording.
         """
         user: str | None = self.step.get("as", default_user)
         return "bad" if user is None and self.answer.get("status") == 401 else user

@@ -189,7 +189,7 @@ class PlaceholderValues(Struct):
 
 
 def _generated(name: str, key: str) -> str | None:
-    """Return a made-up value for the placeholder `name:key`; no response has bound it.
+    """Return a made-up value for `name:key`, a placeholder that no response has bound to a value.
 
     Returns None if no value can be made up for `name`.
     """

@@ -556,7 +556,7 @@ class FleetWorld:
         return min(times, default=None)
 
     def advance(self, t_ms: int) -> None:
-        """Perform the events and background work due up to and including `t_ms`, but no loops."""
+        """Perform events and background work up to and including `t_ms`, but no autoscaler loop."""
         while True:
             next_ms = self.next_ms()
             if next_ms is None or next_ms > t_ms:

@@ -212,10 +212,10 @@ class _Timeline(Scene):
         return shown
 
     def _untaint_others(self) -> None:
-        """Remove disruption taints and conditions that are no longer needed.
+        """Remove DISRUPTED_TAINT from nodes, and DISRUPTION_REASON from their NodeClaims.
 
-        A node keeps its taint if a queued command disrupts the node, or if the node is being
-        removed. Its NodeClaim then keeps the condition.
+        A node keeps the taint if a queued command disrupts the node, or if the node is being
+        removed. The NodeClaim of such a node keeps the condition.
         """
         for node in self.cluster.nodes(self.now):
             if node.claim is None or node.key in self.queue.keys or node.marked_for_deletion:

@@ -88,7 +88,8 @@ def _described(case: Json, found: Json, corrected: list[str]) -> str:
 
     `corrected` contains the names of the defects that affect the case and that Fairlead corrects by
     default. The text states how Fairlead's result differs from the recording. For each difference,
-    it lists the results of kube-batch after the correction of a single defect.
+    the text also lists each defect whose correction alone changes this result of kube-batch, and
+    the changed result.
     """
     names = ", ".join(corrected)
     lines = list(_changes(case, found))

@@ -51,7 +51,7 @@ _REMARKS: Final = ("unstable",)
 
 
 class _ZoneStates(Struct):
-    """Logs the changes of zone states in `entries`."""
+    """Adds an entry to `entries` for each change of the state of a zone."""
 
     lifecycle: NodeLifecycle
     entries: list[Json] = field(default_factory=list)

@@ -38,8 +38,8 @@ class Shrinker:
     def shrink(self) -> Result:
         """Return the smallest failing run that was found.
 
-        If the run does not fail again when its faults are listed explicitly, return the original
-        run.
+        First, the scenario runs again with the faults of the failed run as its `faults`. If this
+        second run does not fail in the same way, return the failed run.
         """
         if not self._accepts(replace(self.result.scenario, faults=self.result.faults)):
             return self.result

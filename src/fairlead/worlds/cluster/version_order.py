@@ -56,14 +56,17 @@ class VersionOrder:
         return ()
 
     def next_deadline(self) -> Instant | None:
-        """Return the next time at which a change can be passed on; None if none waits."""
+        """Return the time at which the next change may be passed on; None if no change waits."""
         if not self._waiting:
             return None
         due, version = self._released
         return due if self._waiting[0][0] <= version else self._arrived[0][0]
 
     def handle_deadline(self, now: Instant) -> Sequence[IssuedCommand]:
-        """Pass on the change with the lowest resource version, if its turn has come."""
+        """Pass the waiting change with the lowest resource version to the engine, if it is due.
+
+        The change is due if WAIT has ended for this change, or for one with a higher version.
+        """
         while self._arrived and self._arrived[0][0] <= now:
             due, version = self._arrived.popleft()
             self._released = due, max(version, self._released[1])

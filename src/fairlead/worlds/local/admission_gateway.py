@@ -110,7 +110,7 @@ class AdmissionGateway:
     def _perform_alone(
         self, issued: IssuedCommand, detailed: Command, now: Instant, report: PodWrite | None
     ) -> Outcome:
-        """Perform a command in a store without webhooks and policies, and return its outcome."""
+        """Perform a command and return its outcome; the store contains no webhooks or policies."""
         described = self._copies.described(detailed, issued.issuer.component, now)
         if described is None:
             return run_to_end(self._steps(issued, detailed, now, None))

@@ -311,7 +311,7 @@ def _is_custom(manifest: Mapping[str, Any] | DumpedObject) -> TypeGuard[Mapping[
 
 
 def _require_known_version(definition: Json) -> None:
-    """Raise ApiError 422 if `definition`, a CRD, is in an old version of its own API (v1beta1)."""
+    """Raise ApiError 422 if `definition`, a CRD, has an apiVersion that is not served (v1beta1)."""
     served = CUSTOM_RESOURCE_DEFINITION.api_version
     if definition["apiVersion"] != served:
         problem = not_supported("apiVersion", definition["apiVersion"], (served,))

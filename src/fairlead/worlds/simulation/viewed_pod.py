@@ -37,7 +37,7 @@ class KeptWrite(Protocol):
     """A write to a pod; the pod's view shows the write already, the pod's JSON does not yet."""
 
     def applied_to(self, pod: Json) -> Json:
-        """Return `pod` after the write; its resourceVersion may be outdated."""
+        """Return `pod` with the change of this write; the resourceVersion stays unchanged."""
         ...
 
 

@@ -59,9 +59,9 @@ def host_names(host: str) -> tuple[str, ...]:
 
 @contextmanager
 def certificate_files(pair: CertificateKeyPair, authority: str) -> Iterator[Certificate]:
-    """Yield a configuration with the server's certificate and key, which are in temporary files.
+    """Yield the paths of temporary files with the server's certificate, its key, and `authority`.
 
-    Client certificates that the CA `authority` (PEM) has signed are accepted.
+    `authority` is the certificate (PEM) of the CA that signs client certificates.
     """
     with private_folder() as folder:
         names = ("server.crt", "server.key", "clients.crt")

@@ -97,8 +97,8 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 def is_terminal(stream: TextIO) -> bool:
     """Return whether `stream` is a terminal, or counts as one because of TTY_COMPATIBLE=1.
 
-    FORCE_COLOR only requests colours, although rich counts every stream as a terminal then. CI
-    systems set it for their logs. This function does not import rich.
+    FORCE_COLOR has no effect, because CI systems set it to get colours in their logs. (With
+    FORCE_COLOR, rich counts every stream as a terminal.) This function does not import rich.
     """
     return stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1"
 

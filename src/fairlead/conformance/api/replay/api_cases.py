@@ -37,7 +37,7 @@ class ApiCases(Struct, frozen=True):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Return (), because `recognizes` examines the content of a line."""
+        """The required members of a line: none, because `recognizes` examines each line."""
         return ()
 
     def recognizes(self, line: Json) -> bool:

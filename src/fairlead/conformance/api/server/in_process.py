@@ -26,7 +26,10 @@ _BETWEEN_NS: Final = 10 * NANOSECONDS_PER_SECOND
 
 
 class InProcess(Struct):
-    """Sends requests to `own`; a watch ends at its timeout, or when its events are read."""
+    """Sends requests to the server `own` in this process.
+
+    A watch ends at its timeout, or earlier if the caller reads its events with `finish`.
+    """
 
     own: OwnServer = field(default_factory=OwnServer)
     _begin: int = START

@@ -56,7 +56,10 @@ class AggregatedRoles(ReactiveController):
 
 
 def _write(role: Json, roles: list[Json]) -> list[Command]:
-    """Return the write that gives `role` the rules that it aggregates from `roles`; [] if none."""
+    """Return the command that writes the rules that `role` aggregates from `roles`.
+
+    Returns [] if `role` has these rules already, has no aggregation rule, or is terminating.
+    """
     meta = role["metadata"]
     if role.get("aggregationRule") is None or meta.get("deletionTimestamp"):
         return []

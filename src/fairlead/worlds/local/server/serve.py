@@ -130,9 +130,9 @@ def map_large_blocks() -> None:
     """Make glibc allocate memory blocks of MAPPED_BLOCK_BYTES_MIN bytes or more with mmap.
 
     The system provides the pages of a mapped block when they are first written to, and gets them
-    back when the block is freed. By default, glibc maps only blocks above a threshold. When a
-    mapped block is freed, it raises the threshold to the size of this block. Later blocks would
-    then not be mapped, and the buffers of many connections would stay in memory.
+    back when the block is freed. By default, glibc maps only blocks above a threshold, and raises
+    the threshold to the size of each mapped block that is freed. Later blocks would then not be
+    mapped, and the buffers of many connections would stay in memory.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
