@@ -131,7 +131,7 @@ def _questions(found: Sequence[Alternative]) -> Iterator[str]:
 
 
 def _notes(found: Sequence[Alternative]) -> Iterator[str]:
-    """Yield the notes; a note that only some alternatives have begins with their names."""
+    """Yield the notes; if only some alternatives have a note, their names come before it."""
     having: dict[str, list[Alternative]] = defaultdict(list)
     for one in found:
         for note in dict.fromkeys(one.answer.changed.notes):

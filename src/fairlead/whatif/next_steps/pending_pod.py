@@ -205,7 +205,10 @@ def _room_for(
 
 
 def _others_lack_room(context: StepContext) -> bool:
-    """Return whether pods lack room without the change; they may take the room of new nodes."""
+    """Return whether some pods lack room even without the change.
+
+    These pods may take the room of new nodes.
+    """
     return any(map(lacks_room, context.answer.without.pending))
 
 

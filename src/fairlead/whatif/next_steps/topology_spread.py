@@ -239,9 +239,10 @@ def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Ite
     """Try up to three what-ifs with other topology spread constraints; yield the first that helps.
 
     A what-if helps if more pods of an edited workload are ready at the end than without the edit.
-    In the first what-if, the constraints of all workloads of `rules` do not count tainted nodes.
-    The others are about the workload with the most pods without a node. In the second, its
-    constraints also have no minDomains. In the third, they are only preferences (ScheduleAnyway).
+    In the first what-if, the constraints of all workloads of `rules` do not count tainted nodes. In
+    the others, only the workload with the most pods without a node is edited. Its constraints count
+    no tainted nodes and have no minDomains in the second what-if. In the third, they are only
+    preferences (ScheduleAnyway).
     """
     rows = {row.workload: row for row in context.answer.effect.workloads}
     counting = [rule for rule in rules if rule.ignores_taints]
@@ -321,5 +322,5 @@ def _domains_in_service(rules: Iterable[SpreadRule], context: StepContext) -> di
 
 
 def _workloads(rules: Sequence[SpreadRule]) -> str:
-    """Return the workloads of `rules`; of several, those with the most pods are named first."""
+    """Return a text that names the workloads of `rules`, those with the most pods first."""
     return listed([str(rule.workload) for rule in sorted(rules, key=lambda rule: -rule.pods)])

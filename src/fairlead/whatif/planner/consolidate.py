@@ -237,10 +237,10 @@ def consolidate_safely(
 def _lacks_room(plan: DrainPlan) -> bool:
     """Return whether no run is safe, and room was scarce in the last run.
 
-    Either pods have no node at the end of this run, or displaced pods preempted pods of nodes that
-    stay. The effects show such a preemption: a pod without a controller is lost, a Job fails, or a
-    budget is breached. Evictions of drains breach no budget, and no plan drains a node if this
-    makes a Job fail.
+    Room was scarce if pods have no node at the end of this run, or if displaced pods preempted pods
+    of nodes that stay. Such a preemption shows as a lost pod, a failed Job or a breached budget.
+    The drains themselves breach no budget and make no Job fail, and the pods that they evict do not
+    count as lost.
     """
     if not plan.runs or plan.best is not None:
         return False

@@ -219,7 +219,10 @@ def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Invento
 
 
 def custom_hint(found: Iterable[Manifest]) -> str:
-    """Return a hint that the pods of a custom resource in `found` are unknown; "" without one."""
+    """Return a hint about the first custom resource in `found`; "" if `found` contains none.
+
+    The hint says that the user can write the template of the resource's pods as a Pod.
+    """
     custom = (one.title for one in found if is_custom(one.kind.api_version))
     first = next(custom, "")
     return f"; for the pods of {first}, write their template as a Pod" if first else ""
@@ -356,10 +359,10 @@ def _member_hint(group: Manifest, inventory: Inventory) -> str:
 
 
 def _claim_templates(sample: Manifest, inventory: Inventory) -> Iterator[Json]:
-    """Yield a template, named after the volume, for each claim that belongs to one pod.
+    """Yield a template for each claim that belongs only to the pod `sample`.
 
-    A claim belongs to one pod if its name contains the name of the pod, and its volume cannot be
-    used on several nodes.
+    The name of such a claim contains the name of the pod, and its access modes allow only one node.
+    The template has the name that the volume has in the spec of the pod.
     """
     for volume in sample.pod.spec.volumes:
         used = volume.persistent_volume_claim

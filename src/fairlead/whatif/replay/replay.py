@@ -168,7 +168,10 @@ def _followed(
     progress: Progress,
     notes: Sequence[str],
 ) -> ReplayResult:
-    """Apply `writes` to `snapshot`, and compare each placement. Raises InputError."""
+    """Apply `writes` to `snapshot`, and compare their placements with the scheduler's decisions.
+
+    Raises InputError.
+    """
     decisions: list[ShadowDecision] = []
     record = ShadowRecord([PRESENT])
     shadow = Shadow({PRESENT: config}, decisions.append)

@@ -515,7 +515,7 @@ def _owned_by_pods(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _former_gangs(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if pods or pod templates belong to a gang of Kubernetes 1.35.
+    """Yield a note if pods or pod templates have workloadRef, the gang field of Kubernetes 1.35.
 
     upstream: api/core/v1/types.go: WorkloadReference (1.35); 1.36 has PodSchedulingGroup instead
     """

@@ -217,9 +217,9 @@ def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> d
 
 
 def copied_annotations(snapshot: Snapshot) -> dict[str, str]:
-    """Return the annotations of a List that contains the objects of `snapshot`.
+    """Return the annotations for a List that is a copy of `snapshot`.
 
-    They state whether kubectl read the objects, because it may have read only one namespace.
+    If kubectl read the objects, the annotations say so. A dump of kubectl may lack namespaces.
     """
     annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
     return annotations if snapshot.has_all_namespaces else {**annotations, _READ_BY: _KUBECTL}

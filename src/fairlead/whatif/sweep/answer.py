@@ -110,8 +110,8 @@ def _notes(
 def _notes_of_cases(noted: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield each different note in `noted` once.
 
-    A note that only some of the cases have begins with the number of these cases. After NOTES_SHOWN
-    notes, one more text says how many notes remain.
+    If only some of the cases have a note, the number of these cases comes before the note. After
+    NOTES_SHOWN notes, one more text says how many notes remain.
     """
     cases = Counter(note for notes in noted for note in dict.fromkeys(notes))
     for note, count in list(cases.items())[:NOTES_SHOWN]:

@@ -63,7 +63,7 @@ class Outage(Struct, frozen=True, kw_only=True):
     def _capacity_outage(self) -> CapacityOutage | None:
         """Return the period in which the cloud delivers no machines because a whole zone is down.
 
-        Return None if no whole zone fails, or if the outage does not stop or pause kubelets.
+        Return None if no whole zone fails, or if the kubelets are neither stopped nor paused.
         """
         if not self.zone or parse_kubelet_behaviour(self.behaviour).mode not in _WITHOUT_CAPACITY:
             return None

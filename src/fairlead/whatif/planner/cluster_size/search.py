@@ -331,7 +331,10 @@ class SizeSearch:
         return step.left_out
 
     def _try_offer(self, pod: PodInfo, offer: NodeOffer, step: BuildStep) -> KnownPlacement | None:
-        """Add a node of `offer` and place `pod`; keep the node only if the pod gets a node."""
+        """Add a node of `offer`, and place `pod` on any node.
+
+        If the pod fits no node, remove the added node, and return None.
+        """
         if id(offer) in step.tries:
             self.result.cycles += 1
             placed = step.tries[id(offer)]
@@ -553,7 +556,7 @@ class SizeSearch:
         return demand
 
     def _free_room(self, without: Sequence[str] = ()) -> list[float]:
-        """Return the free amounts of all nodes, by column; the last item is the free pod count.
+        """Return the total free amount of each resource; the last item is the free pod count.
 
         The nodes in `without` do not count. Nodes that no pod may enter do not count either.
         """

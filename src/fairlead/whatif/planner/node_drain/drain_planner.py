@@ -337,9 +337,10 @@ class DrainPlanner:
             return self.empty_and_return(node) if return_again else self.empty(node)
 
     def failing(self, node: str) -> dict[str, str]:
-        """Return {pod: Job} for the pods of Jobs that fail if `node` is drained.
+        """Return {pod: Job} for evicted pods that their Jobs do not replace if `node` is drained.
 
-        A Job is written as in `ObjectError.subject`.
+        The drain makes the Job of such a pod, or the pod's index in the Job, fail. A Job is written
+        as in `ObjectError.subject`.
         """
         pods = [one.pod for one in self.evicted(node) if not is_leaving(one)]
         found = self.jobs.failing(pods)
@@ -783,7 +784,10 @@ def _custom_controller(pod: Pod) -> str:
 
 
 def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
-    """Return the blocker of the first of the `lost` pods whose eviction the budget refuses."""
+    """Return the blocker of the first pod in `lost` whose loss `limit` does not allow.
+
+    `lost` are the pods that a drain of `node` evicts and that no controller replaces.
+    """
     count, allowed = len(lost), limit.losses_max
     pods = f"{allowed:,} of {counted(count, 'pod')} without a controller"
     why = f"{limit.rule} allows the loss of {pods}"

@@ -103,7 +103,7 @@ class JobRoom:
 
     @contextmanager
     def _restored(self, pods: Iterable[Pod]) -> Iterator[None]:
-        """Restore the counts of the Jobs of `pods` at the end."""
+        """Restore the counts of the Jobs of `pods` when the `with` block ends."""
         uids = {uid: None for pod in pods if (uid := self._job_of(pod))}
         before = {uid: deepcopy(self._progress[uid]) for uid in uids}
         try:

@@ -211,7 +211,7 @@ def unplaced_blockers(
 ) -> list[Blocker]:
     """Return a blocker for each workload whose pods on the node do not all fit other nodes.
 
-    `found` is the blocker that `empty` returned for the node. If the cause of `found` is not in
+    `found` is the blocker from `DrainPlanner.empty` for the node. If the cause of `found` is not in
     UNPLACED, or if no blocker remains, the result is [`found`]. If the result has a blocker of the
     workload `found.owner`, this blocker comes first. The `edit` of a blocker is a change that would
     help, "" if none was found. It adds a node only if `new_nodes` is set. If `returns` is set, the
@@ -340,10 +340,10 @@ def _may_help(info: NodeInfo, node: str) -> bool:
 
 
 def _is_plausible(remedy: Remedy, pod: Pod, node: Node) -> bool:
-    """Return whether an operator could make the changes of `remedy` to `pod` and `node`.
+    """Return whether an administrator might make the changes of `remedy` to `pod` and `node`.
 
-    A change is not plausible if it reduces a request to less than half. It is also not plausible if
-    it changes the value of a label of the node. Such a label states what the node is.
+    A remedy is not plausible if it reduces a request to less than half, or if it changes the value
+    of a label that the node has. Such a label states what the node is.
     """
     for change in remedy.changes:
         if change.pod is not None:

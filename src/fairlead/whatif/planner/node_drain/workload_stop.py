@@ -211,7 +211,7 @@ class _Changes:
         }
 
     def of(self, one: StoppedWorkload, member: _Member) -> str:
-        """Return the change for the stopped workload; "" if none is known."""
+        """Return commands or an action that prevent the stop of `one.workload`; "" if unknown."""
         if not member.pods:
             return ""
         ref = one.workload
@@ -229,7 +229,7 @@ class _Changes:
         return "; ".join(filter(None, changes))
 
     def _quota(self, pod: Pod) -> str:
-        """Return the change of a quota that refuses another pod like `pod`; "" if none does."""
+        """Return how to change the quota that refuses another pod like `pod`; "" if none does."""
         refusal = self._quotas.refusal_of_another(self._model.pod_info(pod))
         if not refusal:
             return ""

@@ -204,7 +204,7 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
 def _shortage(statuses: Iterable[tuple[Instant, int, int, int]], highest: int) -> int:
     """Return the largest number of healthy pods that the budget lacked at any one instant.
 
-    An instant is ignored if no earlier instant had more healthy pods. So the new pods of a scale-up
+    An instant counts only if there were more healthy pods before it. So the new pods of a scale-up
     do not count as missing. `highest` is the highest number of healthy pods before `statuses`. It
     is needed because a change can delete pods at the instant of the first status.
     """

@@ -529,7 +529,7 @@ class Recorder(Struct):
                 self._forget_job(gone)
 
     def _forget_job(self, job: Job) -> None:
-        """Keep the failure of a Job that is deleted, for example by the history of its CronJob."""
+        """Keep the failure of a deleted Job. CronJobs delete Jobs beyond their history limit."""
         failed = condition(job, "Failed")
         # A condition without a time is not from this run.
         if failed is not None and failed.status == "True" and failed.last_transition_time:

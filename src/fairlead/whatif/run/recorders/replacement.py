@@ -24,13 +24,13 @@ class Replacements(Protocol):
     """Finds the pod key of each pod."""
 
     def lose(self, pod: Pod, key: str) -> None:
-        """Note that the node of `pod`, which has the key `key`, has failed."""
+        """Record that the node of `pod` has failed; `key` is the key of `pod`."""
 
     def match(self, pod: Pod, is_unreplaced: Callable[[str], bool]) -> None:
         """Find the pod that the new pod `pod` replaces; called before `key_of`.
 
-        `is_unreplaced` takes the key of a pod that `lose` noted. It returns whether the pod is
-        deleted, terminates or has failed, and has no replacement.
+        `is_unreplaced` takes the key of a pod that was passed to `lose`. It returns whether the pod
+        is deleted, terminates or has failed, and has no replacement.
         """
 
     def key_of(self, pod: Pod) -> str:
@@ -59,7 +59,7 @@ class MatchedReplacements(Struct):
     _lost: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def lose(self, pod: Pod, key: str) -> None:
-        """Note that the controller of `pod` may replace the pod."""
+        """Record `key`, the key of `pod`, if the controller of `pod` may create a replacement."""
         if owner := _renaming_controller(pod):
             self._lost[owner.uid].append(key)
 

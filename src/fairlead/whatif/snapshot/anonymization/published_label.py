@@ -80,7 +80,10 @@ _NAMING_KEY: Final = re.compile(r".*(name|hash|uid|pool|group|queue|suffix)", re
 
 
 def is_published(key: str) -> bool:
-    """Return whether a label or annotation key is published."""
+    """Return whether Kubernetes or a known vendor defines the label or annotation key `key`.
+
+    Anonymized snapshots keep such a key, unless users choose a part of it.
+    """
     domain, slash, _ = key.partition("/")
     if not slash:
         return not key or key in _WITHOUT_DOMAIN

@@ -114,9 +114,9 @@ class PodTemplate:
     def _needs_opaque_strings(self, numbers: set[int]) -> bool:
         """Return whether a view or timestamp depends on a placeholder that cannot be replaced.
 
-        A key cannot be replaced in a copy of the sample. A string whose JSON text differs from its
-        value cannot be replaced either (`JsonTemplate.opaque`). `numbers` are the numbers of the
-        placeholders in the view and in the timestamps.
+        In a copy of the sample pod, a placeholder that is the key of a map cannot be replaced. Nor
+        can a placeholder whose JSON text differs from its value (`JsonTemplate.opaque`). `numbers`
+        are the numbers of the placeholders in the view and in the timestamps.
         """
         if numbers & self.texts.opaque or _has_marked_key(_decode_json(self.texts.marked)):
             return True

@@ -44,7 +44,7 @@ class TemplateSpecs:
         self._known: dict[bytes, Replicated] = {}
 
     def find(self, spec: TemplateSpec) -> Replicated | None:
-        """Return an earlier workload whose spec differs from `spec` only in its images."""
+        """Return a learned workload whose pod spec equals `spec` apart from images; else None."""
         return self._known.get(spec.rest)
 
     def learn(self, spec: TemplateSpec, workload: Replicated) -> None:
