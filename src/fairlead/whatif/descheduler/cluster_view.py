@@ -33,7 +33,7 @@ class ClusterView:
     """
 
     def __init__(self, nodes: Iterable[Node], pods: Iterable[Pod]) -> None:
-        """Keep the Ready ones of `nodes`, and those of `pods` that have a node."""
+        """Store the Ready nodes among `nodes`, and the pods among `pods` that have a node."""
         self.nodes = sorted(filter(_is_ready, nodes), key=lambda node: node.metadata.name)
         self.by_name = {node.metadata.name: node for node in self.nodes}
         self.pods = [pod for pod in pods if pod.spec.node_name]

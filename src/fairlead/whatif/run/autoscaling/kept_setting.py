@@ -62,7 +62,7 @@ def gate_notes(experiment: Experiment, store: Store) -> Iterator[str]:
 
 
 def _new(experiment: Experiment, store: Store, kind: str, field: str) -> Iterator[str]:
-    """Yield the title of each object of `kind` in `store` that has got `field` in the run."""
+    """Yield `KIND NAME` of each Karpenter object of `kind` that gained `field` during the run."""
     path = field.split(".")
     known = {
         one.ref.name

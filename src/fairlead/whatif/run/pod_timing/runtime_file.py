@@ -161,7 +161,10 @@ def _interpolated(points: Sequence[tuple[int, DurationNs]], percent: int) -> Dur
 
 
 def _read_table(path: str) -> tuple[StatedRuntime, ...]:
-    """Return the runtimes of a CSV file, one entry per subject. Raises InputError."""
+    """Return the runtimes of a CSV file, one entry for each workload, image or label.
+
+    Raises InputError.
+    """
     header, rows = read_table(path, decode_text(path, read_bytes(Path(path))))
     percentiles = _check_header(path, header)
     found: dict[tuple[str, str], StatedRuntime] = {}
