@@ -34,7 +34,7 @@ class LazyDict(dict[str, Value]):
     __slots__ = ("make",)
 
     def __init__(self, make: Callable[[Any, int], Value]) -> None:
-        """Create an empty dictionary; `make` returns the value of a row (group, index)."""
+        """Create an empty dictionary; `make(group, index)` returns the value of a row."""
         super().__init__()
         self.make = make
 

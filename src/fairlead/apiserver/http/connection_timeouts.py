@@ -152,7 +152,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
                 oldest.transport.abort()
 
     def resume_writing(self) -> None:
-        """Cancel the timeout of `pause_writing`, because the client reads the response again."""
+        """Cancel the timeout of `pause_writing`, because the client has gone on reading."""
         self._reading.clear()
         self._unread.pop(self, None)
         super().resume_writing()

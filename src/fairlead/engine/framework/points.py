@@ -56,7 +56,10 @@ class ShapeFilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ShapeScorePlugin(Plugin, Protocol):
-    """A built-in Score of Locality ROW that can also score one node for many `Shape`s."""
+    """A built-in Score plugin that can also score one node for many `Shape`s at once.
+
+    Its `locality` is `Locality.ROW`: the score of a node depends only on this node and the pod.
+    """
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
         """Return the node's score for each of `shapes`; None if `score` must be called instead."""

@@ -81,7 +81,10 @@ class Releases(Struct, frozen=True):
         return f"{line} Feature gates: {gates}." if gates else line
 
     def as_json(self) -> Json:
-        """Return {"behaves_like": versions and feature gates} for results; {} for the defaults."""
+        """Return the field `behaves_like` of a JSON result: the versions and the feature gates.
+
+        Returns {} if all of them have their defaults.
+        """
         if self == CURRENT_RELEASES:
             return {}
         parts = {part.replace(" ", "_"): version for part, version in self.parts.items()}

@@ -32,7 +32,7 @@ class GangWaits(Struct, frozen=True):
 
 
 class IncompleteGang(Struct, frozen=True):
-    """A gang of which `ready` members run or have succeeded, fewer than its `minimum`."""
+    """A gang with too few members: `ready` of them run or have succeeded; it needs `minimum`."""
 
     group: str
     title: str

@@ -319,10 +319,10 @@ PROTECTED_BY: Final = "Karpenter waits for it because of annotation karpenter.sh
 class Undrained(Struct, frozen=True, kw_only=True):
     """A pod that a drain had not removed when the run ended, and the cause.
 
-    `why` explains the cause as text. It is one of these: the API server's refusal, the constant
-    UNSTOPPED, the constant PROTECTED_BY, the finalizer that keeps the pod, the end of the grace
-    period, or the fact that the pod did not stop in its grace period. A pod with the cause STOPPING
-    stops at `stops_at`, the end of its grace period, so a longer run removes it.
+    `why` explains the cause as text, for example with the API server's refusal, the constant
+    UNSTOPPED or PROTECTED_BY, or the finalizer that keeps the pod. A pod with the cause STOPPING
+    stops at `stops_at`, the end of its grace period, so a longer run removes it. Another pod may
+    not have stopped although its grace period is over.
     """
 
     pod: PodEnd

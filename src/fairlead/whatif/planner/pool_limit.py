@@ -88,8 +88,8 @@ def minimum_of_group(
 ) -> tuple[str, int] | None:
     """Return (name, minimum size) of the group of `node` if it would be too small without `node`.
 
-    `nodes` are all nodes of the cluster. Return None if Cluster Autoscaler can remove a node of the
-    group, or if `manifests` do not state the limits of the group.
+    `nodes` are all nodes of the cluster. Return None if the group has more nodes than its minimum
+    size, or if `manifests` do not state the limits of the group.
     """
     limits = _limits(manifests)
     group = _group(node, limits)

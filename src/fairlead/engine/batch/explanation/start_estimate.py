@@ -126,9 +126,9 @@ class _Simulation:
         """Return whether the job's queue stays within its limits if the job starts.
 
         The limits are the queue's deserved amounts, and the limits of the queue and of its
-        ancestors (`QueueShare.limits`). With the defect `overshoot`, the queue may exceed its
-        deserved amounts if it holds less than its deserved amount of at least one resource before
-        the job starts.
+        ancestors (`QueueShare.limits`). If the scheduler has kube-batch's defect `overshoot`, a
+        queue may exceed its deserved amounts: one resource of which it holds less than its deserved
+        amount is enough for the job to start.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:

@@ -174,7 +174,10 @@ class ShapePlan:
                 self.node_names = tuple(n for n in before if n in answer.node_names)
 
     def _pre_score(self, pod: PodInfo) -> None:
-        """Run PreScore of plugins with cached results; store the first error in `score_error`."""
+        """Run PreScore of the plugins whose scores are cached in this plan.
+
+        The first error is stored in `score_error`.
+        """
         self.state.skipped_scores |= dict.fromkeys(self._framework.score_names(self.split.idle))
         nothing = np.zeros(0, np.int64)
         for point in self.split.local_scorers:

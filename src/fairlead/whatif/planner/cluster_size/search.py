@@ -748,7 +748,7 @@ class SizeSearch:
         return True
 
     def _forget_survivors(self) -> None:
-        """Drop (pod, failure) from `pinned` if the pod survives the failure on the final nodes."""
+        """Drop (pod, failure) from `pinned` if the final set of nodes lets the pod survive."""
         if not self.result.pinned:
             return
         pinned, refused = self.result.pinned, dict[tuple[str, str], str]()

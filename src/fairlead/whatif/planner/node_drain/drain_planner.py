@@ -800,7 +800,7 @@ def _together(
 ) -> Blocker:
     """Return the blocker of `pod`: the budget never allows the eviction of all `users` of `claim`.
 
-    If all `users` are evicted in their order, `pod` is the first that the budget refuses.
+    When a drain evicts the `users` one after another, `pod` is the first that the budget protects.
     """
     count, allowed = len(users), limit.losses_max
     why = (
