@@ -214,10 +214,10 @@ class Reflector:
         return self._remove(found) if kind == DELETED else self._put(found)
 
     def _marked(self, bookmark: ApiObject, now: int) -> list[ObjectUpdate] | None:
-        """Process a bookmark; return the differences to the known objects.
+        """Process a bookmark; return how the known objects change.
 
-        Only the bookmark at the end of a streamed list causes differences: the known objects that
-        the list did not contain are deleted. Returns None if the caller must end the watch.
+        Only the bookmark at the end of a streamed list changes them: the known objects that the
+        list did not contain are deleted. Returns None if the caller must end the watch.
         """
         version = bookmark.metadata.resource_version
         if self._listed is not None:

@@ -29,7 +29,7 @@ def fault_of(plugin: str, method: str, cause: BaseException) -> PluginFault:
 
 
 def describe(cause: BaseException) -> str:
-    """Return type and text of `cause`, shortened, even if its `__str__` raises."""
+    """Return the type of `cause` and its shortened text; "(no text)" if its `__str__` raises."""
     try:
         text = str(cause)
     except Exception:  # noqa: BLE001 - whatever a user's exception does, it is described

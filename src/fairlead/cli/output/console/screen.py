@@ -5,7 +5,7 @@ sections with rank 0 and urgent sections come first and get their minimum number
 section with a rank of at most Rank.PROBLEMS gets one row. In the second round, each section with a
 rank of at most Rank.ADVICE gets its minimum number of rows. In the third round, each section gets
 more rows, as long as they fit. If rows are left out, the last lines of the screen name the option
-that prints everything. They also name sections without any row, those with the lowest ranks first.
+that prints everything. They also name the sections that got no row, in the order of their ranks.
 Sections are printed in the order of the answer, regardless of their rank.
 
     head      rank 0   7 lines   7 printed

@@ -798,9 +798,10 @@ def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
 def _together(
     node: str, pod: PodInfo, limit: BudgetLimit, claim: str, users: Sequence[Pod]
 ) -> Blocker:
-    """Return the blocker of `pod`: the budget never allows the eviction of all `users` of `claim`.
+    """Return the blocker of a drain that must evict all `users` of `claim`, one after another.
 
-    When a drain evicts the `users` one after another, `pod` is the first that the budget protects.
+    The budget never allows all of these evictions. `pod` is the first of the users whose eviction
+    it refuses.
     """
     count, allowed = len(users), limit.losses_max
     why = (
