@@ -163,7 +163,7 @@ class _RowText(TemplateText):
     def __init__(
         self, template: JsonTemplate, columns: Sequence[Sequence[str]], index: int
     ) -> None:
-        """Create the text whose strings are the items at `index` of `columns`, one per column."""
+        """Create a text; its strings are the item at `index` of each column in `columns`."""
         self.template = template
         self._columns = columns
         self._index = index

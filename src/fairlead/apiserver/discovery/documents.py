@@ -196,10 +196,10 @@ class Documents:
 def _aggregated_clause(accept: str) -> Clause | None:
     """Return the Accept clause that requests aggregated discovery; None for unaggregated discovery.
 
-    JSON and YAML clauses are tried in the client's order of preference, up to the first clause
-    without the parameter `as`, which requests unaggregated discovery. Raises ApiError 406 if all
-    clauses have the parameter `as`, at least one of them has a known media type, and none of them
-    requests aggregated discovery.
+    JSON and YAML clauses are tried in the client's order of preference. The search ends at a clause
+    without the parameter `as`, because such a clause requests unaggregated discovery. Raises
+    ApiError 406 if all clauses have the parameter `as`, at least one of them has a known media
+    type, and none of them requests aggregated discovery.
     """
     wanted = clauses(accept)
     for clause in wanted:

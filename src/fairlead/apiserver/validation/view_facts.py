@@ -91,7 +91,7 @@ def _members_of_view(view: type[ApiObject]) -> tuple[_Member, ...]:
 
 @cache
 def _schemas() -> dict[type[ApiObject], Schema]:
-    """Return schemas by view. Views that several kinds share are left out."""
+    """Return {view: schema of its kind}. Views that several kinds share are left out."""
     views: Final = list(VIEWS.values())
     schemas = ((view, schema_of(*key)) for key, view in VIEWS.items() if views.count(view) == 1)
     return {view: schema for view, schema in schemas if schema is not None}

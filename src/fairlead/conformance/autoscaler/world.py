@@ -490,7 +490,7 @@ class FleetWorld:
     # --- the autoscaler's commands ---------------------------------------------------------
 
     def perform(self) -> None:
-        """Perform the autoscaler's commands until none is left; bind pods after a write."""
+        """Perform the autoscaler's commands; after patches or evictions, bind pending pods."""
         commands = self.autoscaler.commands
         has_written = False
         while commands:

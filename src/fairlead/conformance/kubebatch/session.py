@@ -88,8 +88,8 @@ def _described(case: Json, found: Json, corrected: list[str]) -> str:
 
     `corrected` contains the names of the defects that affect the case and that Fairlead corrects by
     default. The text states how Fairlead's result differs from the recording. For each difference,
-    the text also lists each defect whose correction alone changes this result of kube-batch, and
-    the changed result.
+    the text also gives, for each defect, the result of kube-batch if only this defect is corrected.
+    Defects whose correction does not change the result are not mentioned.
     """
     names = ", ".join(corrected)
     lines = list(_changes(case, found))

@@ -343,7 +343,7 @@ class Workloads:
         self._rollouts.forget_replica_set(key)
 
     def _stop_replacing(self, one: ApiObject) -> None:
-        """Stop replacing the pods of unknown owners: of `one`, or of all in the Namespace `one`.
+        """Stop replacing pods whose unknown owner is `one`, or is in `one` if `one` is a Namespace.
 
         `one` is deleted or being deleted. In a Namespace that is being deleted, the API server
         refuses new pods. An unknown owner is a custom resource, a Deployment, or a pod that no

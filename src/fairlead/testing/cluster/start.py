@@ -30,9 +30,9 @@ def start_cluster(  # noqa: PLR0913 - the arguments of the marker
     current time, and advances by `speed` simulated seconds per real second. If `paused` is set, the
     clock is stopped.
 
-    Clients that watch the cluster need real time to react to a change. Therefore methods such as
-    `expect_running` wait for a reaction before they advance the clock by 10 seconds or more at
-    once: up to `patience_s` real seconds, or longer if the cluster itself has nothing to do.
+    Clients that watch the cluster need real time to react to a change. Therefore, before methods
+    such as `expect_running` advance the clock by 10 seconds or more at once, they wait up to
+    `patience_s` real seconds for a reaction. They wait longer if no event is due.
 
     The parts in `without` are not started, because the test replaces them. Possible parts are
     kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler and metrics.

@@ -54,9 +54,10 @@ class _Task(Struct, rename="camel"):
 
     @property
     def minimum(self) -> int:
-        """The minAvailable of the task, or else its number of replicas.
+        """The minAvailable of the task, by default the number of its replicas.
 
-        If the Job has no minAvailable of its own, the sum of these minima is used.
+        If the Job itself has no minAvailable, the minMember of its PodGroup is the sum of this
+        number over all tasks.
         """
         return self.replicas if self.min_available is None else self.min_available
 

@@ -651,8 +651,8 @@ def _why_pending(
 ) -> tuple[str, str]:
     """Return (why `pod` is pending, the node that it fits now or "").
 
-    If the pod fits a node, it is on this node in the model of `planner` afterwards. `leaving` are
-    the terminating pods. `known` stores the results of `_preemption_words`; equal pods share one.
+    This function schedules `pod` again in the model of `planner`. `leaving` are the terminating
+    pods. `known` caches the results of `_preemption_words`; equal pods share a result.
     """
     model = planner.model
     if (why := model.kept_out(pod)) is not None:

@@ -261,7 +261,7 @@ def _enough_replicas(
 def _room_in(budget: BudgetOutcome, context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if in which `budget` allows one more disruption.
 
-    Yield nothing if the question may already change the budget. If no pod of the budget has a
+    Yield nothing if the user's what-if may already change `budget`. If no pod of the budget has a
     controller, the what-if sets `minAvailable` to a number. If the budget has `maxUnavailable`, and
     none of its pods is pending, the what-if raises this limit. While pods are pending, a higher
     limit would make more pods wait. For any other budget, there is no what-if.

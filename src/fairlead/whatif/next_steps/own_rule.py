@@ -18,8 +18,8 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 def has_own_rules(config: SchedulerConfig) -> bool:
     """Return whether `config` may keep pods off nodes that the default configuration allows.
 
-    Such rules are those of extenders, of users' plugins, of the required `addedAffinity` of
-    NodeAffinity, and of hard `defaultConstraints` of PodTopologySpread.
+    The result is True if `config` has extenders, users' plugins, a required `addedAffinity` of
+    NodeAffinity, or hard `defaultConstraints` of PodTopologySpread.
     """
     if config.extenders or config.out_of_tree:
         return True

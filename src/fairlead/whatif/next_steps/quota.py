@@ -72,7 +72,10 @@ def _quota(error: ObjectError) -> _QuotaName | None:
 
 
 def _still(refused: Iterable[ObjectError], effect: Effect) -> list[ObjectError]:
-    """Return the errors in `effect` of the objects in `refused` that still lack pods at the end."""
+    """Return those lasting errors of `effect` whose object also has an error in `refused`.
+
+    Lasting errors of objects that lack no pods are left out.
+    """
     subjects = {one.subject for one in refused}
     return [one for one in effect.lasting_errors if one.subject in subjects and one.missing]
 

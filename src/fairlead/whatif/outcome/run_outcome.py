@@ -435,10 +435,11 @@ class PodCountSample(Struct, frozen=True):
 class RunOutcome(Struct, frozen=True, kw_only=True):
     """The outcome of a run: pods sorted by key, everything else by time, then name.
 
-    `started_at` is the instant of the change, from which all times and counts start. `outage` is
-    None if no node failed; `drains` are the rolling drains. `workloads` are the workloads whose
-    pods changed; `workloads_total` counts all workloads. `budgets` are the budgets that exist at
-    the end. Budgets of displaced pods, and of pods whose evictions were refused, are also included.
+    `started_at` is the instant at which the steps of the experiment begin. All times and counts
+    start at this instant. `outage` is None if no node failed; `drains` are the rolling drains.
+    `workloads` are the workloads whose pods changed; `workloads_total` counts all workloads.
+    `budgets` are the budgets that exist at the end. Budgets of displaced pods, and of pods whose
+    evictions were refused, are also included.
     `touched` contains the keys of all pods that changed since the cluster was loaded.
     `on_deleted_nodes` contains the pods that were on a node when the node was deleted, keyed by
     `PodEnd.key`. `touched` and `on_deleted_nodes` are None if unknown. `autoscaling` is None if no
@@ -516,7 +517,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def stopping(self) -> tuple[Undrained, ...]:
-        """The `undrained` pods in their grace period, which a longer run would remove."""
+        """The `undrained` pods that are still terminating; a longer run would remove these pods."""
         return tuple(one for one in self.undrained if one.cause is UndrainedCause.STOPPING)
 
     @property

@@ -361,11 +361,11 @@ class Rebalancer:
     def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
         """Repeat the move of `pod` that `_moved` has tried, keep it in the model, and return it.
 
-        `waiting` is the waiting pod that the move gives a place, or None. The repeated move can
-        have another target, because a tie-break chooses again. Return None without a change if the
-        repeated move fails, or if the pod's images might not support the platform of the target. If
-        `waiting` is None, also return None if the repeated move does not make the nodes more even,
-        or leaves the target fuller than the node `info` was.
+        `waiting` is a waiting pod that is scheduled after the removal of `pod`, or None. The
+        repeated move can have another target, because a tie-break chooses again. Return None
+        without a change if the repeated move fails, or if the pod's images might not support the
+        platform of the target. If `waiting` is None, also return None if the repeated move does not
+        make the nodes more even, or leaves the target fuller than the node `info` was.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:

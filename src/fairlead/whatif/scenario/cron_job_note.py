@@ -34,7 +34,7 @@ def endless_cron_job_notes(
 ) -> Iterator[str]:
     """Yield a note about the due CronJobs in `initial` whose pods never end in the simulation.
 
-    Annotations and deadlines must be the only limits on how long pods run.
+    Call this if run times come only from annotations. Deadlines also end pods.
     """
     due = due_cron_jobs(initial, start, end)
     endless = [key for key, job, _ in due if not _ends(job.spec.job_template)]

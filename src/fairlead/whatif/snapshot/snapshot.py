@@ -219,7 +219,7 @@ def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> d
 def copied_annotations(snapshot: Snapshot) -> dict[str, str]:
     """Return the annotations for a List that is a copy of `snapshot`.
 
-    If kubectl read the objects, the annotations say so. A dump of kubectl may lack namespaces.
+    If kubectl read the objects, an annotation says so, because some namespaces may be missing.
     """
     annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
     return annotations if snapshot.has_all_namespaces else {**annotations, _READ_BY: _KUBECTL}

@@ -83,11 +83,10 @@ class VersionOrder:
             self._engine.handle(heappop(self._waiting)[2], now)
 
     def _version_of(self, change: _Change) -> int:
-        """Return the higher of two resource versions: of `change`, and of the change before it.
+        """Return the version of `change`, but at least that of the previous change of its kind.
 
-        Only changes to objects of the same kind count. `change` can have the lower version if it
-        deletes an object that is missing from a new list. Such an object still has the version of
-        its last modification.
+        `change` can have a lower version than the previous change if it deletes an object that is
+        missing from a new list. Such an object still has the version of its last modification.
         """
         text, kind = change.object.metadata.resource_version, type(change.object)
         version = int(text) if text.isdecimal() else self._highest

@@ -137,7 +137,7 @@ class ClusterWorld:
     # --- held outcomes ---------------------------------------------------------------------
 
     def _release(self, key: tuple[str, str]) -> None:
-        """Queue each held-back outcome for the object `key` if the command's effect was seen."""
+        """Queue the held-back outcomes of the commands whose effect on object `key` was seen."""
         for due, performed in self._held.pop(key, ()):
             assert performed.effect is not None
             if self._is_seen(performed.effect):

@@ -48,7 +48,7 @@ _CREATED: Final = 201
 
 
 class _Write(Struct, frozen=True):
-    """The request that would make a change, and its response; `code` is the HTTP status."""
+    """The request and response in the audit event of a change, although none was sent."""
 
     verb: str
     subresource: str

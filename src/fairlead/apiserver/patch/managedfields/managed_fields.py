@@ -137,8 +137,9 @@ def updated(
     sent in `new`. If the client sent no managedFields or malformed ones, or if the write is to a
     subresource, the function updates the entries of `old` instead.
 
-    The result has no managedFields if the changed fields cannot be determined, or if an update
-    finds no entries, for example because the client sent `[]`.
+    The result has no managedFields if the changed fields cannot be determined. Nor does it have
+    managedFields if `old` is not None and there are no entries to update, for example because the
+    client sent `[]`.
     """
     # upstream: fieldmanager.go:UpdateNoErrors
     managed = _starting_entries(old, new, from_live=bool(owner.subresource))

@@ -139,7 +139,7 @@ def _restored(
 
 
 def _template_of(entry: Loaded) -> object:
-    """Return the template of a pod if the template's `makes_replicas` is True; otherwise None."""
+    """Return the template of `entry` if the template has `makes_replicas`; otherwise None."""
     template = entry.template if isinstance(entry, DumpedObject) else None
     return template if template is not None and template.makes_replicas else None
 

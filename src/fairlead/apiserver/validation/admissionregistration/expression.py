@@ -94,9 +94,9 @@ class ExpressionVariables(Struct):
 
     `has_params` allows the variable `params`, and `has_rights` allows `authorizer`. `makes_objects`
     allows expressions to build objects. `variables` contains the variables that a policy has
-    defined so far. If `variables` is None, expressions cannot use such variables, as in
-    matchConditions. `left[0]` is the number of characters that all remaining expressions may have
-    together. Copies of this struct share the list `left`.
+    defined so far. `variables` is None for expressions that cannot use such variables, for example
+    those of matchConditions. `left[0]` is the number of characters that all remaining expressions
+    may have together. Copies of this struct share the list `left`.
     """
 
     has_params: bool = False

@@ -208,7 +208,8 @@ class DashboardApp:
     def _encode_page(self) -> None:
         """Encode the page if the state has changed.
 
-        If an encoding takes t seconds, the next starts at least REST_PER_WORK * t seconds later.
+        After an encoding that took t seconds, the page is not encoded again for REST_PER_WORK * t
+        seconds.
         """
         clock = self._clock
         paused_at = clock.now() if clock.is_paused else None

@@ -124,7 +124,7 @@ class StaticResults:
         return np.array(sorted(node.row for node in found if node is not None), np.int64)
 
     def _extend(self, size: int) -> None:
-        """Append rows without results until there are `size`; the caller computes the results."""
+        """Append rows without results, up to `size` rows; the caller computes the results."""
         more = size - self._size
         self._evaluator.rows = self._table.every_row()
         self.codes = np.append(self.codes, np.full(more, NO_NODE, np.int32))

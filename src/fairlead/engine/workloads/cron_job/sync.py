@@ -52,7 +52,7 @@ TOO_MANY_MISSED: Final = (
 class CronJobState(Struct):
     """A CronJob with its Jobs by name; `last` is the last scheduled time with a Job.
 
-    If the Job cannot be created, `last` is reset to its previous value, `before`. Five fields
+    If the Job for `last` cannot be created, `last` gets its previous value, `before`. Five fields
     contain names of Jobs: `creating` (creation in flight), `running` (unfinished), `deleting`
     (deletion requested), `ended` (finished) and `missing`. The Jobs in `missing` were
     unfinished when others deleted them; the next sync records a MissingJob event for each.

@@ -133,7 +133,7 @@ class RollingDrains:
         return earliest(self._returns.next_due(), self._retries.next_due())
 
     def is_waiting(self) -> bool:
-        """Return whether the return of a drained node to service is scheduled."""
+        """Return whether a drained node is scheduled to return to service."""
         return self._returns.next_due() is not None
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -4,7 +4,7 @@
     unready   pending pods. For cpu, also pods that have never been ready. For cpu, a pod younger
               than `cpu_initialization_period` is also unready in two cases: it is not ready now, or
               its readiness changed less than one metric window ago
-    missing   pods without a metric that are not pending
+    missing   pods that have no metric and are not pending
     counted   all other pods: their usage is compared with the target
 
 The load of a workload is divided equally over its serving pods: pods that are running, ready and
@@ -73,9 +73,10 @@ class PodGroups(Struct):
     """The pods of a scale target, grouped for one metric.
 
     `serving` is the number of pods that share the workload's load. If this load is known, `weight`
-    is the number of counted serving pods. For a container metric, each of these pods counts only
-    with the container's fraction of the pod's usage. If the load is unknown, the annotations of the
-    counted pods state the usage of each pod, and `stated` is the sum in thousandths.
+    is the number of counted serving pods. For the metric of a container, `weight` is instead the
+    sum of the container's fractions of the usage of these pods. If the load is unknown, the
+    annotations of the counted pods state the usage of each pod, and `stated` is the sum in
+    thousandths.
 
     `missing_requests` contains the requests of each missing pod in thousandths. `request_problem`
     is the error text if the requests are unknown, else "". If no pod changes, the groups stay the

@@ -135,7 +135,7 @@ class ClaimEvents:
         return provisioned(step, commands)
 
     def created(self, event: RecordEvent) -> list[Command]:
-        """Return a list that contains only `event`, because a RecordEvent is a command."""
+        """Return [event]: a RecordEvent is itself the command that records the event."""
         return [event]
 
 

@@ -353,7 +353,7 @@ class _Type(Struct, frozen=True):
 
     @property
     def labels(self) -> Mapping[str, str] | None:
-        """The labels that a file states for the type; None if no file contains the type."""
+        """The labels of the type in a file of instance types; None if no file contains the type."""
         return None if self.stated is None else self.stated.labels
 
     def zones(self, zones: Sequence[str]) -> list[str]:

@@ -131,7 +131,7 @@ class _Change(Struct):
 
     @property
     def edit(self) -> str:
-        """The text of the edit; a command that drains a node names the first node of `helps`."""
+        """The text of this edit; if it is a drain command, it drains the first node of `helps`."""
         text = self.form.replace(_OWNER, listed(self.owners, 2))
         return text.replace(_NODE, min(self.helps))
 

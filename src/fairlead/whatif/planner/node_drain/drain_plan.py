@@ -120,9 +120,10 @@ class DrainPlan(Struct):
 
     @property
     def is_order_unsafe(self) -> bool:
-        """Whether no run is safe, perhaps because a drain must evict certain pods first.
+        """Whether all simulated runs are unsafe, and a drain must evict certain pods first.
 
-        False if no run was simulated, or if no drain has such pods (`PlannedDrain.first`).
+        This order of evictions may be why the runs are unsafe. `PlannedDrain.first` names the
+        workloads of these pods. False if no run was simulated.
         """
         return bool(self.runs) and self.best is None and any(one.first for one in self.drains)
 

@@ -6,9 +6,9 @@
     other pods that fit on no other node        a change that drain-plan finds
     one replica of a Deployment, ReplicaSet     a second replica, and a budget that keeps one
     or ReplicationController                    of the two ready
-    one replica with a PersistentVolumeClaim    none that Fairlead knows; the node should be
-    or a named ResourceClaim, or of another     drained at a time when the workload may stop
-    kind
+    one replica of a workload of another kind,  none that Fairlead knows; the node should be
+    or one with a PersistentVolumeClaim or a    drained at a time when the workload may stop
+    named ResourceClaim
     replicas share a volume or devices that     none that Fairlead knows (the same as in the row
     only one node can use at a time             above); with a budget for one pod, the drain would
                                                 never end
@@ -173,7 +173,7 @@ def _members(
 
 
 def _quota_edit(one: StoppedWorkload, refusal: str) -> str:
-    """Return `raise quota NAMESPACE/NAME` if a quota gave the reason `refusal`, else ""."""
+    """Return `raise quota NAMESPACE/NAME` if `refusal` is the message of a quota, else ""."""
     excess = QuotaExcess.read(refusal)
     return f"raise quota {one.workload.namespace}/{excess.quota}" if excess else ""
 

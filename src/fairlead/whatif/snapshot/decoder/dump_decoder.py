@@ -265,7 +265,7 @@ class DumpDecoder:
         return found, newest
 
     def _checked(self, found: DumpedObject, like: Replicated | None = None) -> DumpedObject | None:
-        """Return `found`, or None unless it is certainly in stored form; see `StoredForm.has`."""
+        """Return `found` if it is certainly in stored form (`StoredForm.has`), otherwise None."""
         if _has_own_annotations(found.view) or not self._form.has(found.kind, found.view, like):
             return None
         return found

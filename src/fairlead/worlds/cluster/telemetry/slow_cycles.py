@@ -84,7 +84,7 @@ class SlowCycles:
         return issued
 
     def _take_cycles(self) -> tuple[list[ObjectRef], dict[str, DurationNs]]:
-        """Return (pods, times of steps) of the scheduling cycles since the previous call."""
+        """Return (pods, {step: time that it took}) of the scheduling cycles since the last call."""
         if self._meter is None:
             return [], {}
         return self._meter.take_pods(), self._meter.take_steps()

@@ -199,7 +199,7 @@ class ScaleDown:
     ) -> None:
         """Add the soft taint to unneeded nodes, and remove it from needed nodes.
 
-        `written` are the names of the nodes that this loop has tainted for deletion. Upstream
+        `written` are the names of the nodes that have just been tainted for deletion. Upstream
         sleeps before some writes (module `soft_taint`). These writes are delayed by the same time.
         """
         context, writer = self._context, self._actuator.writer

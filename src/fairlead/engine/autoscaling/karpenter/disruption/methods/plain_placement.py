@@ -64,7 +64,7 @@ class PlainPods(Struct, frozen=True):
     """Plain pods (see the module docstring), in the order of the queue.
 
     `sizes` maps each `Size` to a pair: the `PodFacts` that all pods of this size share, and the
-    number of these pods. It is None if any two pods of the same size have different PodFacts.
+    number of these pods. `sizes` is None if any two pods of equal size have different PodFacts.
     """
 
     pods: tuple[PlainPod, ...]

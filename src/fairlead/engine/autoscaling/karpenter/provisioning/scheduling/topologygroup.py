@@ -127,7 +127,7 @@ class TopologyGroup:
                 )
 
     def closed_domains(self, pod_domains: LabelRequirement, *, selects: bool) -> Collection[str]:
-        """Return domains that the term forbids for a pod; no node in these domains can get the pod.
+        """Return domains whose nodes cannot get a pod, because the group's term forbids it there.
 
         The term may forbid more domains than these; `next_domains` decides exactly. `pod_domains`
         are the domains that the pod allows.
