@@ -77,8 +77,8 @@ class _Evidence(Struct, frozen=True):
 
         Return None if it was five minutes, or if no pods left a tainted node. Also return None if
         the first pods were evicted because of a taint that the failure did not cause, such as
-        out-of-service. Nodes that were tainted before the run are ignored, because some of the
-        times of their failure are unknown.
+        out-of-service. Nodes that were tainted before the run are ignored, because it may be
+        unknown when they failed.
         """
         evicted = [
             one

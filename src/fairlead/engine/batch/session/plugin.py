@@ -260,7 +260,7 @@ class BatchHandle(Handle, Protocol):
 
     @property
     def sums(self) -> Sums:
-        """The object that computes the requests of pods and nodes by the configured rules."""
+        """The object that sums the requests of a pod, or of the pods on a node."""
         ...
 
 

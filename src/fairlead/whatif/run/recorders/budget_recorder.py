@@ -153,8 +153,8 @@ class BudgetRecorder(Struct):
     def histories(self, since: Instant) -> Iterator[BudgetHistory]:
         """Yield the history of each budget from `since` on, sorted by key.
 
-        A deleted budget is included only if, since then, one of its pods was displaced or the
-        eviction of one was refused.
+        A deleted budget is included only if one of its pods was displaced at `since` or later, or
+        if the eviction of one of its pods was refused at `since` or later.
         """
         existing = {key for budgets in self._budgets.values() for key in budgets}
         for key in sorted(self._records):

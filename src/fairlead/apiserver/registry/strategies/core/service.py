@@ -94,8 +94,8 @@ def _without_useless(before: Json, spec: Json) -> Json:
     """Return `spec` without the fields that the Service no longer uses.
 
     `before` is the spec before the update. A field is removed only if `before` used the field and
-    the update did not change its value. If the update changes to a type without node ports, all
-    node ports are removed, unless the update also adds a node port.
+    the update did not change its value. If the new type of the Service has no node ports, all node
+    ports are removed, unless the update also adds a node port.
     """
     # upstream: pkg/registry/core/service/strategy.go:dropTypeDependentFields
     useless = [
