@@ -88,8 +88,8 @@ def _described(case: Json, found: Json, corrected: list[str]) -> str:
 
     `corrected` contains the names of the defects that affect the case and that Fairlead corrects by
     default. The text states how Fairlead's result differs from the recording. For each difference,
-    the text also gives, for each defect, the result of kube-batch if only this defect is corrected.
-    Defects whose correction does not change the result are not mentioned.
+    the text also gives the results of kube-batch with a single defect corrected. Only defects whose
+    correction changes the result are mentioned.
     """
     names = ", ".join(corrected)
     lines = list(_changes(case, found))

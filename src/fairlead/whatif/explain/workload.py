@@ -651,8 +651,8 @@ def _why_pending(
 ) -> tuple[str, str]:
     """Return (why `pod` is pending, the node that it fits now or "").
 
-    This function schedules `pod` again in the model of `planner`. `leaving` are the terminating
-    pods. `known` caches the results of `_preemption_words`; equal pods share a result.
+    If `pod` fits a node, this function places `pod` there in the model of `planner`. `leaving` are
+    the terminating pods. `known` caches results of `_preemption_words`; equal pods share a result.
     """
     model = planner.model
     if (why := model.kept_out(pod)) is not None:

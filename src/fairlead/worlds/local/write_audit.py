@@ -48,7 +48,7 @@ _CREATED: Final = 201
 
 
 class _Write(Struct, frozen=True):
-    """The request and response in the audit event of a change, although none was sent."""
+    """The audited request and response of a change that was made without HTTP."""
 
     verb: str
     subresource: str

@@ -4,7 +4,7 @@
     unready   pending pods. For cpu, also pods that have never been ready. For cpu, a pod younger
               than `cpu_initialization_period` is also unready in two cases: it is not ready now, or
               its readiness changed less than one metric window ago
-    missing   pods that have no metric and are not pending
+    missing   pods that have no metric and are not pending, whether or not they are ready
     counted   all other pods: their usage is compared with the target
 
 The load of a workload is divided equally over its serving pods: pods that are running, ready and
