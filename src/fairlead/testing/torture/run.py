@@ -71,7 +71,7 @@ class Result(Struct):
     """The result of a run; `digest` is a checksum of all commands and their times.
 
     `tally` counts what happened, by names such as `starts`. `checked` counts the checks of each
-    law. `faults` are the injected faults.
+    property (`Law`). `faults` are the injected faults.
     """
 
     scenario: TortureScenario

@@ -193,7 +193,10 @@ def _always_allow(pdb: str) -> str:
 
 
 def _single_budget(context: StepContext) -> Iterator[NextStep]:
-    """Yield a what-if that deletes budgets, so that no undrained pod has more than one budget."""
+    """Yield a what-if without some budgets, for pods that several budgets kept on drained nodes.
+
+    Each of these pods then has only one budget, so that it can be evicted.
+    """
     several = {one.pod.key for one in context.answer.changed.undrained if one.why == SEVERAL}
     kept: set[str] = set()
     surplus: set[str] = set()

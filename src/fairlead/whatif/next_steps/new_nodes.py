@@ -251,9 +251,9 @@ def _device_room(runs: Sequence[NodeEnd], held: Mapping[WorkloadRef, Amounts]) -
     """Return how many devices a copy of a node has for the pods of the workloads in `held`.
 
     `runs` is the node in each run. The result is {} if no pods of these workloads use devices or
-    extended resources of the node. Several pods can share a device. A node can offer an extended
-    resource as devices, or as an allocatable amount. If the pods of the workloads use only devices
-    on the node, the allocatable amount does not limit them, and the other way round.
+    extended resources of the node. A device that several pods share counts once for each of them. A
+    node can offer an extended resource as devices, or as an allocatable amount. If the pods of the
+    workloads use only one of the two on the node, the other does not limit these pods.
     """
     if not held:  # the usual case
         return {}

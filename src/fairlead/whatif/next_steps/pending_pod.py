@@ -115,10 +115,10 @@ def _first_nodes(
 
 
 def _created_later(pending: Iterable[PodEnd], context: StepContext) -> Iterator[PodEnd]:
-    """Yield a pod in place of each pod that a StatefulSet creates only after a `pending` pod.
+    """For each missing pod of a StatefulSet, yield the `pending` pod of the same StatefulSet.
 
-    The StatefulSet creates the later pod when the `pending` pod is ready. Here, the `pending` pod
-    takes the place of the later pod, because both need the same room.
+    The StatefulSet creates its missing pods only when its `pending` pod is ready. The `pending` pod
+    stands for each missing pod, because all of them need the same room.
     """
     missing = {
         one.workload: one.missing
@@ -316,13 +316,13 @@ class _TriedNodes(Struct, frozen=True):
 def _best_nodes(
     candidates: Sequence[NewNodes], added: int, context: StepContext
 ) -> Iterator[NextStep]:
-    """Yield a what-if with those new nodes of `candidates` with which the fewest pods wait.
+    """Try `candidates`; yield a what-if with the new nodes that leave the fewest pods waiting.
 
-    The first TRIES_MAX of `candidates` are tried. The trials end as soon as most of the waiting
-    pods run, because a trial takes long in a large cluster. If topology spread keeps pods waiting
-    in spite of the first new nodes, the next trial has equally many copies of each candidate. This
-    trial is left out if fewer pods wait than there are candidates. If some pods still wait, the
-    step says how many pods run. If all of them wait, a note says so.
+    Only the first TRIES_MAX of `candidates` are tried. The trials end as soon as most of the
+    waiting pods run, because a trial takes long in a large cluster. If topology spread keeps pods
+    waiting in spite of the first new nodes, the next trial has equally many copies of each
+    candidate. This trial is left out if fewer pods wait than there are candidates. If some pods
+    still wait, the step says how many pods run. If all of them wait, a note says so.
 
     `added` is the number of nodes that the question adds already. A pod may wait in spite of the
     new nodes. Its rules may exclude them, or other pods may be placed on them first.

@@ -12,11 +12,11 @@ then runs on its node and is ready, until the placement is undone. No time passe
 acts. There is one exception: the claims of a pod are created and released with the pod
 (`pod_claim`).
 
-A kubelet refuses a pod that the scheduler placed if the configuration disables a filter that the
-kubelet also checks, such as NodeResourcesFit. In a cluster, the pod's controller would then create
-an equal pod, without end. A further cycle can choose another node only if several nodes share the
-best score. In this case, the cycle is repeated. If all tries fail, the refused pod counts as a pod
-that has no node.
+The configuration can disable a filter that the kubelet also checks, such as NodeResourcesFit. Then
+the kubelet may refuse a pod that the scheduler has placed. In a cluster, the pod's controller would
+create an equal pod, without end. A further cycle can choose another node only if several nodes
+share the best score. In this case, the cycle is repeated. If all tries fail, the refused pod counts
+as a pod that has no node.
 """
 
 from __future__ import annotations

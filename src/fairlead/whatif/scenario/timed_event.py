@@ -237,8 +237,8 @@ class _NumberedEvent:
     def _end_for(self, stated: Sequence[Command], nodes: Sequence[Json]) -> tuple[Command, ...]:
         """Return the commands that end the outage of the nodes in `nodes`.
 
-        For nodes from the start of the run, they are the commands in `stated`. Each node that was
-        created later, and that the outage affects, gets a new command.
+        If a node existed at the start of the run, its command is taken from `stated`. If a node was
+        created later and is affected by the outage, a new command is made.
         """
         outage = self.outage
         assert outage is not None

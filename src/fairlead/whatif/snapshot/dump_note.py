@@ -328,10 +328,10 @@ def _missing_pods(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def _counts_pods(manifest: Manifest, namespaces: set[str]) -> bool:
-    """Return whether a workload's status counts pods, but the dump has none in its namespace.
+    """Return whether the workload's status counts pods although its namespace has none in the dump.
 
     `namespaces` are the namespaces that have pods in the dump. Return False for a workload in one
-    of them, and for a workload with a controller, such as the ReplicaSet of a Deployment.
+    of them, and for a workload with an owner, such as the ReplicaSet of a Deployment.
     """
     field = _COUNTS.get(manifest.kind)
     if field is None or manifest.ref.namespace in namespaces:

@@ -79,7 +79,7 @@ class Pace(Struct):
         self._requested_at, self._requested_real_ns = self.now, real_ns
 
     def wait(self, real_ns: int) -> None:
-        """Advance `now` by at most WAITING_STEP if the command waits for a watch event.
+        """Advance `now` by at most WAITING_STEP if the replayed command waits for a watch event.
 
         The command counts as waiting if it sent its last request at least WATCH_PAUSE_MIN before
         `real_ns`.

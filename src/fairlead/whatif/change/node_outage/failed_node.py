@@ -40,8 +40,8 @@ def failed_nodes(outages: Iterable[Outage], initial: Iterable[Manifest]) -> list
 def return_to_service(nodes: Sequence[str]) -> ScriptedStep:
     """Return a step that makes the failed `nodes` Ready, without a delay.
 
-    The step first gives the kubelets the behaviour `paused`, because the end of this behaviour does
-    not restart the containers on the nodes.
+    The step first changes the behaviour of the kubelets to `paused`. When a paused kubelet becomes
+    Ready, the containers on its node do not restart.
     """
     made = [
         commands.set_kubelet_behaviour(name, behaviour)

@@ -211,10 +211,10 @@ def notes_about(
 ) -> tuple[str, ...]:
     """Return the `notes` of a run; the notes about metrics are limited to `workloads`.
 
-    In `notes`, the notes about metrics without a value are about all `autoscalers`. In the result,
-    they are only about autoscalers that have scaled a workload, or whose target is in `workloads`.
-    If there are no such autoscalers, these notes are left out. `remedy` is an argument for
-    `metric_notes`, which writes them.
+    `notes` include the notes that `metric_notes` writes about all `autoscalers`. In the result,
+    these notes are only about autoscalers that have scaled a workload, or whose target is in
+    `workloads`. If there are no such autoscalers, these notes are left out. `remedy` is an argument
+    for `metric_notes`.
     """
     autoscalers = list(autoscalers)
     everyone = metric_notes(autoscalers)

@@ -748,7 +748,10 @@ class SizeSearch:
         return True
 
     def _forget_survivors(self) -> None:
-        """Drop (pod, failure) from `pinned` if the final set of nodes lets the pod survive."""
+        """Drop (pod, failure) from `pinned` if the final set of nodes lets the pod survive.
+
+        The reasons of the other entries are updated.
+        """
         if not self.result.pinned:
             return
         pinned, refused = self.result.pinned, dict[tuple[str, str], str]()

@@ -116,11 +116,12 @@ def _edit_of(blockers: Sequence[Blocker]) -> Json:
 
 
 class _Change(Struct):
-    """An edit of the objects `owners`; `helps` contains the nodes that it helps to empty.
+    """An edit of the objects `owners`; `helps` contains the nodes that the edit helps to empty.
 
-    If the edit makes a pod fit another node, `helps` contains only one node, whose pods take the
-    room that the edit makes. `instead` contains the other nodes whose pods could take this room.
-    `alone` contains the nodes in `helps` and `instead` for which this edit is enough.
+    Some edits let pods of a drained node move to free resources of another node. Then the pods of
+    only one drained node can take these resources. In this case, `helps` contains only one node.
+    `instead` contains the other drained nodes whose pods could take the resources. `alone` contains
+    the nodes in `helps` and `instead` for which this edit is enough.
     """
 
     form: str

@@ -47,7 +47,7 @@ class StatedReplacements(Struct):
         """Do nothing, because `key_of` reads the annotation of the replacement."""
 
     def key_of(self, pod: Pod) -> str:
-        """Return the pod key that the annotation states, or else `namespace/name` of `pod`."""
+        """Return the pod key in an annotation of `pod`, or else `namespace/name` of `pod`."""
         return original_key(pod)
 
 

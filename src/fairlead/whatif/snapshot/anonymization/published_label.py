@@ -82,7 +82,8 @@ _NAMING_KEY: Final = re.compile(r".*(name|hash|uid|pool|group|queue|suffix)", re
 def is_published(key: str) -> bool:
     """Return whether Kubernetes or a known vendor defines the label or annotation key `key`.
 
-    Anonymized snapshots keep such a key, unless users choose a part of it.
+    Anonymized snapshots keep such a key, except for parts that users choose, such as the role in
+    `node-role.kubernetes.io/ROLE`.
     """
     domain, slash, _ = key.partition("/")
     if not slash:
