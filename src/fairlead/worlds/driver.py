@@ -217,10 +217,10 @@ class Driver:
                 return False
 
     def _interleave_controllers(self) -> None:
-        """Queue the commands of all controllers, one command of each controller in turn.
+        """Handle all stimuli; then let each controller do one unit of due work.
 
-        First, handle all stimuli, and let each controller do one unit of due work. Does nothing if
-        the driver does not interleave controllers.
+        The resulting commands, and those already queued, are queued in a new order: one command of
+        each controller in turn. Does nothing if the driver does not interleave controllers.
         """
         if self._handle_overdue is None:
             return

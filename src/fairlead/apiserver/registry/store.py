@@ -186,7 +186,7 @@ class Store:
         return stored
 
     def _pod_copies(self) -> PodCopies | None:
-        """Return the PodCopies that creates pods from templates; None if `_create` must do it."""
+        """Return the PodCopies that creates pods from templates; None if `_create` creates pods."""
         copying = self._copying
         if self._copies is None and copying is not None:
             self._pods_created += 1

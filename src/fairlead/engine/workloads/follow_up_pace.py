@@ -15,7 +15,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 
 class FollowUpPace:
-    """Limits, for each large owner, how often a controller reacts to changes of its pods."""
+    """Limits how often a controller reacts to changes of the pods of each large owner."""
 
     def __init__(self, interval: DurationNs, is_large: Callable[[str], bool]) -> None:
         """Limit each large owner to one follow-up per `interval` (ns); 0 means no limit.

@@ -80,7 +80,10 @@ def _overcommitted(cluster: Cluster, info: NodeInfo) -> Iterator[str]:
 
 
 def _is_absent(cluster: Cluster, info: NodeInfo, resource: str) -> bool:
-    """Return whether the kubelet of a node without `resource` admits pods that request it."""
+    """Return whether the kubelet of the node `info` ignores the requests of pods for `resource`.
+
+    The node has no allocatable amount of the resource, or the amount 0.
+    """
     if cluster.devices.extended.class_of(resource) is not None:
         return True
     return is_extended_resource(resource) and resource not in info.node.status.allocatable

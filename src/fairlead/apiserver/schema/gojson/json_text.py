@@ -290,7 +290,10 @@ class _Scanner:
                 return False
 
     def _number(self) -> None:
-        """Scan from `_at`, the sign, decimal point or exponent of a number, to the number's end."""
+        """Move `_at` to the end of a number; raise the error if the number is malformed.
+
+        Before the call, `_at` is the position of the number's sign, decimal point or exponent.
+        """
         if self._character() == "-":
             self._at += 1
             self._require("0123456789", "in numeric literal")

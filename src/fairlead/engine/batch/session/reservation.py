@@ -117,9 +117,10 @@ def _would_reclaim(search: StartSearch, job: JobInfo) -> bool:
 
 
 def _is_below_share(session: Session, job: JobInfo) -> bool:
-    """Return whether the job's queue may reclaim resources for each single pending task of `job`.
+    """Return whether the job's queue may reclaim resources for every pending task of `job`.
 
-    Best-effort tasks do not count. The result is False if no other task is pending.
+    Each task is checked by itself, as if it were the only pending task. Best-effort tasks do not
+    count. The result is False if only best-effort tasks, or no tasks, are pending.
     """
     queue, waiting = session.queues[job.queue], job.with_status(TaskStatus.PENDING)
     pending = [task for task in waiting if not task.request.is_best_effort]

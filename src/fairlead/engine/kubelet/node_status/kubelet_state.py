@@ -25,10 +25,11 @@ REPORTING_CONTROLLER: Final = "kubelet"
 class KubeletState(Struct, eq=False):
     """The heartbeat state of one node.
 
-    `annotation` is the last value of the node's annotation. `base` are the conditions that the Node
-    had when its kubelet was added (`found_conditions`). After a restart of the node's machine,
-    `base` are healthy conditions. `measured` are the pressures that node-pressure eviction has
-    found. The annotation and `measured` replace conditions in `base`.
+    `annotation` is the last value of the node annotation KUBELET, which states the behaviour of the
+    kubelet. `base` are the conditions that the Node had when its kubelet was added
+    (`found_conditions`). After a restart of the node's machine, `base` are healthy conditions.
+    `measured` are the pressures that node-pressure eviction has found. The annotation and
+    `measured` replace conditions in `base`.
 
     The last four fields are times, or None if nothing is scheduled. At `flaps_at` the node starts
     or stops reporting. At `posts_at` the kubelet posts its conditions if the Node has different

@@ -56,7 +56,7 @@ class StopEvictions(Struct, frozen=True):
 
 
 class ResumeEvictions(Struct, frozen=True):
-    """All zones were fully disrupted before the pass, and now at least one of them is not.
+    """All zones were fully disrupted, and now at least one of them is not.
 
     The monitor sets the eviction rates of the zones to `rates`, and restarts the grace periods of
     all nodes.
@@ -215,7 +215,7 @@ class ZoneReport:
     def report(self, zones: ZoneStates, now: Instant) -> None:
         """Report the zones that have changed.
 
-        The state is "" for a zone that has no nodes or only excluded nodes (`is_excluded`).
+        A zone with no nodes, or only excluded nodes (`is_excluded`), is reported with the state "".
         """
         is_full = all(state is ZoneState.FULL_DISRUPTION for state in zones.states.values())
         for zone in sorted({*zones.states, *self._reported}):

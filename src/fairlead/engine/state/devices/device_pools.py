@@ -175,7 +175,10 @@ class DevicePools:
             self.note_node(one.spec.node_name)
 
     def note_node(self, name: str) -> None:
-        """Record in `log` that the devices of node `name` changed; EVERYWHERE means all nodes."""
+        """Record in `log` that the devices of the node `name` changed, and call the listeners.
+
+        If `name` is EVERYWHERE, the devices of all nodes changed.
+        """
         self.log.append(name)
         for listener in self._listeners:
             listener(name)

@@ -250,9 +250,9 @@ class GarbageCollector(Struct):
         return [command for one in ending for command in self._end(one)]
 
     def _are_listed_only(self, alike: _LoadedObjects) -> bool:
-        """Return whether the loaded objects in `alike` can be indexed later.
+        """Return whether the loaded objects in `alike` need not be indexed immediately.
 
-        All dependents of an owner are indexed when one of them is first needed.
+        If so, `_index_loaded` indexes them when a dependent of their owner is first needed.
         """
         meta = alike[0].metadata
         if len(meta.owner_references) != 1 or meta.deletion_timestamp or self.looks_up_owners:

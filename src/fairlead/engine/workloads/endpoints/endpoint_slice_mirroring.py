@@ -153,7 +153,7 @@ class EndpointMirroring:
                 pass
 
     def _mirror(self, key: Key) -> MirrorState:
-        """Queue `key` for a sync; return the state of `key`, which is created if missing."""
+        """Queue `key` for a sync; return the MirrorState of `key`, a new one if there is none."""
         self._queue.add(key)
         return self._mirrors.setdefault(key, MirrorState(serial=self._first_serial))
 

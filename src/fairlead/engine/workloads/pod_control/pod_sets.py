@@ -304,8 +304,8 @@ class PodSets(Struct):
     def created(self, target: ObjectRef, now: Instant) -> list[Command]:
         """Handle a successful pod creation.
 
-        If it is the owner's first success, or its first success after a backoff, the result
-        creates all missing pods. Before such a success, pods are created one at a time.
+        If it is the owner's first successful creation, or the first one after a backoff, the
+        returned commands create all missing pods. Before that, pods are created one at a time.
         """
         key = self._creating.pop((target.namespace, target.name), None)
         if key is None:
@@ -373,7 +373,7 @@ class PodSets(Struct):
             self._wait(pods, now)
 
     def not_released(self, target: ObjectRef, due: Instant) -> None:
-        """Run the rule of the owner of the pod `target` at `due`, after a patch of the pod failed.
+        """Handle a failed patch of the pod `target`; schedule its owner's rule for the time `due`.
 
         The patch should have removed a finalizer of the pod.
         """

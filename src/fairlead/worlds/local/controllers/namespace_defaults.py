@@ -55,7 +55,8 @@ class NamespaceDefaults(ReactiveController):
         """Create or correct the default objects of the namespaces that changed.
 
         A namespace also counts as changed if one of its objects was deleted, or if its CA ConfigMap
-        or one of its ResourceQuotas was changed. The old quota may have prevented the creation.
+        or one of its ResourceQuotas was changed. The old quota may have prevented the creation of a
+        default object.
         """
         names: dict[str, None] = {}
         for one, is_deleted in changed:

@@ -148,8 +148,9 @@ class NodeClaimLifecycle:
     def continue_configured(self, now: Instant) -> None:
         """Continue the launches and removals of the NodeClaims in the configuration.
 
-        The Nodes that exist at the start must be observed before this call. If a NodeClaim is
-        created for a Node that appears after this call, the history records the Node as added.
+        Call this after the Nodes that exist at the start have been observed. If a Node of a
+        NodePool appears after this call and has no NodeClaim, a NodeClaim is created for the Node,
+        and the history records the Node as added.
         """
         self._has_loaded = True
         configured, self._configured = self._configured, ()

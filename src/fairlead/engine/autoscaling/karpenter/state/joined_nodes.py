@@ -164,8 +164,8 @@ class JoinedNodes:
     def _joined(self, claim_name: str | None, node_name: str | None) -> StateNode:
         """Return the StateNode of the NodeClaim `claim_name` and the Node `node_name`.
 
-        One of the names may be None. Later calls return the same object until a field of the object
-        changes.
+        One of the names may be None. Later calls return the same StateNode as long as its fields
+        would have the same values.
         """
         claim = None if claim_name is None else self._claims[claim_name]
         node = None if node_name is None else self._nodes[node_name]

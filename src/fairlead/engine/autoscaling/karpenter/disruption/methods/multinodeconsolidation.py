@@ -132,11 +132,10 @@ def _without_same_type(
     """Return `request` with only the types that make a replacement worthwhile.
 
     Consider the cheapest candidate whose type is also in `request`. Only types that certainly
-    launch for less than the price of this candidate are kept. A replacement of another type might
-    be pointless, because it might save no more money than the following: this candidate is kept,
-    and the other candidates are deleted. Example: replacing [large, large, small] with a small node
-    is the same as deleting the two large nodes. Returns None if no type remains, or too few types
-    for minValues.
+    launch for less than the price of this candidate are kept. With any other type, the replacement
+    might save no more money than keeping this candidate and deleting the others. Example: replacing
+    [large, large, small] with a small node is the same as deleting the two large nodes. Returns
+    None if no type remains, or too few types for minValues.
     """
     # upstream: multinodeconsolidation.go:filterOutSameInstanceType
     prices: dict[str, float] = {}

@@ -75,7 +75,7 @@ class PodTerms(Struct, frozen=True):
 
 
 class _Start(Struct, frozen=True):
-    """The counts of one topology group over all pods and nodes; a pass subtracts what it moves.
+    """The counts of one topology group over all pods and nodes, before a pass moves any pod.
 
     The keys of all four fields are domains. `possible` contains the domains that NodePools provide.
     `registered` contains the number of nodes in each domain. `counts` contains the number of
