@@ -6,8 +6,8 @@ machine. The clock advances
     before a command    by a pause, in which the changes of the previous command take effect
     at each request     by 10 ms, so that later events have later times
     at the next poll    by the time that the command slept, rounded to seconds
-    during a watch      in steps of 100 ms while the command waits for an event, until at most 10 s
-                        after its last request
+    during a watch      in steps of 100 ms while the command waits for an event, but at most to 10 s
+                        after the last request of the command
 
 upstream: cli-runtime and kubectl wait by watching, or poll at most once a second
 """

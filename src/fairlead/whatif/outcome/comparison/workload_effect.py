@@ -279,7 +279,7 @@ def _tallies(
 def _add_later_pods(
     tallies: Mapping[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
 ) -> None:
-    """Count as missing the pods that StatefulSets do not create while an earlier pod is pending.
+    """Include in "missing" the pods that StatefulSets create only after a pod that is pending.
 
     A StatefulSet with the policy Parallel creates all its pods at once, so none are missing.
     """

@@ -61,7 +61,7 @@ def device_amounts(node: Node, cluster: Cluster) -> tuple[dict[str, int], dict[s
 
 
 def total_device_amounts(cluster: Cluster) -> tuple[dict[str, int], dict[str, int]]:
-    """Return how many devices of each driver are allocatable and requested on all nodes."""
+    """Return (allocatable, requested), the numbers of devices of all nodes by driver."""
     allocatable: Counter[str] = Counter()
     requested: Counter[str] = Counter()
     for info in cluster.table.nodes():

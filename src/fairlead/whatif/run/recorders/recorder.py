@@ -529,7 +529,10 @@ class Recorder(Struct):
                 self._forget_job(gone)
 
     def _forget_job(self, job: Job) -> None:
-        """Keep the failure of a deleted Job. CronJobs delete Jobs beyond their history limit."""
+        """Add the deleted `job` to `_failed_jobs` if it had failed during this run.
+
+        A CronJob deletes its oldest Jobs if it has more than its history limit allows.
+        """
         failed = condition(job, "Failed")
         # A condition without a time is not from this run.
         if failed is not None and failed.status == "True" and failed.last_transition_time:

@@ -520,9 +520,9 @@ def _compare_with_pool(template: NodeClaimTemplate, daemons: list[Pod]) -> list[
 
 
 def _compared(template: NodeClaimTemplate, daemon: Pod) -> tuple[Pod, bool]:
-    """Compare `daemon` with the pool; return (pod, whether the pod runs on the pool's nodes).
+    """Return (`daemon` with changes, whether it runs on nodes of the NodePool of `template`).
 
-    `_compared_daemons` explains how the comparison changes the pod.
+    `_compared_daemons` explains the changes.
     """
     # upstream: scheduler.go:isDaemonPodCompatible, which changes the pod
     pod: Pod = with_prefer_no_schedule_tolerated(daemon)
