@@ -59,9 +59,10 @@ class Write(Struct, frozen=True, kw_only=True):
     conversions: Conversions | None = None
 
     def tracked_steps(self, old: Json | None, new: Json) -> WebhookCalls[Json]:
-        """Return the result of `tracked(old, new)`, which updates the managedFields of `new`.
+        """Return the result of `tracked(old, new)`: `new` with updated managedFields.
 
-        Webhooks convert the objects to the API versions in managedFields.
+        Custom resources may have to be converted to the API versions in their managedFields. The
+        generator yields the calls of the conversion webhook.
         """
         if self.conversions is None:
             return self.tracked(old, new)

@@ -50,8 +50,8 @@ def markdown_simulation(
     """Return the result of a simulation as Markdown: verdict, tables in closed <details>, notes.
 
     The text fits into a comment on GitHub (`markdown_limit`). `result` is the `simulation_result`.
-    `scheduler` names the scheduler. `conditions` maps each condition of --fail-on that is true to
-    its evidence. `unsettled` is a further note, "" for none.
+    `scheduler` names the scheduler. The keys of `conditions` are the conditions of --fail-on that
+    are met, and the values are the evidence. `unsettled` is a further note, "" for none.
     """
     span = f"{for_readers(seconds(result['virtual_seconds']))} from {result['started_at']}"
     head = [

@@ -263,7 +263,11 @@ class _Evidence(Struct, frozen=True):
 
 
 def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneChange]:
-    """Yield the `changes` in periods of `state` that last for STATE_DURATION_MIN, or to the end."""
+    """Yield the `changes` of a zone to `state`, without the changes in short periods.
+
+    Consecutive changes to `state` form a period. A period is short if the zone changes to another
+    state before STATE_DURATION_MIN has passed.
+    """
     run: list[ZoneChange] = []
     for change in changes:
         if change.state == state:

@@ -591,7 +591,7 @@ def _kinds_of_storage(manifests: Sequence[Manifest]) -> Iterator[Kind]:
 
 
 def _views(view: type[View], kind: Kind, manifests: Iterable[Manifest]) -> Iterator[View]:
-    """Yield the views, of the type `view`, of the valid objects of `kind`."""
+    """Yield a view of the type `view` for each valid object of `kind` in `manifests`."""
     return filter(None, (_view(view, kind, one) for one in manifests))
 
 

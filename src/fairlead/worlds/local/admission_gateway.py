@@ -110,7 +110,10 @@ class AdmissionGateway:
     def _perform_alone(
         self, issued: IssuedCommand, detailed: Command, now: Instant, report: PodWrite | None
     ) -> Outcome:
-        """Perform a command and return its outcome; the store contains no webhooks or policies."""
+        """Perform a command and return its outcome.
+
+        Used only while the store contains no webhook configurations and no admission policies.
+        """
         described = self._copies.described(detailed, issued.issuer.component, now)
         if described is None:
             return run_to_end(self._steps(issued, detailed, now, None))

@@ -1,9 +1,9 @@
-"""PodStatusWrites: writes to a pod's status that change its view now and its JSON value later.
+"""PodStatusWrites: status writes that change a pod's view now and the pod's JSON value later.
 
-A write that only changes conditions, container statuses, the phase and the start time makes a new
-view from the previous view (see `ViewedPods`). The store performs all other writes. It also
-performs writes that could fail or change nothing, and writes of conditions with a heartbeat time.
-Views have no heartbeat times.
+Such a write makes a new view from the previous view (see `ViewedPods`). The write may change only
+conditions, container statuses, the phase and the start time. The store performs all other writes,
+writes that could fail or change nothing, and writes of conditions with a heartbeat time, because
+views have no heartbeat times.
 """
 
 from __future__ import annotations

@@ -284,7 +284,7 @@ class DefinitionController:
 
 
 def _schemas(kind: Kind) -> tuple[str, bool, dict[str, Json]]:
-    """Return the facts about a custom kind on which the form of its stored objects depends.
+    """Return the facts that determine the form in which objects of a custom kind are stored.
 
     The facts are (stored apiVersion, whether a webhook converts objects, schemas of all versions).
     """

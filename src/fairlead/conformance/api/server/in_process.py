@@ -28,7 +28,7 @@ _BETWEEN_NS: Final = 10 * NANOSECONDS_PER_SECOND
 class InProcess(Struct):
     """Sends requests to the server `own` in this process.
 
-    A watch ends at its timeout, or earlier if the caller reads its events with `finish`.
+    A watch ends at its timeout, or earlier if `InProcessWatch.finish` is called.
     """
 
     own: OwnServer = field(default_factory=OwnServer)

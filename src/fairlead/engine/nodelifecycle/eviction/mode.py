@@ -59,7 +59,7 @@ class EvictionMode(Protocol):
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Return the time after which the next pass must act on the node, changed or not.
+        """Return the time after which the next pass must act on the node even if it is unchanged.
 
         Returns None if there is no such time.
         """

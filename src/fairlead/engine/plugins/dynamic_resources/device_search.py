@@ -455,7 +455,7 @@ class SharedCapacity:
         self._add(device, consumption, 1)
 
     def release(self, device: PoolDevice, consumption: Consumption) -> None:
-        """Stop counting a share of the device, because the search has undone its choice."""
+        """Stop counting a share that `consume` has counted, because the search has backtracked."""
         self._shares[device.id] -= 1
         self._add(device, consumption, -1)
         if not self._shares[device.id]:

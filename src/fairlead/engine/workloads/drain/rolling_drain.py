@@ -49,11 +49,11 @@ _FORM: Final = re.compile(r"max-unavailable=([1-9][0-9]{0,8}) away=([0-9.a-z]+)(
 class RollingDrainOptions(Struct, frozen=True):
     """Options of a rolling drain: at most `max_unavailable` nodes are draining or down at a time.
 
-    Each node stays down for `away` nanoseconds after it is empty. If `away` is None, it stays down
-    forever, and counts towards `max_unavailable` only while it is draining. `str()` of the
-    options is the value of the annotation `drain-in-turn`. The value ends with the text `which`. So
-    two groups of nodes with different texts get different values, even if their other options are
-    equal.
+    Each node stays down for `away` nanoseconds after it is empty. If `away` is None, the node stays
+    down forever, and counts towards `max_unavailable` only while it is draining. `str()` of the
+    options is the value of the annotation `drain-in-turn`. This value ends with the content of the
+    field `which`. So two groups of nodes with different contents of `which` get different values,
+    even if the other options are equal.
     """
 
     max_unavailable: int

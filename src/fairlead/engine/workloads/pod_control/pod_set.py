@@ -323,7 +323,10 @@ class PodSet:
         self._slots, self._by_slot = slots, {}
 
     def count_restarts(self) -> None:
-        """Store the container restarts of all pods in `restarts`, which `put` then updates."""
+        """Set `restarts` to the numbers of container restarts, unless `restarts` is set already.
+
+        After this call, `put` keeps the numbers current.
+        """
         if self.restarts is None:
             self.restarts = {}
             for pod in self.pods.values():

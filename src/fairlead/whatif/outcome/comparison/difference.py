@@ -49,10 +49,11 @@ class Move(Struct, frozen=True):
     These are the pod's nodes at the end of the runs without and with the change. In a result of
     `moves_within`, `origin` is the node from which the run displaced the pod.
 
-    `is_recreated` is set if the original pod existed before the change and was deleted. `pod` is
-    then a new pod. Otherwise, `is_staying` is set if `target` is not in service at the end.
-    Example: zones A and B fail. Without the change, A returns, so the pods of B are evicted and
-    move to A. With the change, no zone has a Ready node, so the pods are not evicted and stay on B.
+    `is_recreated` is set if the original pod existed before the change and was deleted, so that
+    `pod` is a new pod. `is_staying` is set if `is_recreated` is False, and `target` is not in
+    service at the end. Example of `is_staying`: zones A and B fail. Without the change, A returns,
+    so the pods of B are evicted and move to A. With the change, no zone has a Ready node, so the
+    pods are not evicted and stay on B.
     """
 
     pod: PodEnd

@@ -10,9 +10,10 @@ the surge nodes are drained and deleted.
 A surge node is a copy of a node of its pool and zone: the newest node that is in service, or else
 the newest node (`node_to_copy`).
 
-If the user states no pace, a faster pace is simulated, too. With surge nodes, a tenth of the nodes
-of one pool in one zone are then drained at a time, otherwise a tenth of all nodes. Both simulations
-run at the same time if there are two cores.
+If the user does not state how many nodes are drained at a time, two numbers are simulated. The
+first is the number of surge nodes, but at least 1. The second is higher: with surge nodes, a tenth
+of the nodes of one pool in one zone, otherwise a tenth of all nodes. Both simulations run at the
+same time if there are two cores.
 """
 
 from __future__ import annotations

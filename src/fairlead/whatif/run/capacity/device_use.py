@@ -74,9 +74,9 @@ def total_device_amounts(cluster: Cluster) -> tuple[dict[str, int], dict[str, in
 def with_devices(
     ends: Iterable[NodeEnd], nodes: Mapping[str, Node], cluster: Cluster
 ) -> tuple[NodeEnd, ...]:
-    """Return `ends` with their allocatable and requested devices, and the `devices` of their pods.
+    """Return `ends`, completed with the allocatable and the requested devices of each node.
 
-    `nodes` are the nodes by name.
+    The field `devices` of each pod on the nodes is also set. `nodes` are the nodes by name.
     """
     held = _devices_by_pod(cluster)
     return tuple(_with_devices(end, nodes[end.name], cluster, held) for end in ends)

@@ -278,7 +278,10 @@ class DumpDecoder:
     def _workload(
         self, item: _Deployment | _ReplicaSet | _StatefulSet | _DaemonSet, text: Text
     ) -> DumpedObject | None:
-        """Return the workload `item` with `text`; None unless it is certainly in stored form."""
+        """Return the DumpedObject of the workload `item`, whose JSON text is `text`.
+
+        Returns None unless the workload is certainly in stored form (`StoredForm`).
+        """
         data, spec_text = bytes(text), bytes(item.spec.template.spec)
         described = TemplateSpec.of(spec_text)
         like = self._templates.find(described)

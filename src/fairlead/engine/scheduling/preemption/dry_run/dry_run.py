@@ -227,7 +227,7 @@ class DryRuns:
         return DryRun(columns, potential)
 
     def _current(self, pod: PodInfo, found: Feasibility, table: NodeTable) -> CandidateColumns:
-        """Mark cached results that may have changed as unknown; return the cached columns.
+        """Return the cached columns for `pod`; results that may have changed are set to unknown.
 
         If the results for `pod` must not be cached, returns new columns instead.
         """

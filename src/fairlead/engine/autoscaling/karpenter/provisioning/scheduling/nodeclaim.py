@@ -67,7 +67,7 @@ class AddRefusal(Struct, frozen=True):
 
 
 def refusal(text: str, *, reserved: bool = False) -> AddRefusal:
-    """Return a refusal whose text is always `text`; `reserved` is as in `AddRefusal`."""
+    """Return an AddRefusal with the fixed text `text`; `AddRefusal` explains `reserved`."""
     return AddRefusal(lambda: text, reserved=reserved)
 
 
