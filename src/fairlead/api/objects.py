@@ -877,7 +877,7 @@ class CrossVersionObjectReference(_View, frozen=True):
 
 
 class MetricTarget(_View, frozen=True):
-    """The field target of a metric; `average_utilization` is a percentage of the pods' requests.
+    """The `target` of a metric; `average_utilization` is a percentage of the pods' requests.
 
     Only validation reads `type`. The autoscaler uses `average_value` if it is set, otherwise
     `average_utilization`.

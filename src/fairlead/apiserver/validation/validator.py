@@ -351,7 +351,7 @@ def _validate_status(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: 
 
 
 def _status_form(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: Decoder) -> list[Cause]:
-    """Return the errors of the status of `obj`; a write has set the status fields `fields`."""
+    """Return the validation errors of the status of `obj` after a write of the fields `fields`."""
     if kind is POD:
         wrong = list(check_pod_status(obj["spec"], fields))
         if not wrong and not fields.keys() <= CHECKED_FIELDS:

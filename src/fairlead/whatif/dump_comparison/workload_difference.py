@@ -51,9 +51,9 @@ DumpedWorkloads = Mapping[WorkloadRef, DumpedWorkload]
 def workloads_of(inventory: Inventory, pods: Iterable[Pod]) -> dict[WorkloadRef, DumpedWorkload]:
     """Return the workloads of the dump that contains `inventory` and `pods`.
 
-    If no other object controls a workload, its values come from its own object. The values of all
-    other workloads come from their pods. Static pods are left out, because they belong to their
-    nodes.
+    The values of a workload come from the workload's object in the dump. If the dump lacks this
+    object, or if another object controls the workload, the values come from the workload's pods.
+    Static pods are left out, because they belong to their nodes.
     """
     found: dict[WorkloadRef, DumpedWorkload] = {}
     for one in (each for kind in WORKLOADS for each in inventory.of_kind(kind)):

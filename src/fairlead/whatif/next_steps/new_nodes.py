@@ -96,10 +96,11 @@ def new_nodes_for(
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
-    are preferred. `known` are the nodes of another run; the pods that a node has there are added
-    to its pods. A node without pods of these workloads is suitable only if it has no taints, and
-    only if no `pending` pod waits because of a rule, such as affinity. If `spread_counts` is False,
-    topology spread does not count as such a rule: a zone without pods may admit the pods.
+    are preferred. `known` are the nodes at the end of another run. If a node occurs in both runs,
+    its pods of both runs count. A node without pods of these workloads is suitable only if it has
+    no taints, and only if no `pending` pod waits because of a rule, such as affinity. If
+    `spread_counts` is False, topology spread does not count as such a rule: a zone without pods may
+    admit the pods.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:

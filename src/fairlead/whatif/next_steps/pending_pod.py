@@ -384,7 +384,10 @@ def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepConte
 
 
 def _tried_nodes(more: NewNodes, added: int, context: StepContext) -> list[_TriedNodes]:
-    """Try a what-if that adds the new nodes `more`; return [result], [] for an invalid what-if."""
+    """Try a what-if that adds the new nodes `more`.
+
+    Returns a list that contains only the result. The list is empty if the what-if is invalid.
+    """
     tried = context.ask(
         replace(context.answer.change, add_nodes=added + more.count, like=more.like)
     )

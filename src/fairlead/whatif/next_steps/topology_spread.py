@@ -115,8 +115,8 @@ def _without_failed_nodes(context: StepContext) -> Iterator[NextStep]:
 def _targets(names: Collection[str], answer: WhatIfAnswer) -> tuple[str, ...]:
     """Return arguments that select exactly the nodes `names`: their names or one zone label.
 
-    The label is used if there are more than NAMES_MAX names. Return () if no zone label selects
-    exactly these nodes then.
+    If there are more than NAMES_MAX names, the label is used; the result is () if no zone label
+    selects exactly these nodes.
     """
     if len(names) <= NAMES_MAX:
         return tuple(sorted(names))

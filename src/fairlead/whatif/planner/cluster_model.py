@@ -364,7 +364,7 @@ class ClusterModel:
         return list(self.cluster.pods.values())
 
     def current_objects(self) -> list[ApiObject]:
-        """Return `objects`, but with the present pods of the model as the unfinished pods."""
+        """Return `objects`, in which the model's present pods replace all unfinished pods."""
         others = [one for one in self.objects if not isinstance(one, Pod) or is_terminal(one)]
         return [*others, *(pod.pod for pod in self.pods())]
 

@@ -26,7 +26,7 @@ def profiles_without_extenders(
 ) -> tuple[Profile, ...]:
     """Return `config.profiles`, changed so that NodeResourcesFit checks extenders' resources.
 
-    NodeResourcesFit still ignores those of these resources that no node in `objects` reports.
+    If no node in `objects` reports such a resource, NodeResourcesFit still ignores the resource.
     """
     managed = {name for extender in config.extenders for name in extender.managed_resources}
     if not managed:

@@ -69,11 +69,10 @@ def outage_outcome(
 
 
 def _pod_samples(recorder: OutageRecorder, lost: Iterable[LostPod]) -> Iterator[AffectedPodSample]:
-    """Yield the samples of the affected pods.
+    """Yield the samples of the affected pods; ended pods that are not needed do not count as down.
 
-    A pod is not down if it has ended and its workload does not need it any more. The recorder has
-    counted such a pod as down, because only the end of the run shows whether a pod is needed. The
-    samples are corrected here.
+    The recorder's own samples count such a pod as down, because only the end of the run shows
+    whether the pod's workload still needs the pod.
     """
     unneeded = (recorder.affected[one.pod].ended_at for one in lost if not one.cause.is_loss)
     ends = sorted(at for at in unneeded if at is not None)

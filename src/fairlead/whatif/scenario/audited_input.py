@@ -417,7 +417,7 @@ class _TaintChange(Struct, frozen=True):
         return cls(changed, frozenset(old.keys() - new.keys()))
 
     def applied_to(self, present: Sequence[Json]) -> list[Json]:
-        """Return a copy of the taints in `present` to which this change has been applied."""
+        """Apply this change to the taints `present`; return the resulting taints as a new list."""
         kept = {_identity(one): one for one in present if _identity(one) not in self.removed}
         return [*({**kept, **self.changed}).values()]
 

@@ -123,9 +123,10 @@ class ClusterWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return the time at which HOLD_MAX next ends for a held-back outcome; None if never.
+        """Return the next time at which HOLD_MAX ends for an outcome; None if there is none.
 
-        The outcome may have been queued earlier, because its command's effect was seen.
+        At this time, the outcome may have been queued already, because the effect of its command
+        was seen.
         """
         return self._deadlines[0][0] if self._deadlines else None
 

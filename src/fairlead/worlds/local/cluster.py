@@ -239,7 +239,10 @@ class LocalCluster:
     def _kubelet_reports(
         self, config: EngineConfig
     ) -> tuple[NodeAddresses, NodeAllocatable] | tuple[()]:
-        """Return the controllers that set fields of nodes as kubelets do; () without kubelets."""
+        """Return the controllers that set fields of nodes as kubelets do.
+
+        Returns () if this cluster runs no simulated kubelets.
+        """
         if _KUBELET in self._options.without:
             return ()
         nodes = config.kubelet.nodes

@@ -76,7 +76,7 @@ class DisabledFields:
         return _without(obj, old, path, (_SCHEDULING_GROUP,))
 
     def _workload(self, obj: Json, old: Json) -> Json:
-        """Return the Workload `obj`, without disabled fields in its templates if it is new."""
+        """Return the Workload `obj`; the templates of a new Workload lose the disabled fields."""
         spec = obj.get("spec") or {}
         if old or not spec.get("podGroupTemplates"):
             return obj  # the templates cannot change

@@ -94,8 +94,8 @@ class LiveRecording:
     ) -> None:
         """Record the change of an object at `now`.
 
-        `by_client` is False if a controller made the change, and this recording also receives the
-        controller's reports.
+        Set `by_client` to False if a controller made the change and also sends its own reports to
+        this recording.
         """
         self.revision += 1
         if isinstance(change.object, Pod):

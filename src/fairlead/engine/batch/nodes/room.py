@@ -156,7 +156,7 @@ class RoomView:
         return free if self._hides_nothing(column) else free - self._reserved_many(column, rows)
 
     def releasing(self, column: int, row: int) -> int:
-        """Return the releasing amount of the resource in `column` on the node at `row`.
+        """Return how much of the resource in `column` is being released on the node at `row`.
 
         Amounts that pipelined tasks will take are already subtracted. If the view excludes reserved
         resources, and more is reserved than is idle, the difference is also subtracted.

@@ -111,7 +111,7 @@ class QueueTree:
         return path[::-1]
 
     def limits(self, total: Mapping[int, int]) -> dict[str, Amounts]:
-        """Return the amounts that each queue must not exceed, by column.
+        """Return {name of a queue: the amounts, by column, that the queue must not exceed}.
 
         A queue must not exceed its capability. It must also not use the guarantees of its siblings:
         these guarantees are subtracted from the limit of the nearest ancestor with a limit, or from

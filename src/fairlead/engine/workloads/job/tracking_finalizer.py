@@ -77,7 +77,7 @@ class JobSyncSchedule(Struct):
     def end(self, key: str) -> None:
         """Record that all steps of the sync of the Job `key` are done.
 
-        When its pods change next, the sync waits for JOB_BATCH_PERIOD again.
+        After the next change of a pod of the Job, the sync waits for JOB_BATCH_PERIOD again.
         """
         self._busy.pop(key, None)
         self._due.pop(key, None)

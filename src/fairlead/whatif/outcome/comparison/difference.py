@@ -445,7 +445,7 @@ def _not_created(
 
 
 def _down(run: RunOutcome) -> set[str]:
-    """Return the keys of the pods of failed nodes that should run again in `run`, but do not."""
+    """Return the keys of the pods that `run` lost with their nodes, and that are still needed."""
     return {one.pod for one in run.outage.lost if one.cause.is_loss} if run.outage else set()
 
 

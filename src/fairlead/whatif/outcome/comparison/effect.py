@@ -175,7 +175,7 @@ def _additional_undrained(
 
 
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
-    """Yield the errors of `changed` that `without` lacks, or has with fewer missing pods.
+    """Yield the errors in `changed` that `without` lacks, or contains with a lower `missing`.
 
     If a Job exceeds its deadline in `without`, but fails for another reason in `changed`, the error
     is yielded, too. Messages are not compared, because they contain the names of the pods of each

@@ -116,7 +116,7 @@ def _hardest(
     Each pool, each zone, and each pool within a zone is a group. For each group, every list yields
     one more set: the first `count` nodes in the list that belong to the group. If the group has
     fewer nodes, the first nodes in the list from outside the group are added. Small groups come
-    first. All existing nodes that are not replaced form one pool.
+    first. Nodes that are not in `offers` are existing nodes that the plan keeps. They form a pool.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for info in infos:

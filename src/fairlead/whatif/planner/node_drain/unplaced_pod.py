@@ -214,9 +214,9 @@ def unplaced_blockers(
     `found` is the blocker from `DrainPlanner.empty` for the node. If the cause of `found` is not in
     UNPLACED, or if no blocker remains, the result is [`found`]. If the result has a blocker of the
     workload `found.owner`, this blocker comes first. The `edit` of a blocker is a change that would
-    help, "" if none was found. It adds a node only if `new_nodes` is set. If `returns` is set, the
-    node returns to service, and pods that then fit on it cause no blocker. The model does not
-    change.
+    help; `edit` is "" if no such change was found. Changes that add a node are proposed only if
+    `new_nodes` is set. If `returns` is set, the node returns to service, and the pods that fit on
+    the returned node cause no blocker. The model does not change.
     """
     if found.cause not in UNPLACED:
         return [found]

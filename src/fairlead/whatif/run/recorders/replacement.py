@@ -64,7 +64,7 @@ class MatchedReplacements(Struct):
             self._lost[owner.uid].append(key)
 
     def match(self, pod: Pod, is_unreplaced: Callable[[str], bool]) -> None:
-        """Record which pod of the same ReplicaSet, ReplicationController or Job `pod` replaces."""
+        """Record the lost pod that `pod` replaces, if any; both pods have the same controller."""
         owner = _renaming_controller(pod)
         keys = () if owner is None else self._lost.get(owner.uid, ())
         if (lost := next(filter(is_unreplaced, keys), None)) is not None:

@@ -65,9 +65,10 @@ class WorkloadRecorder(Struct):
     def pod_changed(
         self, before: Pod | None, after: Pod | None, now: Instant, *, is_serving: bool
     ) -> None:
-        """Record the change of a pod from `before` to `after`; None means that it does not exist.
+        """Record the change of a pod from `before` to `after`.
 
-        `is_serving` is True if the pod has no node, or if the node of the pod works.
+        `before` is None for a new pod, `after` is None for a deleted pod. `is_serving` is True if
+        the pod has no node, or if the node of the pod works.
         """
         pod = after or before
         if pod is None:
@@ -84,7 +85,7 @@ class WorkloadRecorder(Struct):
                 self.placed[workload_of(pod)] -= 1
 
     def readiness_changed(self, before: Pod, after: Pod, now: Instant, *, is_serving: bool) -> None:
-        """Record a new version of a pod with the same node, phase and deletion timestamp.
+        """Record a change of a pod; its node, phase and deletion timestamp are unchanged.
 
         `is_serving` is True if the pod has no node, or if the node of the pod works.
         """
