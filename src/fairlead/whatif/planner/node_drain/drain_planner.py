@@ -267,11 +267,12 @@ class DrainPlanner:
     def empty(self, node: str, *, finds_order: bool = True) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
-        If a pod does not fit, all pods are placed again, with the pods of its workload first. The
-        search fails if an order repeats, or after `_ORDERS_MAX` orders. It also fails if a pod of
-        the workload that is placed first does not fit. A failed search does not change the model,
-        and returns a Blocker for one pod that does not fit. `unplaced_blockers` finds the blockers
-        of all workloads, with changes that help.
+        If a pod does not fit, another order is tried: all pods are placed again, with the pods of
+        this pod's workload first. The search for an order fails if an order repeats, or after
+        `_ORDERS_MAX` orders. The search also fails if a pod of the workload that is placed first
+        does not fit. After a failed search, the model is unchanged, and the result is a Blocker for
+        one pod that does not fit. `unplaced_blockers` finds the blockers of all workloads, with
+        changes that help.
 
         If neither `finds_order` nor `self.reorders` is set, other orders are tried only if they
         could change which pod the Blocker names. If they are not tried, the Blocker cannot have the
