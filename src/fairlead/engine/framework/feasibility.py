@@ -188,7 +188,7 @@ def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
 
 
 def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
-    """Run the Filter plugins that the plan does not cache, on the nodes that are still feasible.
+    """Run the Filter plugins whose results the plan does not cache, on the still feasible nodes.
 
     If all rows are feasible, each plugin gets the array `plan.rows`, not a copy. A plugin that
     keeps its own verdicts for this array can then reuse these verdicts.

@@ -60,7 +60,7 @@ class Kubelets:
         reporter: Reporter | None = None,
         cluster: Cluster | None = None,
     ) -> None:
-        """`reporter` gets a record of each eviction, and when a flapping kubelet stops or resumes.
+        """`reporter` gets records of evictions, and of stops and resumptions of flapping kubelets.
 
         A kubelet admits a pod only if `cluster` shows that the pod fits its node. If `cluster` is
         None, the kubelets admit all pods.

@@ -194,8 +194,8 @@ def batch_overview(
 def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) -> GroupExplanation:
     """Return `found` with the start `start`, an estimate that takes other groups into account.
 
-    If only other groups delay the start, the obstacle becomes OTHERS_FIRST. If the obstacle refutes
-    the estimate, `starts_at` becomes None, and `lacks_other` is set.
+    If only other groups delay the start, `obstacle` becomes OTHERS_FIRST. If `obstacle` shows that
+    the estimate is too early, `starts_at` becomes None, and `lacks_other` is set.
     """
     is_later = start is not None and start > now
     others_first = is_later and found.obstacle is Obstacle.NEXT_SESSION

@@ -209,7 +209,7 @@ class Preparations:
 
         The result concerns the tasks that were dispatched together with this pod. If their gang has
         too few members left, the result contains these tasks, and their placements must be undone.
-        Otherwise the result contains their binds, if all of them are prepared.
+        Otherwise, if all these tasks are prepared, the result contains their binds.
         """
         group = self._groups.get(pod_id)
         self.release(pod_id)

@@ -311,7 +311,7 @@ class Session:
     def release(self, task: TaskInfo) -> None:
         """Set `task` to RELEASING, so that its resources count as releasing.
 
-        Then `evict` deletes the pod of `task`, or `unevict` sets `task` back to RUNNING.
+        Only `evict` deletes the pod of `task`. `unevict` sets `task` back to RUNNING.
         """
         node = self.table.find(task.node)
         self.move(task, TaskStatus.RELEASING, node)

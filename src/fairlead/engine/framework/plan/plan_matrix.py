@@ -159,9 +159,9 @@ class PlanMatrix:
         self._is_refused |= plan.codes != 0
 
     def remove(self, plan: MatrixMember) -> None:
-        """Remove `plan`, whose results include the changes in the pod log up to `self.position`.
+        """Remove `plan`. From now on, the plan itself applies changes of pods to its results.
 
-        The plan itself must apply the later changes.
+        The results already include the changes in `NodeTable.pod_log` up to `self.position`.
         """
         at = self._index.pop(id(plan))
         plan.detach(self.position)

@@ -2,8 +2,9 @@
 
 The results of NODE and ROW plugins are cached per row. So the cost of a scheduling cycle depends on
 the number of changes, not of nodes. `refresh` recomputes the rows that changed since the last
-refresh. The table's change logs name these rows. If there are only a few, they are recomputed one
-by one. Otherwise, the plugins compute columns of results for all these rows together.
+refresh. The node table lists these rows in `node_log` and `pod_log`. If only a few rows changed,
+they are recomputed one by one. Otherwise, the plugins compute columns of results for all these rows
+together.
 
     static               the results of the NODE plugins, shared with plans of similar shapes
     statuses[codes[i]]   the first rejection of the node in rows[i]; code 0 if the pod fits,
@@ -15,12 +16,12 @@ by one. Otherwise, the plugins compute columns of results for all these rows tog
 
 Invariant after `refresh`: every array equals the array of a newly built plan. ROW plugins are not
 called for nodes that a NODE plugin rejects. If another plan has already refreshed the shared
-`static`, the codes and totals of this plan are still old. `refresh` then recomputes the rows that
-the node log names, or all rows if `static.version` has changed.
+`static`, the codes and totals of this plan are still old. `refresh` then recomputes the rows in
+`node_log`, or all rows if `static.version` has changed.
 
-Example: a pod is bound to row 7. The pod log names row 7. `refresh` runs the ROW filters and
-scorers only for row 7 and writes codes[7] and total[7]. If the Node of row 7 changed as well, its
-static results are recomputed first.
+Example: a pod is bound to row 7. The node table adds 7 to `pod_log`. `refresh` runs the ROW filters
+and scorers only for row 7 and writes codes[7] and total[7]. If the Node of row 7 changed as well,
+its static results are recomputed first.
 """
 
 from __future__ import annotations

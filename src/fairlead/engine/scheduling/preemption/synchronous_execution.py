@@ -28,9 +28,9 @@ from fairlead.engine.state.pod_info import PodInfo
 class SynchronousExecution(Struct):
     """A preemption in progress; call `handle_outcome` until `is_done`.
 
-    After the deletion of a victim that waits on Permit, `unbound` rejects this victim. `failed` is
-    set if a victim could not be deleted. `must_retry` is always False, because the scheduling cycle
-    waits for the preemption. The preemptor is requeued when the cycle ends.
+    If a deleted victim waits on Permit, `unbound.reject` ends the wait with a rejection. `failed`
+    is set if a victim could not be deleted. `must_retry` is always False, because the scheduling
+    cycle waits for the preemption. The preemptor is requeued when the cycle ends.
     """
 
     is_synchronous: ClassVar[bool] = True

@@ -57,7 +57,7 @@ class NoScaleError(ScaleError):
 class Scale(Struct, frozen=True):
     """The number of replicas of a workload, its pod selector, and the load in its annotations.
 
-    `ref` identifies the workload, and `path` is the path of the field with its replicas.
+    `ref` identifies the workload, and `path` leads to the field with the number of replicas.
     """
 
     ref: ObjectRef

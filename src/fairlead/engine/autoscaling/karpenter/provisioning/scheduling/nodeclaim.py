@@ -129,7 +129,7 @@ class InFlightNodeClaim:
         """Return the state that the NodeClaim would have with `pod`, or why `pod` does not fit.
 
         If `relaxes_min_values` is set, the instance types may offer fewer values of a label than
-        its minValues demands.
+        the minValues of the NodePool's requirement on this label.
         """
         facts = pod.facts
         taints = self.template.taints
@@ -154,7 +154,7 @@ class InFlightNodeClaim:
         return self._with_volumes(pod, joined, alternatives[-1], relaxes_min_values)
 
     def _joined(self, added: Requirements) -> Requirements | str:
-        """Return the claim's requirements narrowed by `added`; upstream's text for a conflict."""
+        """Return the claim's requirements with `added`, or upstream's text if they conflict."""
         key = (self.requirements, added)
         known = self._context.joined
         found = known.get(key)

@@ -44,9 +44,9 @@ class Reservations:
                 self._left[one.reservation_id] -= 1
 
     def release(self, host: str, offerings: Iterable[Offering]) -> None:
-        """For each of `offerings`, release the instance of its reservation that `host` holds.
+        """For each of `offerings`, release the reserved instance that `host` holds.
 
-        Does nothing for an offering if `host` holds no instance of the reservation.
+        Does nothing for an offering if `host` holds no instance of the offering's reservation.
         """
         held = self._held.get(host, set())
         for one in offerings:
