@@ -260,9 +260,9 @@ def _without_change(
 ) -> Experiment:
     """Return the experiment without the change; it starts with `initial`. Raises InputError.
 
-    `script` is the change, which matters in two ways. A load that `conditions` state may be for a
-    workload that the change creates. And the notes about nodes that were being removed say whether
-    the change deletes these nodes.
+    `script` is the change, which matters in two ways. First, `conditions.load` may name a workload
+    that the change creates. Second, the notes about nodes that were being removed say whether the
+    change deletes these nodes.
     """
     autoscaling = with_provider(
         read_autoscalers(snapshot.source, initial, conditions.autoscale),

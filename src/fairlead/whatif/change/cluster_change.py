@@ -364,7 +364,7 @@ def script_of_change(
 
 
 def _add_notes_on_writes(collected: _Steps) -> None:
-    """Add notes about reactions to the writes, by Kueue or controllers, that are not simulated."""
+    """Add notes about unsimulated reactions of Kueue and of controllers to the writes."""
     if collected.written:
         # Imported only if it is needed.
         from fairlead.whatif.change.note.released_object import release_notes  # noqa: PLC0415

@@ -45,7 +45,7 @@ def add_replicas(context: StepContext) -> Iterator[NextStep]:
 
 
 def _growth_max(one: WorkloadEffect) -> int:
-    """Return the highest number of new replicas of the workload `one` that a what-if suggests."""
+    """Return the maximum number of replicas that a suggestion may add to the workload `one`."""
     wanted = one.readiness.wanted
     return max(min(2 * wanted, _FEW), wanted // 2)
 

@@ -115,7 +115,7 @@ def _raised(
 ) -> NextStep:
     """Return the command that raises quotas to `limits`, so that they admit the pods of `refused`.
 
-    `tried` is the effect of the question with these limits.
+    `tried` is the effect of the what-if's change if the quotas have these limits.
     """
     count = sum(one.missing for one in refused)
     quotas = " and ".join(

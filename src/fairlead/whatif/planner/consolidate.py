@@ -661,9 +661,9 @@ def _kept_only_by(found: ConsolidationPlan) -> Counter[frozenset[BlockCause]]:
 
 
 def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
-    """Yield a sentence that proposes --ignore for each set of rules that alone keeps some nodes.
+    """Yield a sentence about --ignore for each set of rules that is the only reason why nodes stay.
 
-    If a set consists of rules that `kubectl drain` does not have, also yield sentences about drains
+    If `kubectl drain` has none of the rules in one of these sets, also yield sentences about drains
     by hand.
     """
     kept = _kept_only_by(found)

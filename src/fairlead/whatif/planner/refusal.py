@@ -175,9 +175,9 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
 
     If no node takes the pod and `changes` is set, the function also searches for changes that help.
     The `change` of a reason is then the smallest change that lets a node with this reason take the
-    pod. The search covers at most REMEDIES_MAX of the nodes that can start pods: those that lack
-    the smallest part of the pod's requests. If no change is found for any of the reasons, a new
-    node is tried (`find_new_node`). If all nodes are too small for the pod, each `change` says so.
+    pod. The search covers at most REMEDIES_MAX of the nodes that can start pods: those with the
+    smallest `shortage` for the pod. If no change is found for any of the reasons, a new node is
+    tried (`find_new_node`). If all nodes are too small for the pod, each `change` says so.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()

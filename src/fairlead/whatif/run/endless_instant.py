@@ -55,7 +55,7 @@ class EndlessInstant(Struct):
     _counts: Counter[WorkloadRef] = field(default_factory=Counter)
 
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
-        """Count a pod that ends at `now` and was created at `now`; ignore other stimuli.
+        """Count the pod in `stimulus` if the pod was created at `now` and ends at `now`.
 
         Raises InputError if the count shows that the pod's workload would replace its pods forever.
         """

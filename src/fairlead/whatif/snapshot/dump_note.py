@@ -126,7 +126,7 @@ _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 
 
 def dump_notes(snapshot: Snapshot) -> Iterator[str]:
-    """Yield notes about a dump for what-ifs and planners, each a sentence.
+    """Yield sentences that what-ifs and planners show as notes about a dump.
 
     If all objects are hand-written, only some notes are possible. They are about empty files,
     nodes that are starting, objects that Kueue has not admitted, pods on missing nodes, and nodes

@@ -236,8 +236,8 @@ def _scaled(effect: Effect) -> str | None:
 def _and_more(others: int, noun: str, one: str, several: str) -> str:
     """Return the end of a sentence, such as `; 2 more autoscalers do the same`.
 
-    `others` is the number of the objects, and `noun` names one of them. `one` is the predicate for
-    one object, `several` for more than one. Return "" if `others` is 0.
+    `others` is the number after the semicolon, and `noun` is the singular of the noun. `one` is the
+    predicate for one object, `several` for more than one. Return "" if `others` is 0.
     """
     if not others:
         return ""
@@ -435,7 +435,7 @@ def _error(effect: Effect) -> str | None:
 
 
 def _failed_jobs(jobs: Iterable[ObjectError]) -> Iterator[str]:
-    """Yield a sentence for each reason for which `jobs` failed, with the first of these Jobs."""
+    """Yield a sentence for each failure reason of `jobs`; it names the first Job with it."""
     by_reason: dict[str, list[ObjectError]] = defaultdict(list)
     for job in jobs:
         by_reason[job.message.rpartition(" (")[2]].append(job)

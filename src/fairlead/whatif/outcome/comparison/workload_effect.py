@@ -474,10 +474,10 @@ def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEn
 def _steady(
     down: Mapping[WorkloadRef, int], changed: RunOutcome
 ) -> dict[WorkloadRef, WorkloadReadiness]:
-    """Return the readiness of the workloads in `down`, which are not in `changed.workloads`.
+    """Return the readiness of the workloads in `down`; none of them is in `changed.workloads`.
 
-    `down` maps each workload to the number of its pods on failed nodes. A run records the readiness
-    only of workloads whose pods change. So these nodes had failed before the run.
+    `down` maps each workload to the number of its pods on failed nodes. `changed.workloads` has
+    only workloads whose pods changed in the run. So these nodes had failed before the run.
     """
     wanted, ready = dict.fromkeys(down, 0), dict.fromkeys(down, 0)
     for pod in changed.pods.values() if down else ():

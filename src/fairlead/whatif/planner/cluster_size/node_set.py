@@ -37,9 +37,9 @@ _AMOUNTS: Final[tuple[Callable[[NodeInfo], int], ...]] = (
 
 
 class NodeSets(Struct, frozen=True):
-    """The `sets` of node names to try; the first of them are the hardest to lose.
+    """The `sets` of nodes, as names, whose loss the search tries.
 
-    `hardest` is the number of these first sets.
+    The first sets are those whose loss is hardest to survive; `hardest` is the number of these.
     `covered` is the number of sets that are in `sets`, or equivalent to one of them. `total` is the
     number of all sets.
     """

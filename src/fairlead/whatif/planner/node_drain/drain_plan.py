@@ -694,7 +694,7 @@ def command_findings(plan: DrainPlan) -> Iterator[str]:
 
 
 def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:
-    """Yield sentences about flags that the drains need, lost pods, and OpenShift's guard pods."""
+    """Yield sentences about lost pods, OpenShift's guard pods, and flags that the drains need."""
     if flags:
         parts = (f"{one.flag} ({counted(len(one.pods), 'pod')})" for one in flags)
         yield f"kubectl drain needs {', '.join(parts)}."

@@ -785,7 +785,7 @@ def _custom_controller(pod: Pod) -> str:
 
 
 def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
-    """Return the blocker of the first pod in `lost` whose loss `limit` does not allow.
+    """Return the blocker of the first pod in `lost` that exceeds `limit.losses_max`.
 
     `lost` are the pods that a drain of `node` evicts and that no controller replaces.
     """

@@ -71,7 +71,7 @@ class JobRoom:
     def not_replaced(self, pods: Sequence[Pod]) -> list[Pod]:
         """Return those of `pods` that are not replaced if they are evicted one after another.
 
-        Each eviction counts for its Job as a real one would, but only during this call.
+        Each eviction counts as a failure of the pod's Job. The counts are restored at the end.
         """
         with self._restored(pods):
             return self._evict_all(pods)

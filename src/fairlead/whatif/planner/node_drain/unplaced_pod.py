@@ -260,9 +260,10 @@ def _examined(
 ) -> tuple[Blocker | None, list[_Candidate]]:
     """Return (blocker of the workload `owner` or None, changes to try).
 
-    `known` is the blocker that `empty` found for this workload, None if there is none. The pods of
-    the workload are placed first in one try, and last in another. If all of them fit in both, the
-    result is (`known`, []). Unless `searches` is set, the result has no changes.
+    `known` is the blocker that `empty` found for this workload, None if there is none. The node is
+    emptied twice: the workload's pods are placed before all other pods, then after them. If all
+    pods of the workload fit both times, the result is (`known`, []). Unless `searches` is set, the
+    result has no changes.
     """
     for is_first in (True, False):
         with trials.emptied(owner, is_first=is_first) as (_, stuck):

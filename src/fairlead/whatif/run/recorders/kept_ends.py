@@ -46,10 +46,10 @@ class KeptEnds:
         ends: dict[str, PodEnd],
         end_of: Callable[[str], PodEnd],
     ) -> None:
-        """List the existing `pods`; `ends` contains their PodEnds.
+        """Store `ends`, the PodEnds of the existing `pods`, and compute `listed`.
 
-        Both mappings are keyed by the `namespace/name` of the existing pods, even of pods that
-        replace other pods. The caller must not change `ends` later.
+        Both mappings are keyed by `namespace/name`. The key of a replacement is its own, not that
+        of the replaced pod. The caller must not change `ends` later.
         """
         keys = sorted(ends)
         is_sorted = keys == list(ends)  # usually, because loaded pods are listed by name

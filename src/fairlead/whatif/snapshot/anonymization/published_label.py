@@ -1,4 +1,4 @@
-"""Label and annotation keys that anonymized snapshots keep, and those whose values they keep, too.
+"""Label and annotation keys that stay in anonymized snapshots, some of them with their values.
 
 Kubernetes, cloud providers, autoscalers and volume drivers define these keys. Decisions depend on
 the keys, and on a few values. A test searches Fairlead's source for keys that this module lacks.

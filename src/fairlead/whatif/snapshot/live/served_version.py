@@ -1,6 +1,6 @@
-"""Finds out whether a server serves a resource, and in which other API versions.
+"""Finds out whether a server serves a resource in the version of a Kind, and in which others.
 
-For example, Kubernetes 1.20 serves `policy/v1beta1` instead of `policy/v1`.
+For example, a Kind has the version `policy/v1`, and Kubernetes 1.20 serves only `policy/v1beta1`.
 
 upstream: client-go/discovery/discovery_client.go
 """
