@@ -44,9 +44,9 @@ class Workload(Struct, frozen=True):
     `threshold` is the rate in pods/s that upstream requires or, for Batch workloads, that
     kube-batch reaches; None if there is no such rate. `churn_interval_s` is upstream's interval
     between churn steps, in seconds. Here, one churn step runs for every `churn_interval_s` *
-    `threshold` measured pods. An upstream run that just reaches the threshold has as many churn
-    steps. If `is_long` is set, the workload runs only if it is requested by name. If
-    `has_long_cycles` is set, every cycle is measured, otherwise a sample of the cycles. A
+    `threshold` measured pods. So the number of churn steps is the same as in an upstream run that
+    just reaches the threshold. If `is_long` is set, the workload runs only if it is requested by
+    name. If `has_long_cycles` is set, every cycle is measured, otherwise a sample of the cycles. A
     session of the batch scheduler is a long cycle, so measuring it adds little to its time.
     """
 

@@ -42,10 +42,7 @@ class Mismatch(Struct, frozen=True):
 
 
 class Remark(Struct, frozen=True):
-    """A note on a case that counts neither as agreement nor as mismatch.
-
-    The case is counted under the word in `verdict` instead.
-    """
+    """A note on a case; the case counts as `verdict`, neither as agreement nor as mismatch."""
 
     text: str
     verdict: str = "corrected"

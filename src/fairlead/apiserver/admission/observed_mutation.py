@@ -179,7 +179,7 @@ def _is_of_template(pod: Pod, owner: _Owner) -> bool:
 
     For a DaemonSet, the answer is unknown if some of its pods are out of date. For a ReplicaSet,
     ReplicationController or Job, the result is True without a check, because their templates rarely
-    change after they have created a pod.
+    change after the first pod has been created.
     """
     match owner:
         case StatefulSet():

@@ -100,8 +100,8 @@ class PlaceholderValues(Struct):
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
         Returns False if a placeholder is already bound to a value that differs from the one in
-        `found`. If `exact_version` is set, resource versions are compared: the same key requires
-        the same version, and a greater key requires a greater version. Otherwise, only the form of
+        `found`. If `exact_version` is set, resource versions are compared: `<rv:N>` always stands
+        for the same version, and for a greater version if N is greater. Otherwise, only the form of
         resource versions is compared.
         """
         form = _form(recorded)

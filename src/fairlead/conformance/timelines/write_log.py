@@ -1,4 +1,4 @@
-"""A log of the changes in the scripted cluster, in the form of the recordings (class Writes)."""
+"""Writes: a log of the changes in the scripted cluster, in the form of the recordings."""
 
 from __future__ import annotations
 

@@ -109,7 +109,8 @@ class Election:
     def _wait_for_holder(self) -> None:
         """Log that this replica waits for the Lease's holder, once for each holder.
 
-        If no holder is known, the response was not a Lease. The attempt then counts as failed.
+        Call this method after a read of the Lease. If the read returned no Lease, no holder is
+        known, and the attempt counts as failed.
         """
         holder = self.state.holder
         if not holder:

@@ -75,7 +75,7 @@ class VersionOrder:
         return ()
 
     def flush(self, now: Instant) -> None:
-        """Pass all waiting changes to the engine, and drop the commands that it returns.
+        """Pass all waiting changes to the engine, and drop the commands that the engine returns.
 
         Call this when no more changes will arrive.
         """

@@ -188,9 +188,9 @@ class PodWriteCopies:
     def learn_report(self, report: PodWrite | None, described: PodWrite) -> None:
         """Let later writes with the text of `report` use the template of `described`.
 
-        Both describe the same status write of a kubelet; `report` contains the inputs in place of
-        the details. Nothing changes if `report` is None, or if `report.replaced` differs from
-        `described.replaced`.
+        Both describe the same status write of a kubelet. `report` contains `ReportInputs` in place
+        of the details that are computed from them. Nothing changes if `report` is None, or if
+        `report.replaced` differs from `described.replaced`.
         """
         if report is None or report.replaced != described.replaced:
             return

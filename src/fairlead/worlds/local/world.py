@@ -244,7 +244,7 @@ def _only_annotates(command: PatchObject) -> bool:
 def _outcome_of(issued: IssuedCommand, outcome: Outcome) -> Outcome:
     """Return `outcome` with the command of `issued` in place of the performed command.
 
-    The performed command is a copy with more details.
+    The performed command is a copy of the issued command with more details.
     """
     match outcome:
         case CommandSucceeded():

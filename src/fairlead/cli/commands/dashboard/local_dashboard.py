@@ -40,7 +40,7 @@ class LocalDashboard:
 
     @property
     def handlers(self) -> Mapping[str, PathHandler]:
-        """The handler of requests for a link that opens the dashboard; see `Companion.handlers`."""
+        """The handler, by path, that returns links to the dashboard; see `Companion.handlers`."""
         return {PATH: self._answer_link}
 
     def new_link(self) -> str:
