@@ -100,7 +100,7 @@ def _preemption_with_anti_affinity(node_count: int, measured: int) -> Setting:
 
 
 def _preemption_with_volumes(node_count: int, measured: int) -> Setting:
-    """Build nodes with volume limits, and new pods that preempt and use one volume each."""
+    """Build nodes with volume limits, and new preemptors with one volume each."""
     related = [*csi_nodes(node_count, limit=39), *claimed_volumes("high", measured)]
     return _preemption_full(
         node_count, claiming_pods("high", measured, spec=_high()), zones=3, related=related

@@ -281,7 +281,7 @@ def _subresource(kind: Kind, part: Subresource) -> Json:
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
     """Return the responseKind of `kind` or of a subresource of `kind`.
 
-    `group`, `version` and `name` are the group, version and kind of the bodies. If the group and
+    `group`, `version` and `name` are the group, version and kind in the result. If the group and
     version are "", clients assume the group and version of the discovery document. For a custom
     resource, the group and version of `kind` are returned in place of "".
     """

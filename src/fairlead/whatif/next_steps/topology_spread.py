@@ -189,7 +189,7 @@ def _loses_domain(rule: SpreadRule, context: StepContext) -> bool:
 
 
 def _alike(rules: Sequence[SpreadRule]) -> Iterator[list[SpreadRule]]:
-    """Yield `rules` in groups: more than _ALIKE_MAX rules with equal words, or a single rule.
+    """Yield lists of `rules`; each has one rule, or more than _ALIKE_MAX rules in equal words.
 
     When a zone fails, equal rules can keep pods of hundreds of workloads pending.
     """

@@ -235,12 +235,12 @@ def consolidate_safely(
 
 
 def _lacks_room(plan: DrainPlan) -> bool:
-    """Return whether no run is safe, and room was scarce in the last run.
+    """Return True if no run is safe and pods lacked room in the last run.
 
-    Room was scarce if pods have no node at the end of this run, or if displaced pods preempted pods
-    of nodes that stay. Such a preemption shows as a lost pod, a failed Job or a breached budget.
-    The drains themselves breach no budget and make no Job fail, and the pods that they evict do not
-    count as lost.
+    Pods lacked room if some have no node at the end of this run, or if displaced pods preempted
+    pods of nodes that stay. Such a preemption shows as a lost pod, a failed Job or a breached
+    budget. The drains themselves breach no budget and make no Job fail, and the pods that they
+    evict do not count as lost.
     """
     if not plan.runs or plan.best is not None:
         return False

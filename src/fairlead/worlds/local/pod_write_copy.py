@@ -95,7 +95,7 @@ class PodWrite(Struct, frozen=True):
 
 
 class _Template(Struct, frozen=True):
-    """The managed fields, labels and status of a pod after a write, as a JSON text for many pods.
+    """A JSON text with placeholders: managed fields, labels and status of pods after a write.
 
     `text` contains `%b` in place of each string that differs from pod to pod. `order` returns the
     values of `PodWrite.strings` in the order of these placeholders. In `text`, a part that the

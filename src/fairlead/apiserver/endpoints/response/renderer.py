@@ -72,7 +72,7 @@ class Renderer(Struct, frozen=True):
     ) -> Body:
         """Return the body for a list, with the objects of `page`.
 
-        Raises ApiError 406 if the requested view is for single objects.
+        Raises ApiError 406 if `media_type.view` is a view of single objects.
         """
         meta = _list_metadata(page, is_custom=kind.is_custom and not media_type.view)
         match media_type.view:
