@@ -57,7 +57,7 @@ def drain_plan(
 
     - Every workload with several replicas always has a ready pod.
 
-    - Pods without a controller are lost only on drained nodes. On other nodes, none is preempted.
+    - Pods without a controller are lost only on drained nodes. No such pod is preempted elsewhere.
 
     Without `--nodes`, the command simulates no drain. For each node, it checks whether disruption
     budgets allow the evictions, and whether the pods fit on other nodes. It also checks whether

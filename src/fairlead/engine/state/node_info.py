@@ -81,7 +81,8 @@ class NodeInfo:
     def lazy_pods(self, make: Callable[[Any, int], PodInfo]) -> LazyDict[PodInfo]:
         """Convert `pods` to a LazyDict, and return the LazyDict.
 
-        A LazyDict contains pods and rows. When a row is first read, `make` builds its pod.
+        Each entry of the LazyDict is a pod, or a row from which `make` builds the pod when the
+        entry is first read.
         """
         if isinstance(self.pods, LazyDict):
             return self.pods

@@ -1,4 +1,4 @@
-"""RateLine: how many nodes of a zone the eviction rate allowed to be tainted, over time.
+"""RateLine: the number of nodes of a zone that could be tainted at its eviction rate, over time.
 
 The token bucket of a zone holds one token. The first queued node is tainted immediately, and a
 further node after every 1/rate seconds. Tokens do not accumulate while the queue is empty, so the

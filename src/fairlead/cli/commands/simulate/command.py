@@ -54,8 +54,8 @@ def simulate(
             "Exit with status 3 if CONDITION is true. The conditions priority>=1000, "
             "namespace=store, name=web-* and labels.app=web describe pods. Such a condition is "
             "true if a pod that it describes was displaced: preempted, evicted, or on a node that "
-            "was deleted. The condition loop is true if pods are displaced again and again "
-            "(docs/results.md).",
+            "was deleted. Other conditions have a name, such as loop, which is true if pods are "
+            "displaced again and again (docs/results.md).",
         ),
     ] = (),
     plugin: Plugins = (),

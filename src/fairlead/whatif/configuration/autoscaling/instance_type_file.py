@@ -364,7 +364,10 @@ def instance_types(
 
 
 def type_requirements(stated: StatedType) -> Requirements:
-    """Return the name and the further labels of a type as requirements of its nodes."""
+    """Return the labels of nodes of the instance type `stated` as Requirements.
+
+    The type's name is one of the labels. A label with an empty value must not exist on the nodes.
+    """
     labels = (
         requirement(key, "In", (value,)) if value else requirement(key, "DoesNotExist")
         for key, value in stated.labels.items()

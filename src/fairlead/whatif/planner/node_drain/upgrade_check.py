@@ -160,8 +160,8 @@ class SurgeGroup(Struct, frozen=True):
 def surge_groups(model: ClusterModel, pools: Pools, count: int) -> list[SurgeGroup]:
     """Return a group for each pool and zone: the names of its nodes, and `count` surge nodes.
 
-    The names are sorted. The surge nodes are copies of the newest node in service of the group. If
-    none is in service, they are copies of the newest node.
+    The names are sorted. The surge nodes are copies of the newest node of the group that is in
+    service. If none is in service, they are copies of the newest node.
     """
     found = []
     for position, (pool, members) in enumerate(pools.items(), 1):
