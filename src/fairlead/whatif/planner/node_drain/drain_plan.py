@@ -6,7 +6,8 @@
                   another. A node whose pods find no place is blocked and stays in service. If
                   drained nodes return, each node is emptied alone, with all other nodes in service.
                   Pods that fit no other node then wait until their node returns. Nodes that a rule
-                  blocks are emptied alone afterwards. This shows whether their pods fit elsewhere.
+                  blocks are emptied alone afterwards. This shows whether their pods fit elsewhere,
+                  and whether they fit only in a certain order.
     3  runs       The drains are simulated with 1, 2, 4, ... nodes at a time, up to the first run
                   that is not safe. The fastest safe run is the best pace.
 
@@ -245,7 +246,8 @@ def _planned(
             plan.blockers += unplaced_blockers(planner, drained)
             model.put_node(before[name])
         for name in start.blocked:
-            drained = planner.drained_alone(name, return_again=False)
+            # An order that the pods need is one more obstacle to the drain.
+            drained = planner.drained_alone(name, return_again=False, reorders=False)
             if isinstance(drained, Blocker):
                 plan.blockers += unplaced_blockers(planner, drained)
     return completed(plan, model)

@@ -264,7 +264,9 @@ class DrainPlanner:
         refused = [one for pod in pods for one in self._budget_blockers(node, pod, lost)]
         return [*refused, *self._last_losses(node, pods), *self._sharing(node, pods)]
 
-    def empty(self, node: str, *, finds_order: bool = True) -> PlannedDrain | Blocker:
+    def empty(
+        self, node: str, *, finds_order: bool = True, reorders: bool | None = None
+    ) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
         If a pod does not fit, another order is tried: all pods are placed again, with the pods of
@@ -274,10 +276,12 @@ class DrainPlanner:
         one pod that does not fit. `unplaced_blockers` finds the blockers of all workloads, with
         changes that help.
 
-        If neither `finds_order` nor `self.reorders` is set, other orders are tried only if they
-        could change which pod the Blocker names. If they are not tried, the Blocker cannot have the
-        cause ORDER, which says that the pods fit in another order.
+        `reorders` replaces `self.reorders` in this call, unless it is None. If neither
+        `finds_order` nor `reorders` is set, other orders are tried only if they could change which
+        pod the Blocker names. If they are not tried, the Blocker cannot have the cause ORDER, which
+        says that the pods fit in another order.
         """
+        reorders = self.reorders if reorders is None else reorders
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: Unplaced | None = None
         tried = set[tuple[str, ...]]()
@@ -286,11 +290,11 @@ class DrainPlanner:
                 self.clear(node, pods)
                 found = self._move(node, pods, first)
                 if isinstance(found, PlannedDrain):
-                    if unplaced is not None and not self.reorders:
+                    if unplaced is not None and not reorders:
                         return _wrong_order(node, pods, unplaced, first)
                     supposed.commit()
                     return found
-            if not (first or finds_order or self.reorders) and self._each_fits_first(node, pods):
+            if not (first or finds_order or reorders) and self._each_fits_first(node, pods):
                 return blocker_of(node, found, is_first=False)
             tried.add(first)
             is_first = first[:1] == (found.workload,)
@@ -329,13 +333,18 @@ class DrainPlanner:
             return found
         return self._empty_until_return(node) or found
 
-    def drained_alone(self, node: str, *, return_again: bool) -> PlannedDrain | Blocker:
+    def drained_alone(
+        self, node: str, *, return_again: bool, reorders: bool | None = None
+    ) -> PlannedDrain | Blocker:
         """Return the result of emptying `node` with all other nodes as they are now.
 
-        The node returns to service if `return_again` is set. The model does not change.
+        The node returns to service if `return_again` is set. Otherwise `reorders` replaces
+        `self.reorders`, unless it is None. The model does not change.
         """
         with self.model.hypothesis():
-            return self.empty_and_return(node) if return_again else self.empty(node)
+            if return_again:
+                return self.empty_and_return(node)
+            return self.empty(node, reorders=reorders)
 
     def failing(self, node: str) -> dict[str, str]:
         """Return {pod: Job} for evicted pods that their Jobs do not replace if `node` is drained.

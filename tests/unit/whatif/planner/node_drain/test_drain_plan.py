@@ -701,6 +701,15 @@ def test_a_plan_that_is_unsafe_because_of_an_order_is_made_without_it(planner, e
     )
 
 
+def test_an_order_of_pods_also_blocks_a_node_that_a_budget_blocks(planner, make):
+    """To relax the budget is not enough: then the pods still need the order."""
+    made = planner(*one_order(make), budget("app", minAvailable=1))
+    plan = plan_of(made, ["a"])
+    assert [one.cause for one in plan.blockers] == [BlockCause.BUDGET_NEVER, BlockCause.ORDER]
+    rows = next(one for one in blocker_tables(plan.blockers) if one.name == "edits").rows
+    assert [row["alone"] for row in rows] == [[], []]
+
+
 def order_of_a_safe_plan(make):
     """Placed in queue order, both pods of app take the room on b, the only other node for db.
 
