@@ -136,7 +136,7 @@ def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
     (`_enough_replicas`). For any other budget, `_room_in` yields the what-if.
 
     The eviction API never evicts a pod that several budgets select. If there are such pods, the
-    last what-if deletes all but one of their budgets.
+    last what-if deletes all but one of their budgets (`_single_budget`).
     """
     undrained = context.answer.changed.blocking
     violating = {one.pod.key for one in undrained if one.why != SEVERAL}
@@ -195,7 +195,8 @@ def _always_allow(pdb: str) -> str:
 def _single_budget(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if without some budgets, for pods that several budgets kept on drained nodes.
 
-    Each of these pods then has only one budget, so that it can be evicted.
+    Each of these pods then has only one budget. The what-if is tried. It is yielded only if at
+    least one of these pods is then evicted: the remaining budget may refuse the eviction, too.
     """
     several = {one.pod.key for one in context.answer.changed.undrained if one.why == SEVERAL}
     kept: set[str] = set()
@@ -210,9 +211,13 @@ def _single_budget(context: StepContext) -> Iterator[NextStep]:
     is_edited = change.apply or any(is_named(one, change.set) for one in surplus)
     if surplus and len(surplus) <= NAMES_MAX and not is_edited:
         names = sorted(surplus)
+        targets = [f"pdb/{one}" for one in names]
+        tried = context.ask(replace(change, delete=(*change.delete, *targets)))
+        if tried is None or several <= {one.pod.key for one in tried.changed.undrained}:
+            return
         yield NextStep(
             f"ask again without {', '.join(names)}; a pod of several budgets cannot be evicted",
-            shlex.join(word for one in names for word in ("--delete", f"pdb/{one}")),
+            shlex.join(word for one in targets for word in ("--delete", one)),
         )
 
 

@@ -266,6 +266,16 @@ def test_a_pod_of_several_budgets_suggests_to_delete_all_but_one(snapshot, make,
     assert not what_if(snapshot(*cluster), change).changed.undrained
 
 
+def test_no_budget_is_deleted_if_the_other_budget_allows_no_eviction_either(snapshot, make, web):
+    """Without one of the two budgets, the drain would wait for the other one."""
+    other = budget(maxUnavailable=0)
+    other["metadata"] = {**other["metadata"], "name": "other"}
+    cluster = [make.node("a"), make.node("b"), *web, budget(maxUnavailable=0), other]
+    answer = drained(snapshot, *cluster)
+    assert answer.changed.undrained
+    assert [words for words, _ in steps_of(answer)] == [BLOCKERS]
+
+
 def test_a_budget_is_deleted_only_if_another_one_covers_the_pod(snapshot, make):
     """Without the budget of both pods, each pod has one budget."""
     cluster = [make.node("a"), make.node("b")]
