@@ -16,6 +16,7 @@ from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import option_duration
 from fairlead.whatif.change.rolling_drain import nodes_at_once
+from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES
 from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_named, scaled
 from fairlead.whatif.outcome.assessment.certainty import VERDICT
 from fairlead.whatif.outcome.assessment.next_step import NextStep
@@ -29,7 +30,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
 _HORIZON_PERCENT: Final = 110  # of the expected time of a rolling drain
-_FILES: Final = (".yaml", ".yml", ".json", ".gz", ".tgz", ".zip")
+_FILES: Final = (*TEXT_SUFFIXES, *PACKED_SUFFIXES)
 
 
 def add_flags(context: StepContext) -> Iterator[NextStep]:

@@ -358,6 +358,14 @@ def test_the_plan_of_a_drain_needs_the_name_of_a_file(snapshot, spread):
     assert (BLOCKERS, "fairlead drain-plan SNAPSHOT --nodes a") in steps
 
 
+@pytest.mark.parametrize("source", ["dump.json", "dump.yaml.gz", "dump.tar", "dump.tar.gz"])
+def test_the_plan_of_a_drain_names_the_file(snapshot, spread, source):
+    """The command has the name of the dump, also if the dump is an archive."""
+    cluster = replace(snapshot(*spread, budget(minAvailable=3)), source=source)
+    steps = steps_of(what_if(cluster, ClusterChange(drain=("a",))))
+    assert (BLOCKERS, f"fairlead drain-plan {source} --nodes a") in steps
+
+
 def test_pods_of_a_failed_node_suggest_a_copy_of_that_node(snapshot, spread):
     change = ClusterChange(failures=Failures(fail_node=("a",)))
     assert LIKE_A in steps_of(what_if(snapshot(*spread), change))
