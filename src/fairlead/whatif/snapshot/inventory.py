@@ -267,8 +267,9 @@ class Inventory:
     def nodes(self, source: str, text: str) -> list[str]:
         """Return the names of the nodes that match `text`, which is a name or a selector.
 
-        A selector matches only nodes that exist before the change. Raises InputError, with `source`
-        in its message, if no node matches or `text` is malformed.
+        A selector matches only nodes that exist before the change. The names are sorted, as the API
+        server sorts a list of nodes, because a drain handles the nodes in this order. Raises
+        InputError, with `source` in its message, if no node matches or `text` is malformed.
         """
         nodes = self._objects(NODE)
         if not _SELECTOR_SIGNS & set(text):
@@ -305,7 +306,7 @@ class Inventory:
         if not chosen:
             hint = _COMMA_HINT.format(NODE.plural) if "," in text else ""
             raise InputError(source, f"no node matches {text}{hint}")
-        return chosen
+        return sorted(chosen)
 
     def _kind(self, name: str, *of_object: str) -> Kind | None:
         """Return the kind called `name`, as kubectl names kinds; None if there is none.

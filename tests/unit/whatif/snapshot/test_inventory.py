@@ -121,6 +121,12 @@ def test_nodes_are_named_or_selected(inventory, text, names):
     assert inventory.nodes("--drain", text) == names
 
 
+def test_the_nodes_of_a_selector_are_sorted_by_name(make, found):
+    """The order of the nodes in the dump does not change the order in which they are drained."""
+    unsorted = Inventory(found(*(make.node(name, pool="old") for name in ("n3", "n1", "n2"))))
+    assert unsorted.nodes("--drain", "pool=old") == ["n1", "n2", "n3"]
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
