@@ -180,7 +180,7 @@ class PriorityClasses:
         return [pod for pod in found if pod.priority < one.value]
 
     def protected(self, pods: Sequence[PodInfo]) -> _Victims:
-        """Return `pods`, and those of them that disruption budgets cover."""
+        """Return `pods` as _Victims, which also state which of them disruption budgets cover."""
         keys = {
             pod.key: [
                 budget.key

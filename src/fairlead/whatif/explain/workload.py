@@ -633,9 +633,9 @@ def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, s
 def _preemption_words(model: ClusterModel, pod: PodInfo, reason: str) -> str:
     """Return a text about preemption by `pod`, which fits no node.
 
-    The caller appends the text to `reason`, the reason why the pod fits no node. The text says that
-    the pod would preempt other pods, or why preemption does not help. It begins with "; ", or is ""
-    if preemption fails only because of `reason`.
+    The caller appends the text to `reason`, the reason why the pod fits no node. The text begins
+    with "; ". It says that the pod would preempt other pods, or why preemption does not help. It is
+    "" if the scheduler's message about preemption has nothing to add to `reason`.
     """
     with model.preempting():
         decision = model.schedule(pod)

@@ -189,9 +189,10 @@ def _loses_domain(rule: SpreadRule, context: StepContext) -> bool:
 
 
 def _alike(rules: Sequence[SpreadRule]) -> Iterator[list[SpreadRule]]:
-    """Yield lists of `rules`; each has one rule, or more than _ALIKE_MAX rules in equal words.
+    """Divide `rules` into lists; each rule is in one of them.
 
-    When a zone fails, equal rules can keep pods of hundreds of workloads pending.
+    If more than _ALIKE_MAX rules have the same words, they form one list. Every other rule is alone
+    in its list. When a zone fails, equal rules can keep pods of hundreds of workloads pending.
     """
     by_words: dict[str, list[SpreadRule]] = {}
     for rule in rules:

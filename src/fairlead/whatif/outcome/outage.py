@@ -155,12 +155,12 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     plane noticed, or else of the first failure.
 
     `quiet_at` is the time at which its kubelet stopped reporting. From `unready_at` on, the
-    condition Ready was not True. At `tainted_at`, the node got a NoExecute taint. For a slow
-    kubelet, `quiet_at` is `unready_at`. `back_at` is the time at which the node last returned to
-    service; None if it is out of service at the end. `returns` counts how often it returned. `pods`
-    counts the pods of the node, `evicted` those of them that were deleted. A pod that was on
-    several failed nodes in turn counts for each of them. `first_eviction_why` is the reason of the
-    first eviction.
+    condition Ready was not True. A slow kubelet reports late but never stops, so its `quiet_at` is
+    equal to `unready_at`. At `tainted_at`, the node got a NoExecute taint. `back_at` is the time at
+    which the node last returned to service; None if it is out of service at the end. `returns`
+    counts how often it returned. `pods` counts the pods of the node, `evicted` those of them that
+    were deleted. A pod that was on several failed nodes in turn counts for each of them.
+    `first_eviction_why` is the reason of the first eviction.
     """
 
     node: str

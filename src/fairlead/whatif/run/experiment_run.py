@@ -548,8 +548,8 @@ class ExperimentRun:
         since the last step. The times of the steps count from `begin`.
 
         Events that are due exactly at the horizon do not happen, because the run would end before
-        their consequences. For example, a flapping machine would fail in the last instant. The only
-        exception is the last step.
+        their consequences. For example, a flapping machine would fail in the last instant. But the
+        last step always happens, even if the horizon is 0.
         """
         experiment = self._experiment
         if experiment.duration is not None:

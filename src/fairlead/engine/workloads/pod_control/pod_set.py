@@ -234,8 +234,8 @@ class PodSet:
         """Store a new version of an active pod; return whether it was stored.
 
         This has the effect of `put`, but is faster. The version is stored only if nothing but the
-        status differs, the pod is still active, and its deletion is not in flight. If the rule uses
-        `restarts`, the pod's container restarts must also be unchanged.
+        status differs, the pod is still active, and its deletion is not in flight. If the set
+        counts container restarts (`restarts`), their number must also be unchanged.
         """
         name = pod.metadata.name
         known = self.active.get(name)

@@ -82,7 +82,10 @@ class WorkloadStop(Struct, frozen=True):
 
 
 class _Member(Struct):
-    """The pods of a workload on the nodes to drain, and the nodes, in the order of the drains."""
+    """The pods of a workload that drains move, and the nodes on which these pods run.
+
+    Both are in the order in which the plan drains the nodes.
+    """
 
     pods: list[Pod] = field(default_factory=list)
     nodes: dict[str, None] = field(default_factory=dict)
