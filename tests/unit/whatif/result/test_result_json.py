@@ -19,6 +19,7 @@ from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 
 DOCS = Path(__file__).parents[4] / "docs"
 EXAMPLES = Path(__file__).parents[4] / "examples"
+LINUX = {"kubernetes.io/os": "linux"}
 
 COMPLETED = """
 cluster: {generated: {nodes: 1}}
@@ -137,6 +138,15 @@ def test_the_result_of_a_what_if_conforms_to_the_schema(schema, answer):
             "priority": 0,
         }
     ]
+
+
+def test_the_result_of_a_resize_conforms_to_the_schema(schema, snapshot, make):
+    """A pod that is resized in place replaces no other pod."""
+    change = ClusterChange(set_resources=("pod/x=cpu=2",))
+    cluster = snapshot(make.node("a", **LINUX), make.pod("x", cpu="1", node_name="a"))
+    result = json.loads(encode_result(whatif_result(what_if(cluster, change))))
+    schema.validate(result)
+    assert result["updated"] == [{"pod": "default/x", "node": "a", "instead_of": None}]
 
 
 def test_the_result_of_an_outage_and_a_rolling_drain_conforms_to_the_schema(schema, snapshot, make):
