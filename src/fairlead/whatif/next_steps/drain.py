@@ -24,7 +24,7 @@ from fairlead.whatif.outcome.assessment.verdict import Finding, OutcomeKind, Sev
 from fairlead.whatif.outcome.budget import BudgetOutcome
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, expected_rollout
 from fairlead.whatif.outcome.outage import expected_duration
-from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.run_outcome import BudgetHistory, RunOutcome
 from fairlead.whatif.snapshot.dump_note import lacks_pods
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
@@ -196,30 +196,37 @@ def _always_allow(pdb: str) -> str:
 def _single_budget(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if without some budgets, for pods that several budgets kept on drained nodes.
 
-    Each of these pods then has only one budget. The what-if is tried. It is yielded only if at
-    least one of these pods is then evicted: the remaining budget may refuse the eviction, too.
+    Each of these pods then has only one budget, but this budget may refuse the eviction, too. So
+    the deletion is tried, and only those budgets are deleted that selected a pod that the trial
+    evicts. There is no what-if if the trial evicts none of these pods.
     """
-    several = {one.pod.key for one in context.answer.changed.undrained if one.why == SEVERAL}
+    changed, change = context.answer.changed, context.answer.change
+    several = {one.pod.key for one in changed.undrained if one.why == SEVERAL}
     kept: set[str] = set()
-    surplus: set[str] = set()
+    surplus: dict[str, BudgetHistory] = {}
     for key in sorted(several):
-        budgets = (one for one in context.answer.changed.budgets if one.pdb not in surplus)
+        budgets = (one for one in changed.budgets if one.pdb not in surplus)
         covering = [one for one in budgets if key in one.refused]
         covering.sort(key=lambda one: (one.pdb not in kept, -(one.allowed_at_end or 0), one.pdb))
         kept |= {one.pdb for one in covering[:1]}
-        surplus |= {one.pdb for one in covering[1:]}
-    change = context.answer.change
+        surplus |= {one.pdb: one for one in covering[1:]}
     is_edited = change.apply or any(is_named(one, change.set) for one in surplus)
-    if surplus and len(surplus) <= NAMES_MAX and not is_edited:
-        names = sorted(surplus)
-        targets = [f"pdb/{one}" for one in names]
-        tried = context.ask(replace(change, delete=(*change.delete, *targets)))
-        if tried is None or several <= {one.pod.key for one in tried.changed.undrained}:
-            return
+    if not surplus or len(surplus) > NAMES_MAX or is_edited:
+        return
+    tried = context.ask(replace(change, delete=(*change.delete, *map(_budget, surplus))))
+    if tried is None:
+        return
+    evicted = several - {one.pod.key for one in tried.changed.undrained}
+    names = sorted(one.pdb for one in surplus.values() if not evicted.isdisjoint(one.refused))
+    if names:
         yield NextStep(
             f"ask again without {', '.join(names)}; a pod of several budgets cannot be evicted",
-            shlex.join(word for one in targets for word in ("--delete", one)),
+            shlex.join(word for one in names for word in ("--delete", _budget(one))),
         )
+
+
+def _budget(pdb: str) -> str:
+    return f"pdb/{pdb}"
 
 
 def _enough_replicas(

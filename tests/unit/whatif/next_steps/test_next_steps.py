@@ -276,6 +276,28 @@ def test_no_budget_is_deleted_if_the_other_budget_allows_no_eviction_either(snap
     assert [words for words, _ in steps_of(answer)] == [BLOCKERS]
 
 
+def test_only_budgets_of_pods_that_are_then_evicted_are_deleted(snapshot, make, web):
+    """The pod of db can be evicted without one of its budgets, the pod of web cannot."""
+
+    def named(name, app, disruptions):
+        made = budget(maxUnavailable=disruptions)
+        selector = {"matchLabels": {"app": app}}
+        return {
+            **made,
+            "metadata": {**made["metadata"], "name": name},
+            "spec": {**made["spec"], "selector": selector},
+        }
+
+    db = json.loads(json.dumps(web).replace("web", "db"))
+    budgets = [
+        named(f"{app}-{n}", app, most) for app, most in (("web", 0), ("db", 1)) for n in "12"
+    ]
+    answer = drained(snapshot, make.node("a"), make.node("b"), *web, *db, *budgets)
+    assert {one.pod.key for one in answer.changed.undrained} == {"default/web-1", "default/db-1"}
+    words = "ask again without default/db-2; a pod of several budgets cannot be evicted"
+    assert (words, "--delete pdb/default/db-2") in steps_of(answer)
+
+
 def test_a_budget_is_deleted_only_if_another_one_covers_the_pod(snapshot, make):
     """Without the budget of both pods, each pod has one budget."""
     cluster = [make.node("a"), make.node("b")]
