@@ -134,7 +134,11 @@ def _sum(amounts: Iterable[Usage]) -> Usage:
 
 
 def _counted_pods(living: Sequence[Pod], shown: Sequence[Pod], namespace: str) -> str:
-    """Return the number of pods, and how many are pending; with `namespace`, only for its pods."""
+    """Return the numbers of pods as text, such as `2 of 3 pods in namespace shop (1 pending)`.
+
+    `shown` are those of the pods `living` that are in `namespace`, or all if `namespace` is "". The
+    text says how many of `shown` are pending.
+    """
     waiting = sum(not pod.spec.node_name for pod in shown)
     pending = f" ({waiting:,} pending)" if waiting else ""
     if namespace:
