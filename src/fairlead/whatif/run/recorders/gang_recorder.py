@@ -24,7 +24,7 @@ from fairlead.whatif.outcome.jobs import GangTally, GangWaits, IncompleteGang
 
 
 class _Run(Struct):
-    """A period in which a gang member runs; `until` is the instant at which the member succeeds."""
+    """A period in which a gang member runs; `until` is the time at which it succeeded, or None."""
 
     began: Instant
     requests: dict[str, int]
