@@ -439,22 +439,22 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     start at this instant. `outage` is None if no node failed; `drains` are the rolling drains.
     `workloads` are the workloads whose pods changed; `workloads_total` counts all workloads.
     `budgets` are the budgets that exist at the end. Budgets of displaced pods, and of pods whose
-    evictions were refused, are also included.
-    `touched` contains the keys of all pods that changed since the cluster was loaded.
-    `on_deleted_nodes` contains the pods that were on a node when the node was deleted, keyed by
-    `PodEnd.key`. `touched` and `on_deleted_nodes` are None if unknown. `autoscaling` is None if no
-    node autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history`
-    is None if it was too large to keep. `deleted_claims` omits claims whose controller is a pod.
-    `completed_and_deleted` are pods that completed and were then deleted. `notes` are sentences
-    about rules that did not apply and defaults that were filled in. Notes about images that may not
-    run on the nodes of their pods are also in `image_notes`. If the run settled, `ended_at` is the
-    instant of the last change. `next_end` is the next instant at which a pod or a Job would have
-    ended by itself, None if there is none. `kept_revisions` has the StatefulSets and DaemonSets
-    with an update strategy that keeps pods at an old revision. The value of each is the lowest
-    ordinal that the workload updates, None if the workload updates no pods. `deleted_namespaces`
-    are the namespaces that the steps delete. `failing_revisions` are the revisions whose pods fail
-    to start in the dump; new pods of these revisions do not start either. `unfinished_resizes` are
-    the keys of running pods that keep their former resources although the steps resize them.
+    evictions were refused, are also included. `touched` contains the keys of all pods that changed
+    since the cluster was loaded. `on_deleted_nodes` contains the pods that were on a node when the
+    node was deleted, keyed by `PodEnd.key`. `touched` and `on_deleted_nodes` are None if unknown.
+    `autoscaling` is None if no node autoscaler acted. `waits` are the pods' waits for a node,
+    oldest first. `cluster_history` is None if it was too large to keep. `deleted_claims` omits
+    claims whose controller is a pod. `completed_and_deleted` are pods that completed and were then
+    deleted. `notes` are sentences about rules that did not apply and defaults that were filled in.
+    Notes about images that may not run on the nodes of their pods are also in `image_notes`. If the
+    run settled, `ended_at` is the instant of the last change. `next_end` is the next instant at
+    which a pod or a Job would have ended by itself, None if there is none. `kept_revisions` has the
+    StatefulSets and DaemonSets with an update strategy that keeps pods at an old revision. The
+    value of each is the lowest ordinal that the workload updates, None if the workload updates no
+    pods. `deleted_namespaces` are the namespaces that the steps delete. `failing_revisions` are the
+    revisions whose pods fail to start in the dump; new pods of these revisions do not start either.
+    `unfinished_resizes` are the keys of running pods that keep their former resources although the
+    steps resize them.
     """
 
     started_at: Instant

@@ -83,8 +83,7 @@ def addressed(
     """Return `service` with a cluster IP and node ports; those that it lacks are allocated.
 
     A Service of type ExternalName is returned unchanged. `before` is the previous spec of the
-    Service. A dry run allocates nothing and sets placeholders.
-    Raises ApiError 422, 500.
+    Service. A dry run allocates nothing and sets placeholders. Raises ApiError 422, 500.
     """
     if service["spec"].get("type") == EXTERNAL_NAME:
         return service

@@ -77,9 +77,8 @@ class Topology:
         """Start with the inverse groups of the running pods of `cluster`.
 
         The module docstring explains inverse groups. `initial` contains the counts of all running
-        pods and nodes. The topology groups do not count the pods with keys in `moved` and the
-        nodes in `leaving`.
-        Preferences form groups only if `respects_preferences` is set.
+        pods and nodes. The topology groups do not count the pods with keys in `moved` and the nodes
+        in `leaving`. Preferences form groups only if `respects_preferences` is set.
         """
         self._cluster = cluster
         self._initial = initial
