@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.cli.output.markdown import markdown_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.input.error import InputError
@@ -72,6 +73,7 @@ def test_a_pod_that_fits_its_node_is_resized(ask, make, change, reports):
     assert (update.before.requests["cpu"], update.pod.requests["cpu"]) == (1000, 3000)
     [shown] = whatif_result(answer)["updated"]
     assert shown == {"pod": "default/x", "node": "a", "instead_of": None}
+    assert "| default/x | a | (resized in place) |" in markdown_answer(answer, (), "")
     is_assumed = any("does not report the resources" in note for note in answer.changed.notes)
     assert is_assumed is not reports
 

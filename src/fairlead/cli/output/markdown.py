@@ -22,7 +22,13 @@ from fairlead.whatif.input.error import one_line
 from fairlead.whatif.outcome.assessment.certainty import RECOVERED
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.result.result_json import whatif_result
-from fairlead.whatif.result.table import SIMULATION_TABLES, TABLES, AnswerTable, cell_text
+from fairlead.whatif.result.table import (
+    RESIZED,
+    SIMULATION_TABLES,
+    TABLES,
+    AnswerTable,
+    cell_text,
+)
 
 # The amounts of an outcome with the seeds of --seeds.
 _SEED_AMOUNTS: Final = ("least", "median", "p90", "most")
@@ -150,6 +156,8 @@ def _cell(row: Mapping[str, Any], field: str) -> str:
             return amounts_text(amounts)
         case list() as shares if field == "resources":
             return ", ".join(filter(None, map(_usage, shares)))
+        case None if field == "instead_of":
+            return RESIZED
         case value:
             return cell_text(value)
 

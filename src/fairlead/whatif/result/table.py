@@ -15,6 +15,7 @@ from fairlead.api.quantity import amount_text
 from fairlead.whatif.outcome.run_outcome import unit_of
 
 _GIB: Final = 1 << 30
+RESIZED: Final = "(resized in place)"  # for an entry of `updated` whose `instead_of` is null
 
 
 class AnswerTable(Struct, frozen=True):

@@ -25,6 +25,7 @@ from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
 from fairlead.whatif.outcome.comparison.workload_effect import short_cause
 from fairlead.whatif.outcome.run_outcome import NODE_DELETED, DeletedClaim, PodEnd, Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.result.table import RESIZED
 
 MOVES_MIN: Final = 3
 _IN_PARENTHESES: Final = re.compile(r" \([^()]*\)$")
@@ -193,7 +194,7 @@ def other_pods(difference: Difference, groups: NodeGroups) -> Iterator[Section]:
         f"{counted(len(missing), 'pod')} not created again", columns, missing, Rank.CAUSES
     )
     updated = [
-        (one.pod.key, one.pod.node, "(resized in place)" if one.is_resize else one.before.key)
+        (one.pod.key, one.pod.node, RESIZED if one.is_resize else one.before.key)
         for one in difference.replaced
     ]
     named = TableColumn(f"UPDATED ({len(updated):,})", is_name=True)
