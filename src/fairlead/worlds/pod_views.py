@@ -147,7 +147,7 @@ def _differs_only_in(members: frozenset[str], old: Json, new: Json) -> bool:
 
 
 def _decoded(view: type[View], part: Json) -> View:
-    """Return the view of `part`, a part of an object; a null counts as an absent member."""
+    """Return the view of `part`, a part of an object. Members that are null count as absent."""
     try:
         return decode_as(view, part)  # nulls of members that no view contains do not matter
     except DecodeError:

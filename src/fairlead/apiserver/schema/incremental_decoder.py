@@ -1,6 +1,7 @@
 """Decodes a changed object without decoding its unchanged parts again.
 
-Parts that are shared with the old object are already in stored form.
+The result is in stored form, which is the form in which the store keeps objects. If the new object
+shares a part with the old object, this part was decoded with the old object.
 """
 
 from __future__ import annotations

@@ -420,7 +420,10 @@ def _no_help(
 
 
 def _is_spread(tried: _TriedNodes) -> bool:
-    """Return whether topology spread keeps pods off nodes with room, in spite of the new nodes."""
+    """Return whether some pods were pending in the trial `tried` because of topology spread.
+
+    The trial added nodes, so these pods had room on some node.
+    """
     return any(SPREAD_MISMATCH in pod.reason for pod in tried.effect.difference.pending)
 
 

@@ -110,7 +110,7 @@ class PodRole(Struct, frozen=True):
 
     @property
     def has_new_revision(self) -> bool:
-        """Whether the pod has another template revision with the change than without it."""
+        """Whether the pod's template revision with the change differs from the one without it."""
         before, after = self.before.revision, self.after.revision
         return before != "" and after not in ("", before)
 

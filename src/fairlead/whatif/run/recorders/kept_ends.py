@@ -26,7 +26,7 @@ from fairlead.whatif.outcome.run_outcome import SUCCEEDED, PodEnd
 class ListedPod(Protocol):
     """An existing pod, which may be the replacement of an evicted pod.
 
-    `end` is the state of the pod as a PodEnd, None if the PodEnd is not known.
+    `end` is the PodEnd of the pod, which describes the pod's state; None if it is not known.
     """
 
     pod: Pod

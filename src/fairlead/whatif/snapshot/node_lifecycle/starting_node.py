@@ -93,7 +93,8 @@ def valid_node(manifest: Manifest) -> Node | None:
 def _is_young(node: Manifest, now: Instant) -> bool:
     """Return whether `node` is younger than STARTING_MAX.
 
-    If `node` has no view, for example in a YAML dump, its JSON value is read.
+    The time is read from the view of `node`. A Manifest without a view, for example one of a YAML
+    dump, has a JSON value instead.
     """
     view = node.view
     created = (
