@@ -657,7 +657,10 @@ def _refuse_invalid_custom_resource(
 
 
 def _write_of(before: Manifest | None, after: Manifest) -> tuple[Command, ...]:
-    """Return the commands that change `before` to `after`; if `before` is None, create `after`."""
+    """Return the commands that change `before` to `after`.
+
+    If `before` is None, the command creates `after`.
+    """
     if before is None:
         return (commands.create(after),)
     from fairlead.whatif.change.kubectl_apply import merge_patch_between  # noqa: PLC0415

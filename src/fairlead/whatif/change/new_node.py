@@ -179,7 +179,7 @@ def _topology(capacity: Json) -> Json:
 
 
 def _copied_capacity(capacity: Json, own: Sequence[str], name: str) -> Json:
-    """Return a copy of `capacity`, one of `_own_capacities`, for the node `name`."""
+    """Return a copy of the CSIStorageCapacity `capacity` for the new node `name`."""
     meta, before = capacity["metadata"], _topology(capacity)
     labels = {key: name if key in own else value for key, value in before.items()}
     named = {"name": f"{meta['name']}-{name}", "namespace": meta.get("namespace", "")}

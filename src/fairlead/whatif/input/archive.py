@@ -61,9 +61,9 @@ def _decompressed(source: str, data: Bytes, room: int, bytes_max: int) -> bytes:
     Raises InputError, also if the content has more than `room` bytes. `room` is the unused part of
     the limit `bytes_max`.
 
-    Each member has its own decompressor. At the end of the member, the decompressor copies all
-    unused input. It gets `data` in pieces, so that it copies at most one piece, not all members
-    that follow.
+    Each member has its own decompressor. At the end of its member, a decompressor copies all
+    unused input. So `data` is passed in pieces: at most one piece is copied, not all members that
+    follow.
     """
     content = io.BytesIO()  # `getvalue` does not copy the bytes, unlike a join of parts
     at, size = 0, _PIECE_BYTES

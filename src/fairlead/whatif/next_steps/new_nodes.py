@@ -282,7 +282,11 @@ def _uses_listed_devices(pod: PodEnd, offered: Amounts) -> bool:
 
 
 def _needs(pod: PodEnd, held: Mapping[WorkloadRef, Amounts]) -> Amounts:
-    """Return what `pod` needs; `held` are the devices that running pods of its workload hold."""
+    """Return the amounts that `pod` needs of a node.
+
+    If `pod` waits for devices, it needs the devices that `held` contains for its workload. Each
+    running pod of the workload holds at least these devices.
+    """
     own = {str(pod.workload): 1} if _is_repelled(pod) else {}
     devices = {_DEVICES: 1, **held[pod.workload]} if _waits_for_devices(pod) else {}
     return {**_with_pod(pod.requests), **devices, **own}

@@ -85,7 +85,7 @@ class StepContext(Struct, frozen=True):
     # --- trials ----------------------------------------------------------------------------
 
     def with_edits(self, *edits: str) -> Effect | None:
-        """Return the effect of the question with the additional `edits`, values of --set."""
+        """Ask the question with `edits` as additional values of --set, and return the effect."""
         change = self.answer.change
         return self.ask(replace(change, set=(*change.set, *edits)))
 

@@ -131,7 +131,7 @@ class _Evidence(Struct, frozen=True):
         )
 
     def slow(self) -> Misconception | None:
-        """Return a note if the outage ended before all failed nodes could be tainted, else None."""
+        """Return a note if some failed nodes had no taint yet when the outage ended, else None."""
         tainted = {taint.node for taint in self.outage.taints}
         waited = Counter(
             one.zone for one in self.outage.nodes if one.unready_at and one.node not in tainted

@@ -92,7 +92,10 @@ def _points(changes: list[ZoneChange], instants: list[Instant]) -> Iterator[tupl
 
 
 def _tokens(changes: list[ZoneChange], start: Instant, end: Instant) -> float:
-    """Return the number of tokens produced from `start` to `end`, even if the bucket is full."""
+    """Return the number of tokens produced from `start` to `end`.
+
+    Tokens that a full bucket discards are counted, too.
+    """
     total, rate, since = 0.0, 0.0, start
     for change in changes:
         if change.at >= end:

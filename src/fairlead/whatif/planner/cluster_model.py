@@ -534,7 +534,10 @@ class ClusterModel:
         self._tie_break.choices = changes.choices
 
     def _record(self, repeat: Callable[[], None], undo: Callable[[], None]) -> None:
-        """Record a change that has been made; changes outside hypotheses are not reverted."""
+        """Record a change that has been made, so that the current hypothesis can revert it.
+
+        Outside hypotheses, changes are not recorded, because nothing reverts them.
+        """
         if self._hypotheses:
             self._changes.append(_Change(repeat, undo))
 

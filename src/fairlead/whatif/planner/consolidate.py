@@ -95,11 +95,11 @@ class ConsolidationPlan(Struct):
     rules, budgets and pods that prevent the removal of nodes. Such a pod fits no other node even if
     only its own node is emptied. A node in `needed` has no blocker, but the remaining nodes lack
     room for its pods in addition to those of the plan's nodes. A node in `needed_anyway` is blocked
-    by a rule or a budget, and would otherwise be in `needed`. For the nodes of both lists,
-    `blocker_by_node` contains the pod that does not fit, and the scheduler's reason. `prices` maps
-    nodes to hourly prices; nodes without a known price are missing. `limit` is the maximum number
-    of nodes to remove, None for no limit. `untried` is the number of nodes that were not tried,
-    because the limit was already reached.
+    by a rule or a budget. Without this blocker, it would be in `needed`. For the nodes of both
+    lists, `blocker_by_node` contains the pod that does not fit, and the scheduler's reason.
+    `prices` maps nodes to hourly prices; nodes without a known price are missing. `limit` is the
+    maximum number of nodes to remove, None for no limit. `untried` is the number of nodes that were
+    not tried, because the limit was already reached.
 
     If the drains of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run
     of the larger plan. The reasons why nodes stay are then those of the larger plan. In all other
@@ -206,7 +206,7 @@ def consolidate_safely(
 
     `find` returns a plan of at most the given number of nodes, with the runs of its drains. If the
     plan is not safe, and the pods of some nodes must be placed in a certain order, a second plan
-    leaves these nodes in service. If there is still no safe run, for lack of room (`_lacks_room`),
+    leaves these nodes in service. If there is still no safe plan, for lack of room (`_lacks_room`),
     smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the smaller plans is safe,
     the result is the plan that was found before them.
     """

@@ -113,7 +113,10 @@ def _put_claim(model: ClusterModel, manifest: Json) -> list[ApiObject]:
 def _resource_claims(
     model: ClusterModel, pod: Pod
 ) -> Iterator[tuple[PodResourceClaimStatus, ApiObject]]:
-    """Create a claim for each ResourceClaimTemplate that `pod` names and that exists."""
+    """Create a claim for each existing ResourceClaimTemplate that `pod` names.
+
+    Yield (the entry for the status of `pod`, the claim) for each claim.
+    """
     for wanted in pod.spec.resource_claims:
         name = wanted.resource_claim_template_name
         space = pod.metadata.namespace

@@ -146,8 +146,8 @@ class OwnerTemplates:
     def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
         """Return the pods that DaemonSets create on the new `node`, by uid of the DaemonSet.
 
-        The value is None for a DaemonSet whose pods do not run on `node`. A DaemonSet whose pods
-        admission refuses is left out.
+        The value is None for a DaemonSet whose pods do not run on `node`. If admission refuses the
+        pods of a DaemonSet, the result has no entry for the DaemonSet.
         """
         found: dict[str, Pod | None] = {}
         for uid, owner in self._owners.items():

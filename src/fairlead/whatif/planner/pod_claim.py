@@ -78,7 +78,7 @@ def has_claims(pod: PodInfo) -> bool:
 
 
 def released_claims(pod: Pod, cluster: Cluster) -> Iterator[ClaimChange]:
-    """Yield the changes of claims that follow from the deletion of `pod`."""
+    """Yield the changes that the deletion of `pod` causes in claims."""
     for claim in _owned_claims(pod, cluster):
         yield ClaimChange(claim, None)
     for wanted in pod.spec.resource_claims:

@@ -182,11 +182,10 @@ def with_topology_labels(experiment: Experiment) -> Experiment:
 
 
 def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Manifest:
-    """Return `manifest`; if it is a node, add the labels that the node controllers read.
+    """Return `manifest`; if it is a node, add the zone and region labels in their older forms.
 
-    `read` maps each current label to the older labels that the node controllers read instead. If a
-    node has none of these older labels, the first of them is added with the value of the current
-    label.
+    `read` maps each current label to its older forms, which the node controllers read. If a node
+    has none of these forms, the first form is added with the value of the current label.
     """
     if manifest.kind is not NODE:
         return manifest

@@ -340,7 +340,7 @@ class ExperimentRun:
             yield
 
     def start(self, phase: str, progress: Progress) -> None:
-        """Load the objects and perform all work due at the start (steps 1 and 2)."""
+        """Load the objects, and perform all work that is due at the start of the run."""
         is_scripted = any(step.after for step in self._experiment.steps)
         progress.begin(phase, len(self._experiment.steps) if is_scripted else 0)
         self._load()

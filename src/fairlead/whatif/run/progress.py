@@ -53,7 +53,7 @@ class PhasesInTurn:
 
 
 class _PhaseInTurn:
-    """Passes the progress of one phase on, but only after `number` earlier phases have ended."""
+    """Forwards the progress of one phase, but only after `number` earlier phases have ended."""
 
     def __init__(self, progress: Progress, ended: mmap, number: int, name: str, total: int) -> None:
         self._progress, self._ended = progress, ended
@@ -61,7 +61,7 @@ class _PhaseInTurn:
         self._has_begun = False
 
     def begin(self, phase: str, total: int) -> None:
-        """Do nothing: the phase begins when it is shown."""
+        """Do nothing: `reach` begins the phase after all earlier phases have ended."""
 
     def reach(self, done: int, now_s: float) -> None:
         if self._ended[0] != self._number:

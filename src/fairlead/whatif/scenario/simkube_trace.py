@@ -123,7 +123,7 @@ def is_simkube_trace(data: bytes) -> bool:
 
 
 def _is_json_trace(data: bytes) -> bool:
-    """Return whether `data` is a trace as JSON, perhaps without events."""
+    """Return whether `data` is a SimKube trace in JSON; its list of events may be empty."""
     try:
         msgspec.json.decode(data, type=_Trace)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):

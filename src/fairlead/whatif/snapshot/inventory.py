@@ -456,7 +456,7 @@ def _replicas(one: Manifest) -> int:
 
 
 def _names(kind: Kind) -> Iterator[str]:
-    """Yield the names of `kind` that kubectl accepts, in lower case."""
+    """Yield, in lower case, the names that kubectl accepts for `kind`."""
     for name in (kind.kind.lower(), kind.plural, *kind.short_names):
         yield name
         yield f"{name}.{kind.group}"

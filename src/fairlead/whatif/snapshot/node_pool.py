@@ -185,9 +185,9 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
 
 
 def _machine_id(node: Node) -> str:
-    """Return the last part of the node's providerID; "" for a number, which is not unique.
+    """Return the last part of the node's providerID; "" if this part is a number.
 
-    On Azure, this part is the number of the machine in its scale set.
+    Such numbers are not unique. On Azure, they number the machines of each scale set.
     """
     found = node.spec.provider_id.rpartition("/")[2]
     return "" if found.isdigit() else found

@@ -57,10 +57,10 @@ class Snapshot(Struct, frozen=True):
     """A cluster at an instant; `source` is the path as the user wrote it.
 
     `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`).
-    `has_all_namespaces` is True if Fairlead read the cluster; a dump by kubectl may contain only
-    one namespace. `start_notes` are the notes about nodes that were starting (`starting_node`).
-    `empty_files` are the files of a directory or an archive that were skipped because they are
-    empty.
+    `has_all_namespaces` is True only if Fairlead read the cluster, because a dump by kubectl may
+    contain only one namespace. `start_notes` are the notes about nodes that were starting
+    (`starting_node`). `empty_files` are the files of a directory or an archive that were skipped
+    because they are empty.
     """
 
     source: str
@@ -219,7 +219,8 @@ def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> d
 def copied_annotations(snapshot: Snapshot) -> dict[str, str]:
     """Return the annotations for a List that is a copy of `snapshot`.
 
-    If kubectl read the objects, an annotation says so, because some namespaces may be missing.
+    Unless Fairlead read the objects from a cluster, an annotation says that kubectl read them. Then
+    namespaces may be missing in the List.
     """
     annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
     return annotations if snapshot.has_all_namespaces else {**annotations, _READ_BY: _KUBECTL}

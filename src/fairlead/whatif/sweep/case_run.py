@@ -49,7 +49,10 @@ class CaseResult(Struct, frozen=True):
 
 
 class KnownWorst(Struct, frozen=True):
-    """The `severity` of the worst case so far by the measure `rank_by`; () if there is none."""
+    """The `severity` of the worst case that is known so far; () before the first case.
+
+    The measure `rank_by` decides which case is the worst.
+    """
 
     rank_by: str
     severity: tuple[Number, ...] = ()

@@ -40,7 +40,7 @@ class RelativeAmount(Struct, frozen=True):
     text: str
 
     def of(self, amount: Quantity) -> str:
-        """Return `amount` plus the percentage of it, as the text of a quantity, rounded up."""
+        """Return the text of `amount` after the change in percent, rounded up."""
         step, family = _ROUNDED[self.resource]
         steps = ceil(amount.nano * (100 + self.percent) / (100 * step))
         return canonical(Quantity(nano=steps * step, format=family))

@@ -743,7 +743,7 @@ def _fails_to_start(pod: PodEnd, run: RunOutcome) -> bool:
 
 
 def _is_rejected(pod: PodEnd, run: RunOutcome) -> bool:
-    """Return whether `pod` has not started, and kubelets reject pods of its workload."""
+    """Return whether `pod` has not started and kubelets repeatedly reject its workload's pods."""
     rejected = {one.workload for one in run.recurrences if one.kind == REJECTIONS}
     return pod.started_at is None and pod.workload in rejected
 

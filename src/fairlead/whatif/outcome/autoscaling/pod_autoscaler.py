@@ -142,8 +142,9 @@ def changed_ranges(
     """Return the ranges of replicas that differ between two runs, ordered by autoscaler.
 
     `without` and `changed` are the autoscalers of the runs without and with the change. If only one
-    of the runs has an autoscaler, the workload keeps its replicas in the other run. Workloads that
-    begin with different numbers of replicas are left out: the change sets one of these numbers.
+    of the runs has an autoscaler, the workload keeps its replicas in the other run. A workload is
+    left out if the runs begin with different numbers of its replicas, because then the change
+    itself scales the workload.
     """
     before = {one.autoscaler: one for one in without}
     after = {one.autoscaler: one for one in changed}

@@ -896,8 +896,8 @@ class SizeSearch:
         """Replace the nodes of `pool` by at least `count` nodes of `kind`.
 
         More nodes of `kind` are added if necessary. Return False if a pod fits no node, or if the
-        new nodes are not cheaper than the old nodes. Also return False if a further pod is added to
-        `SizeResult.pinned`.
+        new nodes are not cheaper than the old nodes. Also return False if `SizeResult.pinned` would
+        contain a pod that it did not contain before.
         """
         result, before, limit = self.result, dict(self.result.pinned), self.result.cost
         inside = [name for name, one in result.nodes.items() if pool in (None, one.pool)]

@@ -301,7 +301,7 @@ class _Trial(Struct, frozen=True):
 
 
 def _best_trial(planner: DrainPlanner, order: list[str], progress: Progress) -> _Trial:
-    """Try `order` and a few other orders; return the one in which the most nodes can be emptied.
+    """Try `order` and a few other orders; return the trial that empties the most nodes.
 
     Each further order begins with the nodes that could not be emptied in the previous order.
     """
@@ -321,7 +321,10 @@ def _best_trial(planner: DrainPlanner, order: list[str], progress: Progress) -> 
 
 
 def _tried(planner: DrainPlanner, order: Sequence[str], progress: Progress) -> _Trial:
-    """Empty the nodes one after another in `order`; the model is unchanged afterwards."""
+    """Try to empty the nodes one after another, in `order`, and return the results.
+
+    At the end, all changes of the model are reverted.
+    """
     model, trial = planner.model, _Trial({}, {})
     with model.hypothesis():
         before = {name: model.node(name).node for name in order}

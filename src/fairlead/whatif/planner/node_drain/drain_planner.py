@@ -188,7 +188,8 @@ class DrainPlanner:
     """Empties nodes of `model`, and finds the evictions that the `budgets` refuse.
 
     If `reorders` is set, the pods of a node may be placed in another order than the order of the
-    scheduling queue. `waiting` are the pods that waited in the snapshot and were placed first.
+    scheduling queue. `waiting` counts the pods that waited in the snapshot. `at_rest` places them
+    before any node is emptied.
     """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
@@ -855,7 +856,7 @@ def _patched(limit: BudgetLimit, patch: str, rule: str) -> str:
 
 
 def _scaled_up(pod: PodInfo, limit: BudgetLimit) -> str:
-    """Return the command that scales a single replica to two; "" if that would not help."""
+    """Return the command that scales the workload of `pod` to two replicas; "" if it is useless."""
     workload = workload_of(pod.pod)
     can_scale = workload.kind in ("Deployment", "StatefulSet", "ReplicaSet", ROLLOUT)
     is_number = limit.rule == f"minAvailable {limit.wanted}"

@@ -2,9 +2,9 @@
 
 A drain requires that the kubelet answers, no terminating pod stays on the node forever, and no
 budget refuses an eviction. In addition, the scheduler must place all pods of the node on other
-nodes. If drained nodes return, pods that fit no other node wait until their node is back. The
-drains are not simulated, and changes that would unblock a node are not searched for. `drain_plan`
-does both for the nodes that a user selects.
+nodes. If drained nodes return, pods that fit no other node wait until their node is back. Unlike
+`drain_plan`, this module does not simulate the drains, and does not search for changes that would
+unblock a node.
 """
 
 from __future__ import annotations

@@ -272,7 +272,7 @@ class _Changes:
         return shlex.join((*words, "--max-unavailable", "1"))
 
     def _new_budget_name(self, ref: WorkloadRef) -> str:
-        """Return the name of `ref`, with a number if another budget has this name."""
+        """Return a name for a new budget: the name of `ref`, plus a number if it is taken."""
         names = chain([ref.name], (f"{ref.name}-{number}" for number in count(2)))
         name = next(one for one in names if (ref.namespace, one) not in self._budget_names)
         self._budget_names.add((ref.namespace, name))

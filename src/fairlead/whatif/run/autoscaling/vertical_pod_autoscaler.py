@@ -62,8 +62,9 @@ class RecommendedRequests:
         self._last: dict[Target, _Admitted] = {}
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Return the object; a new pod gets the requests that the VPA of its workload recommends.
+        """Return the admitted object; if it is a new pod, set the requests that a VPA recommends.
 
+        The VPA is that of the pod's workload.
         A VPA with a malformed field is ignored, because an API server would have refused it.
         """
         obj = attributes.obj

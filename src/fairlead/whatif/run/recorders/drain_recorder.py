@@ -20,13 +20,16 @@ class _Drain(Struct):
 
 
 class DrainRecorder(Struct):
-    """Records the progress of each rolling drain; it must observe every version of every node."""
+    """Records the progress of each rolling drain.
+
+    `observe` must be called with every version of every node.
+    """
 
     # {node: drain}, in the order of the requests
     _drains: dict[str, _Drain] = field(default_factory=dict)
 
     def observe(self, node: Node, now: Instant) -> None:
-        """Record the stage of the rolling drain that the annotations of `node` show."""
+        """Record the stage of the rolling drain of `node`, read from the annotations of `node`."""
         name = node.metadata.name
         drain = self._drains.get(name)
         if not is_in_turn(node):

@@ -112,7 +112,7 @@ class PodTemplate:
             raise msgspec.ValidationError
 
     def _needs_opaque_strings(self, numbers: set[int]) -> bool:
-        """Return whether a view or timestamp depends on a placeholder that cannot be replaced.
+        """Return whether a pod's view or timestamps need a placeholder that cannot be replaced.
 
         In a copy of the sample pod, a placeholder that is the key of a map cannot be replaced. Nor
         can a placeholder whose JSON text differs from its value (`JsonTemplate.opaque`). `numbers`
@@ -285,7 +285,8 @@ class PodTexts:
     def learn_stated(self, texts: JsonTemplate) -> PodTemplate | None:
         """Return the PodTemplate made from `texts`, a template of texts in the snapshot file.
 
-        Returns None if `texts` is not usable. Raises msgspec.DecodeError if it is not JSON.
+        Returns None if `texts` is not usable. Raises msgspec.DecodeError if the sample text of
+        `texts` is not JSON.
         """
         if texts not in self._of_texts:
             self._of_texts[texts] = None

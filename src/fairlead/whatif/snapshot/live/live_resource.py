@@ -114,8 +114,8 @@ class LiveResource(Struct, frozen=True):
     def query(self) -> dict[str, str]:
         """The parameters of the request that lists the objects.
 
-        If `name` is set, they select the object by its name. An RBAC rule with resourceNames allows
-        `list` only with this field selector.
+        If `name` is set, a field selector selects the object by its name. An RBAC rule with
+        resourceNames allows `list` only with such a field selector.
 
         upstream: apiserver pkg/endpoints/request/requestinfo.go: NewRequestInfo
         """
