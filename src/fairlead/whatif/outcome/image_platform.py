@@ -180,7 +180,10 @@ def _platforms_of(nodes: Iterable[Labels]) -> frozenset[Platform]:
 
 
 def _stated_labels(pod: Pod) -> set[str]:
-    """Return the label keys that every required node affinity term of `pod` limits with In."""
+    """Return the label keys that have an In requirement in each node affinity term of `pod`.
+
+    Only required node affinity counts.
+    """
     affinity = pod.spec.affinity
     node_affinity = None if affinity is None else affinity.node_affinity
     if node_affinity is None:

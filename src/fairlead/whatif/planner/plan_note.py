@@ -68,7 +68,7 @@ def plan_notes(
 
 
 def _recommended(workloads: int) -> Iterator[str]:
-    """Yield a note if VPAs set the requests of new pods; `workloads` counts the pods' workloads."""
+    """Yield a note if `workloads`, the number of workloads with requests from VPAs, is not 0."""
     if workloads:
         of = counted(workloads, "workload")
         yield f"New pods of {of} get the requests that their VerticalPodAutoscalers recommend."
