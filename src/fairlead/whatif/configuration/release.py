@@ -52,7 +52,7 @@ class Releases(Struct, frozen=True):
     nodes: Release = field(default_factory=lambda: CURRENT)
 
     def with_gates(self, gates: Mapping[str, bool]) -> Releases:
-        """Return the releases plus those `gates` that the releases do not set themselves."""
+        """Return a copy in which `general` also has those `gates` that it does not set itself."""
         return replace(self, general=replace(self.general, gates={**gates, **self.general.gates}))
 
     @property

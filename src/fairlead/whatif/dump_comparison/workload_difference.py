@@ -1,6 +1,7 @@
 """Differences between the workloads of two dumps: replicas, containers, images and requests.
 
-A workload that a dump lacks, such as a custom resource, is compared by its pods.
+If a dump lacks the object of a workload, for example a custom resource, the values come from the
+workload's pods.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class AuditLog(Struct, frozen=True):
 
 
 class AuditedInput(Struct, frozen=True):
-    """Steps, notes, and the lifecycles of each workload's pods, ordered by the pods' starts."""
+    """Steps, notes, and the lifecycles of each workload's pods (sorted by start)."""
 
     steps: tuple[ScriptedStep, ...] = ()
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]] = msgspec.field(

@@ -84,9 +84,10 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     `cron_jobs` is set, CronJobs create Jobs, whose pods run for the time in the annotation
     `fairlead.dev/run-duration`.
 
-    `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`; None
-    means `off`, but settings of an autoscaler are then refused, not ignored. `provision_time` is
-    one duration for all machines, or a duration for each node group or NodePool.
+    `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`. With
+    `off`, settings of an autoscaler are ignored. None also means that no autoscaler acts, but such
+    settings are refused. `provision_time` is one duration for all machines, or a duration for each
+    node group or NodePool.
     """
 
     kubelet: KubeletSettings = KubeletSettings()

@@ -276,7 +276,7 @@ class _Reader(Struct):
 
 
 def _desired(value: Any) -> Any:
-    """Return an object without the fields that the cluster wrote."""
+    """Return the object `value` without the fields that the cluster wrote."""
     if not isinstance(value, dict) or not isinstance(value.get("metadata"), dict):
         return value
     meta = {k: v for k, v in value["metadata"].items() if k not in _OWNED_BY_CLUSTER}

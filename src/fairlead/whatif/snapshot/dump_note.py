@@ -581,7 +581,7 @@ def _kinds_of_devices(pod: Pod) -> Iterator[Kind]:
 
 
 def _kinds_of_storage(manifests: Sequence[Manifest]) -> Iterator[Kind]:
-    """Yield the kinds of storage to which claims and StatefulSets refer."""
+    """Yield PersistentVolume if claims name one, StorageClass if a StatefulSet makes claims."""
     for kind, field, wanted in (
         (PERSISTENT_VOLUME_CLAIM, "volumeName", PERSISTENT_VOLUME),
         (STATEFUL_SET, "volumeClaimTemplates", STORAGE_CLASS),

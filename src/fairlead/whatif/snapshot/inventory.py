@@ -232,9 +232,10 @@ class Inventory:
         """Return the objects that `text` selects by name or by label selector.
 
         For a name, the result contains the one object that `find` returns. A selector has the form
-        `kind/key=value` or `kind/namespace/key=value`. If `namespace` is not empty, the first form
-        is searched only there. Raises InputError if no object matches, if the kind is unknown, or
-        if `text` is malformed. The message names `source`.
+        `kind/key=value` or `kind/namespace/key=value`. The first form selects only objects in
+        `namespace`, or objects in all namespaces if `namespace` is "". Raises InputError if no
+        object matches, if the kind is unknown, or if `text` is malformed. The message names
+        `source`.
         """
         name, _, rest = text.partition("/")
         if not _SELECTOR_SIGNS & set(rest):

@@ -88,7 +88,7 @@ def pool_labels(labels: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
 class PoolNames(Struct, frozen=True):
     """Names the pools of nodes; the first of `keys` that is a label of a node states its pool.
 
-    `shared` are the values that more than one of these labels has.
+    `shared` are the values that state a pool under more than one of `keys`.
     """
 
     keys: tuple[str, ...]

@@ -251,7 +251,7 @@ def _type_of(name: str, nodes: list[Node]) -> StatedType:
 def assumed_spot_prices(uses: Iterable[tuple[StatedType, str, str]]) -> Iterator[str]:
     """Yield a note about the types whose spot price is assumed, because the file does not state it.
 
-    `uses` are the types of nodes, with the capacity type and the zone of the node.
+    `uses` contains (instance type, capacity type, zone) of nodes.
     """
     assumed = {
         one.name

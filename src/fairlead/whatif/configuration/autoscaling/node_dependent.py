@@ -61,10 +61,10 @@ def with_type_dependents(
 ) -> tuple[KarpenterConfig, tuple[str, ...]]:
     """Return (`config` with the CSINode and ResourceSlices for new nodes, notes).
 
-    Only nodes with a CSINode or ResourceSlices are considered; nodes in service come first. The
-    objects are copied from the first node with the NodePool and instance type of the new node. If
-    there is none, they are copied from the first node with the instance type. If there is none
-    either, only the CSINode is copied, from the first node of the NodePool.
+    The objects are copied from an existing node that has a CSINode or ResourceSlices. A node with
+    the NodePool and instance type of the new node is the first choice, and a node with only the
+    instance type the second. If there is neither, only the CSINode is copied, from a node of the
+    NodePool. Of several such nodes, nodes in service are preferred.
     """
     known, nodes = _read(initial)
     by_type: dict[tuple[str, str], NodeDependents] = {}

@@ -104,7 +104,7 @@ class ImageRule:
 
 
 def _with_platforms(pod: Pod, platforms: Iterable[Platform]) -> Affinity:
-    """Return the affinity of `pod`, limited to nodes of `platforms` and of unknown platforms."""
+    """Return `pod`'s affinity, limited to nodes whose platform is in `platforms` or unknown."""
     affinity = pod.spec.affinity or Affinity()
     node_affinity = affinity.node_affinity or NodeAffinity()
     required = node_affinity.required_during_scheduling_ignored_during_execution

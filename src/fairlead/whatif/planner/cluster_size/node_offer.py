@@ -378,7 +378,7 @@ def _present_types(members: Iterable[NodeInfo], devices: DeviceKinds) -> list[_T
 
 
 def _kind(info: NodeInfo, devices: DeviceKinds) -> Hashable:
-    """Return a key that nodes share if their types (if any), amounts and devices are equal."""
+    """Return a key that is equal for nodes with equal types, allocatable amounts and devices."""
     allocatable = info.node.status.allocatable
     extended = [(name, str(amount)) for name, amount in _extended(info)]
     pods = str(allocatable.get("pods"))

@@ -79,7 +79,7 @@ class DeviceKinds:
         )
 
     def _read(self, named: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-        """Yield those entries of `named`, attributes or capacities, that claims can read."""
+        """Yield the entries of `named` (attributes or capacities) that claims can read."""
         for name, value in named.items():
             known = self._is_read.get(name)
             if known is None:
@@ -92,7 +92,7 @@ class DeviceKinds:
 
     @cached_property
     def _reading(self) -> tuple[str, frozenset[str]]:
-        """(all CEL expressions that select devices, as one text; names of requested capacities)."""
+        """(text of all CEL expressions that select devices, names of requested capacities)."""
         related = self._model.cluster.related
         selectors: list[DeviceSelector] = []
         requested: set[str] = set()

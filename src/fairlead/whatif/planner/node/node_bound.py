@@ -81,7 +81,7 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
 
 
 def closed_nodes(model: ClusterModel, pods: Iterable[PodInfo]) -> list[str]:
-    """Return the nodes whose taints keep off all `pods`."""
+    """Return the nodes whose taints exclude every pod in `pods`."""
     shapes = {(id(pod.shape), pod.pod.spec.scheduler_name): pod for pod in pods}
     rules = {(pod.shape.spec.tolerations, taint_effects(model, pod)) for pod in shapes.values()}
     known: dict[tuple[Taint, ...], bool] = {(): False}

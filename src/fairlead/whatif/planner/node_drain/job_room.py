@@ -119,7 +119,7 @@ class JobRoom:
         return found is not None and not found.is_success
 
     def evict(self, pod: Pod) -> None:
-        """Count the eviction of `pod` as a failure of its Job, if it has one."""
+        """Count the eviction of `pod` as a failure of its Job; do nothing if `pod` has no Job."""
         if uid := self._job_of(pod):
             ended = EndedPod(self._evicted(pod), PodState.FAILED, is_ours=False)
             self._progress[uid].count_ended([ended], self._jobs[uid], self._now)

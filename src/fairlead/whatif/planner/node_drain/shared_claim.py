@@ -22,9 +22,9 @@ class SharedClaims(Struct, frozen=True):
     cluster: Cluster
 
     def users(self, pods: Iterable[Pod]) -> dict[str, list[Pod]]:
-        """Return the users of each shared claim, by kind and key of the claim.
+        """Return {claim: pods that use it} for each claim that several of `pods` use.
 
-        A claim is shared if several of `pods` use it. Claims that several nodes can use at the same
+        A claim is named by its kind and key. Claims that several nodes can use at the same
         time are left out.
         """
         found: dict[str, list[Pod]] = {}

@@ -288,7 +288,7 @@ def budgets_on(planner: DrainPlanner, nodes: Iterable[str]) -> list[BudgetLimit]
 
 
 def _check(planner: DrainPlanner, name: str) -> tuple[list[PlannedDrain], list[Blocker]]:
-    """Return (the drain of the node `name`, its blockers); one of the two lists is empty."""
+    """Return ([the drain of the node `name`], []), or ([], blockers) if it cannot be drained."""
     blockers = planner.refusals(name)
     drained = planner.drained_alone(name, return_again=True)
     if isinstance(drained, Blocker):

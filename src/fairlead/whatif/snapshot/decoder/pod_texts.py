@@ -332,8 +332,9 @@ class PodTexts:
 def _has_marked_key(value: object, path: tuple[str, ...] = ()) -> bool:
     """Return whether a key in `value`, outside the managedFields, is a placeholder.
 
-    Such a key may differ between pods, and may be the name of a Pod field in some of them. The
-    typed views of these pods then differ in more than the values of strings.
+    A placeholder stands for a text that differs between the pods of a template. If the text is a
+    key, it may be the name of a Pod field in some pods. The typed views of these pods then differ
+    in more than the values of strings.
     """
     if isinstance(value, list):
         return any(_has_marked_key(item, path) for item in value)

@@ -93,8 +93,8 @@ def valid_node(manifest: Manifest) -> Node | None:
 def _is_young(node: Manifest, now: Instant) -> bool:
     """Return whether `node` is younger than STARTING_MAX.
 
-    The time is read from the view of `node`. A Manifest without a view, for example one of a YAML
-    dump, has a JSON value instead.
+    The creation time is read from the view of `node`. If `node` has no view, for example because
+    it comes from a YAML dump, the time is read from its JSON value.
     """
     view = node.view
     created = (

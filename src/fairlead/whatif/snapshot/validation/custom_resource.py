@@ -83,7 +83,7 @@ class DefinedTypes:
         return None
 
     def _types_in(self, definition: Manifest) -> dict[str, CustomType]:
-        """Return the types of the served versions by apiVersion. Raises InputError."""
+        """Return {apiVersion: type} of the versions that `definition` serves. Raises InputError."""
         known = self._known.get(definition.ref.name)
         if known is not None and known[0] is definition:
             return known[1]
