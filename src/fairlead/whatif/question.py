@@ -398,7 +398,7 @@ def _effect(
     without: RunOutcome,
     changed: RunOutcome,
 ) -> Effect:
-    """Return the effect of the change; with --reschedule, it includes measures of the packing.
+    """Return the effect of the change; with --reschedule, also set its `packing`.
 
     Raises InputError.
     """

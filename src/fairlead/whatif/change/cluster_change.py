@@ -93,8 +93,9 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     same form: `scale=("deploy/web=3", "deploy/api=5")`. `apply` also takes paths and objects (as
     mappings), and `new_plugin` also takes classes. Raises InputError for a value of another type.
 
-    `namespace` is the namespace of manifests and names without a namespace. If it is "", manifests
-    get `default`, and names are looked up in all namespaces.
+    `namespace` is used for each manifest and each object name that states no namespace. If
+    `namespace` is "", such manifests get the namespace `default`, and such names are looked up in
+    all namespaces.
 
     `server_side` applies objects as `kubectl apply --server-side` does; `force_conflicts` also
     overwrites conflicting fields. `add_nodes` is the number of new nodes, which copy the node

@@ -152,7 +152,7 @@ def _awaits_claim(one: WorkloadEffect, effect: Effect) -> bool:
 
 
 def _held_back(one: WorkloadEffect, effect: Effect) -> list[LostPod]:
-    """Return the pods of `one` that wait for the end of the old pod on a failed node."""
+    """Return the lost pods of `one` that their StatefulSet replaces only once they are gone."""
     ends = effect.changed.pods
     return [
         lost

@@ -85,8 +85,8 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """The state as text, such as `blocks 3 pods`.
 
-        If the change sets a new rule, the phrase `new_rule` follows. If no pod was displaced or
-        blocked, this phrase is the whole text.
+        If the change created, deleted or changed the budget, the phrase `new_rule` is appended. In
+        this case, if no pod was displaced or blocked, `new_rule` is the whole text.
         """
         if not self.has_new_rule:
             return self._state_words
@@ -195,7 +195,7 @@ class _PodsAtEnd(Struct, frozen=True, dict=True):
 
 
 def _without_removed(history: BudgetHistory, pods: _PodsAtEnd) -> BudgetHistory:
-    """Return `history` without its shortage if all pods of the budget are removed.
+    """Return `history`, with `shortage` set to 0 if the change removes all pods of the budget.
 
     For example, the change can delete the workload or scale it to 0.
     """

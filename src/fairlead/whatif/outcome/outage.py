@@ -270,11 +270,11 @@ class Misconception(Struct, frozen=True, kw_only=True):
 class OutageOutcome(Struct, frozen=True, kw_only=True):
     """The failed nodes and the effects on pods; sequences are in order of time, then name.
 
-    `concerned` is the number of pods whose nodes went out of service. At the end, `replaced` of
-    them run as new pods, and `back_with_node` of them run again on the returned node. The others
-    are `lost`. `preempted` are the pods that were preempted to make room for replacements.
-    `first_eviction_at` and `last_eviction_at` are None if no pod was evicted; `first_back_at` and
-    `last_back_at` are None if no pod came back.
+    `concerned` is the number of pods whose nodes went out of service. `replaced` is the number of
+    these pods whose replacements run at the end. `back_with_node` is the number that run again on
+    their own nodes, which returned. The other pods are `lost`. `preempted` are the pods that were
+    preempted to make room for replacements. `first_eviction_at` and `last_eviction_at` are None if
+    no pod was evicted; `first_back_at` and `last_back_at` are None if no pod came back.
     """
 
     concerned: int

@@ -57,8 +57,8 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `belongs_to_node` means that the pod is static or of a DaemonSet. If such a pod has no node yet,
     `pinned_to` is the name of the node that it waits for. `awaits_volume_detachment` means that the
     pod has a node, but waits for a volume that is attached to another node. Such a pod counts as
-    pending. `devices` are the numbers of devices of its node that its claims hold, by resource,
-    such as `gpu.example.com devices`.
+    pending. `devices` maps resources such as `gpu.example.com devices` to the number of devices on
+    the node that the pod's claims hold.
     """
 
     namespace: str
@@ -321,8 +321,8 @@ class Undrained(Struct, frozen=True, kw_only=True):
 
     `why` explains the cause as text, for example with the API server's refusal, the constant
     UNSTOPPED or PROTECTED_BY, or the finalizer that keeps the pod. A pod with the cause STOPPING
-    stops at `stops_at`, the end of its grace period, so a longer run removes it. Another pod may
-    not have stopped although its grace period is over.
+    stops at `stops_at`, the end of its grace period, so a longer run removes it. For other causes,
+    `stops_at` is None.
     """
 
     pod: PodEnd

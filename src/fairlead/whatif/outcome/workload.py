@@ -120,9 +120,9 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     is less than `wanted` and the number of ready pods remains at `lowest` until the end. If
     `has_ended`, the time from the last change of the number to the end of the run does not count.
     `ready_counts` has each change of the number of ready pods: the time of the change and the new
-    number. It is () unless `has_ended` is True and the workload is not permanent (a Job, for
-    example).
-    `failed_indexes` are the indexes that an Indexed Job does not try again.
+    number. It is set only for workloads that are not permanent, such as Jobs, and only if
+    `has_ended`; otherwise it is (). `failed_indexes` are the indexes that an Indexed Job does not
+    try again.
     """
 
     wanted: int

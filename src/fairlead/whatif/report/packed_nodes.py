@@ -1,12 +1,12 @@
 """Packs nodes, their pods and their history into the columns of the page.
 
-    nodes      all nodes that exist at any time in either run; the final nodes of `after` come first
-    pods       the final pods of `after`, in node order, then all other pods of both runs
     a side     one of the runs: `after` has the change, `before` does not
+    nodes      the nodes at the end of `after`, then all other nodes that exist in either run
+    pods       the pods at the end of `after`, in node order, then all other pods of both runs
 
 `static/node_state.js` computes the state of a run at an instant. It starts with the state at the
-end of the run, and reverts the changes after the instant. The final pods of `before` are stored
-only as differences from the final pods of `after`.
+end of the run, and reverts the changes after the instant. The pods at the end of `before` are
+stored only as differences from the pods at the end of `after`.
 """
 
 from __future__ import annotations

@@ -352,7 +352,7 @@ def _history(outcome: RunOutcome) -> HistoryRows | None:
 
 
 def _timeline(outcome: RunOutcome) -> Timeline:
-    """Return the counts of each priority at each instant at which a count changed."""
+    """Return the numbers of pods of each priority, at each instant at which a number changed."""
     current: dict[int, PodCountSample] = {}
     by_instant: dict[Instant, dict[int, PodCountSample]] = defaultdict(dict)
     priorities = sorted({sample.priority for sample in outcome.samples}, reverse=True)

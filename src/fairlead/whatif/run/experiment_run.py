@@ -405,7 +405,7 @@ class ExperimentRun:
             self._experiment = replace(self._experiment, steps=steps)
 
     def _act_before_steps(self, store: Store, now: Instant) -> None:
-        """Perform `commands_before_steps`; ignore those whose object is gone."""
+        """Perform `commands_before_steps`; ignore a command if its object does not exist."""
         for command in self._experiment.commands_before_steps:
             perform(store, command, now)
 
@@ -585,9 +585,9 @@ class ExperimentRun:
     def _quiet(self) -> DurationNs:
         """The time without a change after which the cluster counts as being at rest.
 
-        It is at least as long as the longest pause of PauseRecorder, during which no object changes
-        although the cluster is not at rest. A pause that is not shorter than the horizon is
-        ignored, because otherwise the run could not settle.
+        In a pause, no object changes although the cluster is not at rest. The time returned is at
+        least the longest pause that PauseRecorder recorded. A pause that is not shorter than the
+        horizon is ignored, because otherwise the run could not settle.
         """
         pause, experiment = self._recorder.pauses.longest, self._experiment
         return max(experiment.quiet, pause if pause < experiment.horizon else 0)

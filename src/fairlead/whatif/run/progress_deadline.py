@@ -1,8 +1,8 @@
 """Finds rollouts of Deployments that exceed `progressDeadlineSeconds` during a run.
 
 A rollout makes progress when a new pod is created, an old pod ends, or a pod becomes ready or
-available. If it makes no progress for this number of seconds, the Deployment gets the condition
-Progressing=False with the reason ProgressDeadlineExceeded. The rollout goes on all the same.
+available. If a rollout makes no progress for `progressDeadlineSeconds`, the Deployment gets the
+condition Progressing=False with the reason ProgressDeadlineExceeded. The rollout continues anyway.
 
 Only rollouts that begin in the run count. A Deployment whose rollout is complete has no deadline,
 even if its pods are replaced or its size changes later.

@@ -117,7 +117,7 @@ def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
 
 
 def _follows_load(autoscaler: Manifest) -> bool:
-    """Return whether --load can state the value of a metric of `autoscaler` (CPU or memory)."""
+    """Return whether `autoscaler` has a metric (CPU or memory) whose value --load can state."""
     metrics = autoscaler.as_view(HorizontalPodAutoscaler).spec.metrics
     return not metrics or any(one.type in _METRICS_OF_LOAD for one in metrics)
 

@@ -82,7 +82,8 @@ def _version_notes(written: Iterable[tuple[Manifest, Json]]) -> Iterator[str]:
 def _hook_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note about hooks for other events than an installation, upgrade or sync.
 
-    A what-if creates these objects, such as a Job for pre-delete. Helm and Argo CD would not.
+    A what-if creates the objects of such hooks, for example the Job of a pre-delete hook. Helm and
+    Argo CD would not create them in an installation, upgrade or sync.
     """
     others = []
     for manifest in manifests:

@@ -76,8 +76,9 @@ class FailedNode(Struct):
     `latest` is the node's latest failure. `failure` is the failure that led to the first eviction
     of a pod from the node. If no pod was evicted, it is the first failure that the control plane
     noticed. If it noticed none, it is the node's first failure. `returns` counts how often the node
-    has returned to service. `evictions` contains all evictions, so several of them can be of the
-    same pod or of its replacements. `evicted` contains the key of each such pod once.
+    has returned to service. `evictions` contains all evictions from the node. Several of
+    these can be evictions of one pod and its replacements, which share a key. `evicted` contains
+    each key once.
     """
 
     failure: FailureTimes
