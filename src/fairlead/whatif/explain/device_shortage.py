@@ -75,7 +75,8 @@ class _Found(Struct):
     `most_free` and `suffices` are about the nodes on which the claims cannot be allocated.
     `most_free` is (largest number of free matching devices on one such node, node). `suffices` is
     set if one such node has enough free devices for the request. `has_enough` is set if a node on
-    which the claims can be allocated has enough. That node refuses the pod for another reason.
+    which the claims can be allocated has enough free devices. That node refuses the pod for another
+    reason.
     """
 
     of_class: set[DeviceId] = field(default_factory=set)

@@ -175,7 +175,7 @@ class PriorityClasses:
         return self.protected(self.lower_pods(one))
 
     def lower_pods(self, one: UsedClass) -> list[PodInfo]:
-        """Return the pods that a new pod of the class may preempt."""
+        """Return the pods that a new pod of the class `one` may preempt."""
         found = self._on_nodes if one.preempts else ()
         return [pod for pod in found if pod.priority < one.value]
 

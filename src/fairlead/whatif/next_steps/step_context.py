@@ -95,7 +95,7 @@ class StepContext(Struct, frozen=True):
         return self.ask(replace(change, scale=(*change.scale, scale)))
 
     def can_edit(self, ref: WorkloadRef) -> bool:
-        """Return whether the question can be asked again with another template of `ref`."""
+        """Return whether the question can be asked again with an edited pod template of `ref`."""
         change = self.answer.change
         return ref.kind in _SCALABLE and not (change.apply or is_named(ref.name, change.set))
 
@@ -226,9 +226,9 @@ def scaled(one: WorkloadEffect, count: int) -> NextStep:
 
 
 def more_ready(one: WorkloadEffect, tried: Effect | None) -> bool:
-    """Return whether the trial `tried` ends with more ready pods of a workload than the change.
+    """Return whether a workload has more ready pods at the end of `tried` than with the change.
 
-    `one` is the effect of the change on this workload.
+    `one` is the effect of the change on this workload, and `tried` is the effect of the trial.
     """
     if tried is None:
         return False

@@ -68,7 +68,8 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
     For any other what-if, the step is a kubectl command that adds the replica before the change.
     The command is not yielded if the change updates the workload, because the rollout replaces all
     replicas. It is also not yielded if the change scales any workload, or if the replica would not
-    run. If the change adds nodes, the replica is added when they are Ready.
+    run. If the change adds nodes, the replica is added after the nodes, before the rest of the
+    change.
     """
     if context.answer.changed.outage is not None:
         if context.can_grow(one) and context.can_scale(one):

@@ -320,7 +320,7 @@ class ClusterModel:
 
     @cached_property
     def _other_schedulers(self) -> frozenset[str]:
-        """The schedulerNames of the pods, except static pods, that have a node in the snapshot."""
+        """The schedulerNames of the pods that have a node in the snapshot and are not static."""
         pods = (one for one in self.objects if isinstance(one, Pod) and one.spec.node_name)
         return frozenset(one.spec.scheduler_name for one in pods if not is_static(one))
 
@@ -364,7 +364,7 @@ class ClusterModel:
         return list(self.cluster.pods.values())
 
     def current_objects(self) -> list[ApiObject]:
-        """Return `objects`, in which the model's present pods replace all unfinished pods."""
+        """Return `objects` with the model's present pods in place of the unfinished pods."""
         others = [one for one in self.objects if not isinstance(one, Pod) or is_terminal(one)]
         return [*others, *(pod.pod for pod in self.pods())]
 

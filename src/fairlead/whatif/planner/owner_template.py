@@ -17,9 +17,9 @@ its requests or limits differ from those of the template. If a VerticalPodAutosc
 lacks manages the pod, the replacement keeps the requests and limits of the pod. The webhook of the
 autoscaler sets them again.
 
-A pod keeps its spec if its owner or the template of the revision is missing in the dump. It also
-keeps its spec if admission refuses the template, or if the template has other ResourceClaims than
-the pod.
+The replacement has the spec of the old pod if the dump lacks the owner or the template of the
+revision. It also has this spec if admission refuses the template, or if the template has other
+ResourceClaims than the old pod.
 
 upstream: pkg/controller/statefulset/stateful_set_utils.go: newVersionedStatefulSetPod,
 pkg/controller/daemon/daemon_controller.go: syncNodes

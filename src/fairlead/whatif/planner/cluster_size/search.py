@@ -272,9 +272,9 @@ class SizeSearch:
         )
 
     def _place_on(self, node: str, pod: PodInfo) -> bool:
-        """Nominate `pod` to `node` and schedule it; return False if it does not get this node.
+        """Nominate `pod` to `node` and schedule it; return whether it gets this node.
 
-        In this case, the pod is not placed at all.
+        If the scheduler chooses another node, the pod is not placed.
         """
         with self._model.hypothesis() as supposed:
             decision = self._schedule(_nominated(pod, node))
@@ -287,7 +287,7 @@ class SizeSearch:
         """Place `pods`, and add nodes according to `strategy`; return the last step.
 
         The build begins at `step`. From there on, it takes over the decisions of earlier builds
-        that made the same steps. `_catch_up` later adds these placements to the model.
+        that made the same steps. `_catch_up` later applies these decisions to the model.
         """
         self._strategy = strategy
         self._left = self._demand(pods)
@@ -615,7 +615,7 @@ class SizeSearch:
         return ceil(cost * _MICRO / unit - 1e-6) * unit / _MICRO if unit else cost
 
     def _place_refused(self) -> bool:
-        """Place the pods again that their nodes would refuse now; return whether a pod has moved.
+        """Place again each pod that its node would refuse now; return whether a pod has moved.
 
         This is necessary because a new node can add a domain to a topology spread constraint. A
         node can do so even if its taints keep the pods of the constraint off. So a pod that was

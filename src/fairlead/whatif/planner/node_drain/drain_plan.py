@@ -221,9 +221,10 @@ def _planned(
 ) -> DrainPlan:
     """Return `start` with the drains that `trial` found, and with the blockers of other nodes.
 
-    The nodes of `trial` are processed in order. If a drain was found, it is repeated. Otherwise,
-    the blockers of the node are determined in the state after the drains so far. The blockers of
-    the nodes in `start.blocked` are determined last, in the state after all drains.
+    The nodes of `trial` are processed in order. If the trial found a drain of a node, this drain is
+    repeated in the model. Otherwise, the blockers of the node are determined in the state after the
+    drains so far. The blockers of the nodes in `start.blocked` are determined last, in the state
+    after all drains.
     """
     model = planner.model
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)

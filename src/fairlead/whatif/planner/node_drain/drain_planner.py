@@ -738,9 +738,9 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
     If the budget never allows an eviction, the edit adds a replica or changes the budget's rule. If
     too few pods would be ready even after this edit, a second blocker follows.
 
-    The new rule is maxUnavailable 1. If the pods have no controller with a known scale, this rule
-    would allow nothing. In this case, the rule is a minAvailable that leaves room for `spare`
-    evictions.
+    An edit that changes the rule sets maxUnavailable 1. This value would allow no eviction if the
+    pods have no controller with a known scale. For such pods, the edit sets a minAvailable that
+    leaves room for `spare` evictions.
     """
     if limit.problem:
         why = f"its status cannot be computed: {limit.problem}"
