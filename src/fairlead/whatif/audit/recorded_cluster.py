@@ -303,9 +303,9 @@ class RecordedCluster(Struct):
         return True
 
     def _named(self, write: AuditedWrite) -> Json | None:
-        """Return the oldest unnamed pod that matches `write`, with the name from `write`.
+        """Give the oldest unnamed pod that matches `write` the name in `write`, and return the pod.
 
-        Return None if none matches. A returned pod is no longer unnamed.
+        Return None if no unnamed pod matches.
         """
         node = binding_target(write)
         for at, pod in enumerate(self._unnamed):

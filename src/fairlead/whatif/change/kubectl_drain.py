@@ -71,7 +71,7 @@ class RefusedDrain(Struct, frozen=True):
 
     @property
     def summary(self) -> str:
-        """The error with the first pod of each reason."""
+        """The error message, which names only the first pod of each reason."""
         return "; ".join(
             f"cannot delete {why}: {pods[0]}"
             + (f" and {len(pods) - 1:,} more" if len(pods) > 1 else "")

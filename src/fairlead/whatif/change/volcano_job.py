@@ -1,8 +1,8 @@
 """Volcano's Jobs (`batch.volcano.sh`) in a change: the gang that Volcano would create for them.
 
 Volcano's controller creates a PodGroup for a Job, and pods for the tasks of the Job. This
-controller is not simulated. Instead, the change also creates the PodGroup, and a Job of Kubernetes
-for each task. The Job controller creates the pods and replaces preempted ones.
+controller is not simulated. So the change creates the PodGroup itself, and a Kubernetes Job for
+each task. The Job controller of Kubernetes creates the pods and replaces preempted ones.
 
 upstream: volcano: pkg/controllers/job/job_controller_actions.go: createOrUpdatePodGroup,
 pkg/controllers/job/job_controller_util.go: createJobPod; defaults of fields:

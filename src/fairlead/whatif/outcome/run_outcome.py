@@ -291,7 +291,7 @@ def device_resource(driver: str) -> str:
 
 
 def is_device_resource(resource: str) -> bool:
-    """Return whether `resource` is the name of the devices of a driver."""
+    """Return whether `resource` counts the devices of a driver: `gpu.example.com devices`."""
     return resource.endswith(_DEVICES)
 
 

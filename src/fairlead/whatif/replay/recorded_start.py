@@ -187,7 +187,7 @@ def _first_places(outcome: RunOutcome) -> dict[str, Instant]:
 def replay_simkube(
     source: str, data: bytes, snapshot: Snapshot, settings: ReplaySettings, progress: Progress
 ) -> TabularAnswer:
-    """Replay the trace `data` in the cluster `snapshot`; `source` names it. Raises InputError."""
+    """Replay the trace `data` of the file `source` in the cluster `snapshot`. Raises InputError."""
     trace = parse_simkube_trace(source, data, snapshot.inventory())
     outcome = _run(
         replace(snapshot, source=source), trace.steps, settings, progress, trace.lifecycles

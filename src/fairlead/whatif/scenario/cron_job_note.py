@@ -34,7 +34,8 @@ def endless_cron_job_notes(
 ) -> Iterator[str]:
     """Yield a note about the due CronJobs in `initial` whose pods never end in the simulation.
 
-    Call this if run times come only from annotations. Deadlines also end pods.
+    The function assumes that run times come only from annotations. A CronJob whose Jobs or pods
+    have a deadline gets no note, because the deadline ends the pods.
     """
     due = due_cron_jobs(initial, start, end)
     endless = [key for key, job, _ in due if not _ends(job.spec.job_template)]

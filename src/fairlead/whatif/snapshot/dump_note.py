@@ -303,11 +303,11 @@ def _missing_pods(manifests: Sequence[Manifest]) -> Iterator[str]:
 
     `kubectl get` may have read no pods, or those of one namespace. A real cluster always has pods.
     The status of a workload counts its pods. If it counts pods, but the dump has no pod in the
-    workload's namespace, the dump lacks them. A simulation then creates them anew, so their nodes
-    say nothing about the cluster.
+    workload's namespace, the dump lacks them. A simulation then creates new pods, perhaps
+    on other nodes than in the cluster.
 
-    A dump without any object of an API server (objects with a uid) may be a file of manifests,
-    which needs no pods, so it gets no note.
+    There is no note if no object has a uid. Such a dump may be a file of hand-written manifests,
+    which need not include pods.
     """
     if not any(one.ref.uid for one in manifests):
         return

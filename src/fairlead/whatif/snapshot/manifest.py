@@ -653,7 +653,9 @@ def _manifest_at(source: str, place: str, value: Any, namespace: str) -> Manifes
 
 
 def _opened(source: str, value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (place, object) for `value`, or for each object in it if it is a list or an export.
+    """Yield (place, object) for the object `value`, or for each object in the list `value`.
+
+    A snapshot and an export of kube-scheduler-simulator count as lists.
 
     `place` is the path of `value` in the document, such as `items[3]`; "" for the whole document.
     """

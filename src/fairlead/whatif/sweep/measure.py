@@ -150,8 +150,9 @@ def distribution(values: Sequence[Number | None]) -> Distribution | None:
 def severity(row: Mapping[str, Number | None], first: str) -> tuple[Number, ...]:
     """Return a key by which cases are compared; the case with the largest key is the worst.
 
-    `row` are the measures of the case. Cases are compared by the measure `first`. If they are
-    equal, the other MEASURES decide, in order. A larger number is worse, and None counts as 0.
+    `row` are the measures of the case. Cases are compared by the measure `first`. If two cases have
+    the same value of `first`, the other MEASURES decide, in order. A larger number is worse, and
+    None counts as 0.
     """
     names = [first, *(one.name for one in MEASURES if one.name != first)]
     return tuple(row[name] or 0 for name in names)

@@ -87,7 +87,7 @@ def _awaited(owner: Manifest, changed: StatefulSet, inventory: Inventory) -> str
     may give it a node, because the StatefulSet waits for it in any case.
 
     `changed` is the StatefulSet after the change; pods whose ordinals it does not have are ignored.
-    Return "" if its policy is Parallel, because it then does not wait for its pods.
+    Return "" if its podManagementPolicy is Parallel: such a StatefulSet does not wait for its pods.
     """
     if not is_ordered(changed):
         return ""

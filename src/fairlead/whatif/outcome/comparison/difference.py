@@ -117,8 +117,9 @@ class Difference(Struct, frozen=True, kw_only=True):
       prevents their creation, and that are not in `gone` or `not_created`. Examples are pods whose
       workload has fewer replicas, DaemonSet pods and static pods of deleted nodes, and guard pods
       of OpenShift. Further examples are displaced pods that their workload no longer needs,
-      displaced pods of a deleted namespace, and pods that only a finalizer keeps. A pod that cannot
-      be created again because its old pod is on a failed node is not in `removed`
+      displaced pods of a deleted namespace, and pods that only a finalizer keeps. A replacement
+      that only the run without the change creates is not in `removed` if the old pod is lost on a
+      failed node in the other run
     - `fewer`: those pods in `removed` that the run without the change creates, after the time of
       the change
     - `reallocated`: the resources whose requested total changes

@@ -409,7 +409,7 @@ def _add_outdated(
 
 
 def _keeps_revision(pod: PodEnd, kept: Mapping[WorkloadRef, int | None]) -> bool:
-    """Return whether the workload of `pod` does not update it; see `RunOutcome.kept_revisions`."""
+    """Return whether `pod` keeps its revision in rollouts; see `RunOutcome.kept_revisions`."""
     if pod.workload not in kept:
         return False
     first, ordinal = kept[pod.workload], ordinal_of(pod.workload.name, pod.name)

@@ -3,7 +3,7 @@
 A kubelet kills the containers of a pod at the end of the grace period, and then removes the pod. A
 pod is stuck if it still exists ten minutes later, although its node is Ready and no custom
 finalizer keeps it. For example, a process waits for a network file system, or a volume cannot be
-unmounted. A dump does not show when this ends, so the pod is assumed to stay.
+unmounted. A dump does not show when the kubelet will succeed, so the pod is assumed to stay.
 """
 
 from __future__ import annotations

@@ -268,7 +268,7 @@ class Recorder(Struct):
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
         """Give each pending pod without a recorded reason the reason that `why` returns for it.
 
-        A later call replaces this reason, because the pod's status may have changed between calls.
+        A later call replaces a reason from `why`, because the pod's status may have changed.
         """
         if not self.counts.has_pending():
             return
@@ -722,7 +722,7 @@ class Recorder(Struct):
                 yield owner, replicas.uids[index], first if node else replicas[index], node
 
     def samples(self) -> Iterable[Pod]:
-        """Yield each existing pod, but only one pod of each group of unchanged loaded replicas."""
+        """Yield the existing pods, but only one of similar replicas that have not changed."""
         for loaded in self._loaded.values():
             replicas = loaded.replicas
             if any(self._tracks.row(key) is not None for key in replicas.keys):

@@ -218,7 +218,7 @@ def anonymised(objects: Iterable[Json]) -> AnonymousObjects:
 
 
 def _is_read(obj: Json) -> bool:
-    """Return whether commands read the kind of `obj`, so that its objects are kept."""
+    """Return whether any command reads objects of the kind of `obj`."""
     kind, group = obj.get("kind"), str(obj.get("apiVersion")).rpartition("/")[0]
     if group == _OLD_GROUP:
         return kind in _READ_NAMES
@@ -372,7 +372,7 @@ class _Rewriter(Struct, frozen=True):
         }
 
     def _resource(self, name: str) -> str:
-        """Return `name`, a resource name, with a pseudonym for a storage or device class in it."""
+        """Return the resource name `name`; a pseudonym replaces a storage or device class in it."""
         for ending in _CLASS_ENDINGS:
             of_class, found, resource = name.partition(ending)
             if found:

@@ -136,7 +136,7 @@ class PodTemplate:
         return all(strings[number] == node for number in self._pins)
 
     def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
-        """Return (view, timestamps) of the pod that has `strings` in the placeholders of its text.
+        """Return (view, timestamps) of the pod with `strings` in the placeholders of the template.
 
         The timestamps are those in `strings`, and the newest of the timestamps that all pods of the
         template share.

@@ -2,8 +2,8 @@
 
 The simulation itself refuses such changes if the kind of the object is in
 `_COMPARED_BY_SIMULATION`. In a simulation, objects of other kinds have only some of the API
-server's defaults, so their fields cannot be compared. Here, both objects get all defaults before
-they are compared.
+server's defaults, so their fields cannot be compared. Here, the old and the new version of the
+object get all defaults before they are compared.
 
 upstream: ValidateUpdate of the strategies in pkg/registry
 """
