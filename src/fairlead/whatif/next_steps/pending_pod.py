@@ -277,9 +277,9 @@ def _lacking_nodes(context: StepContext) -> list[PodEnd]:
     """Return the pending pods that a new node may help.
 
     Pods that have a node but wait for a volume are left out. Pods that topology spread keeps
-    pending because of failed zones are left out, too. Of the first waiting gang, as many members
-    are left out as the nodes have room for. Members of other gangs are kept, because the same room
-    may be counted for several gangs.
+    pending because of failed zones are left out, too. If the nodes have room for N members of the
+    first waiting gang, N of its members are left out. Members of other gangs are kept, because the
+    same room may be counted for several gangs.
     """
     answer = context.answer
     pending = [pod for pod in answer.difference.pending if not pod.awaits_volume_detachment]
