@@ -217,10 +217,10 @@ class _ScriptMaker(Struct, frozen=True):
 def _with_named_nodes_kept(
     without: Experiment, change: ClusterChange, script: ChangeScript
 ) -> tuple[Experiment, Sequence[str]]:
-    """Protect the nodes that `change` names from removal by the autoscaler.
+    """Prevent the autoscaler from removing the nodes that `change` names.
 
-    Returns (the experiment in which these nodes are protected, their names). The protection ends
-    when the change is made.
+    Returns (the experiment in which these nodes are protected, the names of the nodes). The
+    protection ends when the change is made.
     """
     # Imported only if it is needed.
     from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.eligibility import (  # noqa: PLC0415

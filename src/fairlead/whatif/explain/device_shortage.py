@@ -60,7 +60,7 @@ class _State(StrEnum):
 
 
 class _Request(Struct, frozen=True):
-    """A request; sentences about it begin with `what`."""
+    """A request for devices; `what` is the beginning of each sentence about the request."""
 
     what: str
     request: ResolvedRequest

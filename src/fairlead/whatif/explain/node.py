@@ -274,7 +274,7 @@ def _placed_first(name: str, pods: Sequence[PodInfo], in_dump: AbstractSet[str])
 
 
 def _preempted_first(preempted: AbstractSet[str]) -> Iterator[str]:
-    """Yield a sentence about the `preempted` pods, which are not listed."""
+    """Yield a sentence about the `preempted` pods, which the list of pods leaves out."""
     if preempted:
         is_, it = ("is", "it") if len(preempted) == 1 else ("are", "them")
         yield (

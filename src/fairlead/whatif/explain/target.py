@@ -308,7 +308,7 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
 
 
 def _written(files: Sequence[str]) -> list[Manifest]:
-    """Return the objects of `files`, and those that stand for Jobs of Volcano (`gang_of`).
+    """Return the objects of `files`, and for each Volcano Job the objects that `gang_of` yields.
 
     Raises InputError, also for unknown fields, for fields of a wrong type, for invalid workloads
     and for too many pods.

@@ -1,4 +1,4 @@
-"""A scheduler plugin as a user gives it: the value of --plugin, or in a script the class itself."""
+"""A scheduler plugin as a user gives it: as the value of --plugin or, in a script, as a class."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def _by_zone(
     nodes: Sequence[NodeEnd],
     context: StepContext,
 ) -> list[NewNodes]:
-    """Return `first`, and for each other zone of `nodes` new nodes for the pods in `short`.
+    """Return `first`, and a NewNodes for the pods in `short` in each other zone of `nodes`.
 
     All zones count, because the scheduler's reasons do not show in which zones the pods may run: if
     a node lacks room, the scheduler does not check other rules. Zones with few pods of the

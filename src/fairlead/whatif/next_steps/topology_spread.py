@@ -191,8 +191,8 @@ def _loses_domain(rule: SpreadRule, context: StepContext) -> bool:
 def _alike(rules: Sequence[SpreadRule]) -> Iterator[list[SpreadRule]]:
     """Divide `rules` into lists; each rule is in one of them.
 
-    If more than _ALIKE_MAX rules have the same words, they form one list. Every other rule is alone
-    in its list. When a zone fails, equal rules can keep pods of hundreds of workloads pending.
+    If more than _ALIKE_MAX rules have equal `words`, these rules form one list. Every other rule is
+    alone in its list. After the failure of a zone, hundreds of rules can have equal `words`.
     """
     by_words: dict[str, list[SpreadRule]] = {}
     for rule in rules:

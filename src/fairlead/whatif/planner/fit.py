@@ -71,9 +71,10 @@ class FitResult(Struct):
     nodes refuse the next pod. `refused_by` is "admission", "scheduling", "kubelet" (the kubelet of
     the chosen node), "error" (such as an error in a plugin) or "limit". `waiting` counts the
     pending pods of the snapshot, which were placed first. `victims` are the pods that the new pods
-    preempted. `breached` are the budgets that allow fewer evictions than they have `victims`.
-    `disks` are claims that all new pods share, if their volumes can be attached to only one node at
-    a time. `group` is the group that the new pods name, if its pods start only together, else "".
+    preempted. `breached` are the budgets that do not allow the eviction of all `victims` that they
+    cover. `disks` are claims that all new pods share, if their volumes can be attached to only one
+    node at a time. `group` is the group that the new pods name, if its pods start only together,
+    else "".
     `fits_by_preemption` is set if the next pod would fit after a preemption that was not allowed.
     `lacks_preemption` is set if preemption was allowed, but the profile of the next pod has no
     plugin that preempts. `pod` is the last new pod that has a node.

@@ -53,8 +53,8 @@ class NewNode(Struct, frozen=True):
     """The result of adding a copy of the node `like` for a pod that fits no existing node.
 
     `refusal` is the reason why the copy refuses the pod, "" if it takes the pod. If no node is
-    large enough for the pod, `like` is "". `failed_zone` is the zone of the node if no node of this
-    zone takes pods now, otherwise "".
+    large enough for the pod, `like` is "". `failed_zone` is the zone of `like` if no existing node
+    in this zone takes pods, otherwise "".
     """
 
     like: str

@@ -8,7 +8,8 @@ The simulation has its own controllers, scheduler and kubelets, so these writes 
                                                amounts of a node are copied
     deletions by the scheduler, evictions      decided again, by preemption and node lifecycle
       after taints, garbage collection
-    annotations and claims of controllers      written again
+    annotations that controllers write, and    written again by the simulated controllers
+      claims that StatefulSets create
 
 All other writes become steps at their recorded times: objects are created, changed (spec, labels
 and annotations, as a merge patch) and deleted. A pod is created without an owner if the log records

@@ -185,10 +185,10 @@ def _started(snapshot: Snapshot) -> Snapshot:
 def with_starting_nodes_ready(
     manifests: Sequence[Manifest], taken_at: Instant
 ) -> tuple[Sequence[Manifest], tuple[str, ...]]:
-    """Return (all `manifests`, but with Ready nodes in place of starting nodes, notes).
+    """Return (`manifests` in which starting nodes are Ready, notes).
 
-    The nodes that were starting at `taken_at` are replaced. The notes state what is assumed about
-    them; () if no node was starting. Raises InputError.
+    The nodes that were starting at `taken_at` are replaced by Ready nodes. The notes state what is
+    assumed about these nodes. If no node was starting, the notes are (). Raises InputError.
     """
     starting = starting_nodes(manifests, taken_at)
     if not starting:

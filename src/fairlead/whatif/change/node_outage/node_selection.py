@@ -47,10 +47,10 @@ def zone_nodes(source: str, zone: str, inventory: Inventory) -> list[str]:
 
 
 def labels_of_zone(nodes: Iterable[str], inventory: Inventory) -> dict[str, str]:
-    """Return the labels that mark new nodes of the zone to which all `nodes` belong.
+    """Return the labels that put new nodes into the zone to which all `nodes` belong.
 
-    If several regions have a zone of that name, the label of the region is included. Returns {} if
-    `nodes` is empty.
+    If another region has a zone of the same name, the label of the region is included. Returns {}
+    if `nodes` is empty.
     """
     found = [one for one in map(partial(inventory.get, NODE, ""), nodes) if one is not None]
     if not found:

@@ -13,8 +13,8 @@ OpenCost's file contains prices only. With the paths `TYPES,PRICES`, the prices 
 apply to the types in the file TYPES. With the path `PRICES` alone, they apply to the instance types
 of the cluster's nodes.
 
-A type without zones is offered in the zones of the cluster's nodes. The price of a type without a
-price is estimated from its cores and memory.
+A type without zones is offered in the zones of the cluster's nodes. If the file states no
+price for a type, the price is estimated from the cores and the memory of the type.
 """
 
 from __future__ import annotations

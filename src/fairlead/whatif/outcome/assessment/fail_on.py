@@ -10,7 +10,7 @@
                | errors
     operator   = == | = | != | >= | <= | > | <  (namespace, name, labels: only ==, = and !=)
     SHARE      = a percentage of the wanted pods, such as 80%, or a number of pods; the condition
-                 is true if a workload had fewer ready pods at any time
+                 is true if the ready pods of a workload were below SHARE at some time
 
 In `list:field`, every list except `down` and `errors` is allowed.
 

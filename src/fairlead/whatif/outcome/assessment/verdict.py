@@ -970,8 +970,8 @@ def _interrupted(effect: Effect) -> str | None:
     The pods that are down with their nodes run again on these nodes later. The pods that wait do
     not include displaced, moved and new pods. If there are no pods of either kind, the result is a
     sentence about the pods that need no replacement, such as a pod of a DaemonSet on a removed
-    node. Return None if there is no sentence. Also return None, whatever pods wait, if no pods are
-    on failed nodes because of the change.
+    node. Return None if there is no sentence. Also return None, even if pods wait, if the change
+    neither puts pods on failed nodes nor makes them stay there longer.
     """
     outage = effect.changed.outage
     if outage is None or not effect.difference.pods_on_failed_nodes:

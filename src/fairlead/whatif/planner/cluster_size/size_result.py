@@ -49,9 +49,10 @@ class SizeResult(Struct):
     reason. `held` contains (pod, failure) for pods that a topology spread constraint keeps pending
     while the failed nodes' Node objects exist. `obstacles` counts the reasons why nodes cannot be
     removed. `tried` is the number of failures that were tried on the final nodes. `survives` is set
-    if all pods except `pinned` pods survive them. If several nodes fail at a time, each failure is
-    a set of nodes. `sets` is the number of all such sets. `sets_covered` is the number of sets
-    whose result is known: those that are tried, and those that are equivalent to one of them.
+    if every pod survives each of these failures, except for the pairs in `pinned`. If several nodes
+    fail at a time, each failure is a set of nodes. `sets` is the number of all such sets.
+    `sets_covered` is the number of sets whose result is known: those that are tried, and those that
+    are equivalent to one of them.
 
     `cycles` is the number of scheduling cycles. `waiting_at_once` is the number of pods that would
     find no final node if all pods were created at one instant. Three fields are about the nodes

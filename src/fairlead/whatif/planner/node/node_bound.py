@@ -96,9 +96,9 @@ def closed_nodes(model: ClusterModel, pods: Iterable[PodInfo]) -> list[str]:
 
 
 def taint_effects(model: ClusterModel, pod: PodInfo) -> tuple[str, ...]:
-    """Return the effects of taints that keep `pod` off a node.
+    """Return the taint effects that can keep `pod` off a node.
 
-    NoSchedule is one of them only if the profile of `pod` has the plugin TaintToleration.
+    NoSchedule is one of these effects only if the profile of `pod` has the plugin TaintToleration.
     """
     filters = {point.name for point in model.profile_of(pod).framework.filters}
     return (NO_SCHEDULE, NO_EXECUTE) if TaintToleration.name in filters else (NO_EXECUTE,)

@@ -1,10 +1,10 @@
-"""NodeCopy: a new node like an existing node, with its own pods, volume limits and devices.
+"""NodeCopy: a new node like an existing node, with pods, volume limits and devices of its own.
 
 Labels that identify only the existing node (`own_labels`) get the name of the new node as their
-value. So the new node cannot reach local volumes of the existing node. The own pods of a node are
-its static pods and its pods of DaemonSets. Each DaemonSet of the snapshot runs a pod on the new
-node if its template allows that. If the snapshot lacks a DaemonSet, its pod is copied from the
-existing node. Static pods are copied too.
+value. So the new node cannot reach local volumes of the existing node. `own_pods` are the static
+pods and the pods of DaemonSets on the new node. Each DaemonSet of the snapshot runs a pod there if
+its template allows that. If the snapshot lacks a DaemonSet, its pod is copied from the existing
+node. Static pods are copied too.
 """
 
 from __future__ import annotations

@@ -645,7 +645,7 @@ def _commands_of_order(node: str, pods: Sequence[PodInfo], first: Sequence[str])
 
 
 def _why(message: str) -> str:
-    """Return the reasons in a FailedScheduling message; "(cordoned)" explains `unschedulable`."""
+    """Return the reasons in a FailedScheduling message, with "(cordoned)" after `unschedulable`."""
     return with_explanation(short_reason(message))
 
 
@@ -691,7 +691,7 @@ def _silent(node: str) -> Blocker:
 
 
 def _stuck(node: str, pod: Pod) -> Blocker:
-    """Return the blocker of `node` for `pod`, which its kubelet cannot stop (`is_stuck`)."""
+    """Return the blocker of `node` for `pod`; the kubelet cannot stop `pod` (`is_stuck`)."""
     owner, meta = f"pod/{pod.key}", pod.metadata
     edit = (
         f"end the containers of {owner} and then run kubectl -n {meta.namespace} delete pod "

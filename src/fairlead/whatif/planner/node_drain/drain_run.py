@@ -101,7 +101,10 @@ class UncreatedPods(Struct, frozen=True):
 
     @property
     def is_refused(self) -> bool:
-        """Whether the API server refuses the pods; False if their StatefulSet only waits."""
+        """Whether the API server refuses the pods.
+
+        Otherwise, a StatefulSet creates the pods only after its lower ordinals are ready.
+        """
         return self.why != WAITS_FOR_LOWER
 
     @property

@@ -279,7 +279,7 @@ def check_nodes(
 
 
 def budgets_on(planner: DrainPlanner, nodes: Iterable[str]) -> list[BudgetLimit]:
-    """Return the budgets of the pods that draining `nodes` evicts, sorted by namespace and name."""
+    """Return the budgets of pods that a drain of `nodes` evicts, sorted by namespace and name."""
     room = planner.budgets
     keys = {
         limit.key for name in nodes for pod in planner.evicted(name) for limit in room.of(pod.pod)

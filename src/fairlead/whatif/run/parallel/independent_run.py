@@ -1,4 +1,4 @@
-"""independent_runs: simulations whose results do not depend on each other, on several cores."""
+"""independent_runs: runs simulations on several cores; no result depends on another."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class LoadedTracks:
     def __init__(
         self, replicas: Replicas, facts: OwnerFacts, requests: Mapping[str, int], now: Instant
     ) -> None:
-        """Store `facts` and `requests`, which are the same for all of the pods."""
+        """Store `facts` and `requests`, which are the same for all `replicas`."""
         self.replicas = replicas
         self._facts = facts
         self._requests = requests
@@ -36,7 +36,7 @@ class LoadedTracks:
 
     @property
     def owner(self) -> WorkloadRef:
-        """The workload of all pods."""
+        """The workload to which all `replicas` belong."""
         return self._facts.owner
 
     def track(self, index: int) -> PodTrack:

@@ -646,8 +646,8 @@ class Recorder(Struct):
     def changed_nodes(self) -> set[str]:
         """Return the names of the nodes on which a pod has changed since `keep_ends`.
 
-        A pod that moved has changed on both nodes; "" stands for no node. The result is empty if
-        `keep_ends` was not called.
+        For a pod that has moved, the result contains the earlier and the present node. If a pod has
+        or had no node, the result contains "". If `keep_ends` was not called, the result is empty.
         """
         if self._kept is None:
             return set()

@@ -1,4 +1,4 @@
-"""Finds out whether a server serves a resource in the version of a Kind, and in which others.
+"""Finds the API versions in which a server serves a resource.
 
 For example, a Kind has the version `policy/v1`, and Kubernetes 1.20 serves only `policy/v1beta1`.
 
