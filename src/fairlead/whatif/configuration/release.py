@@ -67,7 +67,7 @@ class Releases(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """One line that names the version of every part and the gates; "" for the defaults.
+        """One line that names the gates, and the version of every part; "" for the defaults.
 
         If all parts follow the newest version, the parts are not named.
         """

@@ -1,6 +1,6 @@
 """Listing: splits a JSON listing into the texts of its items, without decoding them.
 
-The texts are parts of the mapped file. They are not copied.
+The texts refer to the content of the file, which is not copied.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class StepContext(Struct, frozen=True):
         return self.ask(replace(change, set=(*change.set, *edits)))
 
     def with_replicas(self, one: WorkloadEffect, count: int) -> Effect | None:
-        """Return the effect of the question with `count` more replicas of the workload `one`."""
+        """Ask the question again with `count` more replicas of `one`; return the effect."""
         change, scale = self.answer.change, f"{one.workload}={one.readiness.wanted + count}"
         return self.ask(replace(change, scale=(*change.scale, scale)))
 

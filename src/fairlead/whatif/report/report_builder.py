@@ -233,7 +233,7 @@ def _evictions(outcome: RunOutcome, rows: Iterable[Evicted]) -> list[EvictionRow
 
 
 def _at_end(outcome: RunOutcome, key: str) -> str:
-    """Return the node of a displaced pod at the end, or a word for the reason why it has none."""
+    """Return the node that the pod `key` has at the end, or a word such as "pending"."""
     pod = outcome.pods.get(key)
     if pod is None:
         return "gone"

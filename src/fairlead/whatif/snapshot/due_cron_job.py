@@ -27,7 +27,7 @@ _TIMES_MAX: Final = 100  # more times are not counted
 def due_cron_jobs(
     manifests: Iterable[Manifest], start: Instant, end: Instant
 ) -> Iterator[tuple[str, CronJob, Schedule]]:
-    """Yield (key, CronJob, its schedule) of those in `manifests` that are due in a period of time.
+    """Yield (key, CronJob, its schedule) for each CronJob in `manifests` that is due in a period.
 
     The period begins after `start` and includes `end`. Suspended and invalid CronJobs are left out,
     because they create no Jobs.

@@ -88,9 +88,10 @@ def with_type_dependents(
 
 
 def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeDependents], list[Node]]:
-    """Return (dependents by node, the nodes; those in service come first).
+    """Return (dependents by node, nodes); the nodes in service come first.
 
-    Raises InputError for a dependent with a field of the wrong type.
+    If there are no dependents, no nodes are returned. Raises InputError for a dependent with a
+    field of the wrong type.
     """
     initial = samples(initial)
     dependents = [one for one in initial if one.kind is CSI_NODE or one.kind is RESOURCE_SLICE]

@@ -11,6 +11,7 @@
     operator   = == | = | != | >= | <= | > | <  (namespace, name, labels: only ==, = and !=)
     SHARE      = a percentage of the wanted pods, such as 80%, or a number of pods; the condition
                  is true if the ready pods of a workload were below SHARE at some time
+                 (`FailOnWorkload` has the exceptions)
 
 In `list:field`, every list except `down` and `errors` is allowed.
 

@@ -21,7 +21,7 @@ _VIRTUAL: Final = {
 
 
 def drain_exemption(node: Node) -> str:
-    """Return why no plan drains `node`; "" if plans drain it."""
+    """Return why no plan drains `node`; "" if plans may drain it."""
     return virtual_words(node) or deletion_words(node)
 
 

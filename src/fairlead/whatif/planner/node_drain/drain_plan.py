@@ -197,7 +197,10 @@ def _drainable_alone(
 def _planned_with_return(
     planner: DrainPlanner, start: DrainPlan, order: Sequence[str], progress: Progress
 ) -> DrainPlan:
-    """Return `start` with the drains and blockers of the nodes in `order`, each emptied alone."""
+    """Return `start` with the drain or the blockers of each node in `order`, drained alone.
+
+    A drained node returns to the cluster. The nodes in `start.blocked` get blockers, but no drain.
+    """
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
 
     def check(name: str) -> tuple[list[PlannedDrain], list[Blocker]]:

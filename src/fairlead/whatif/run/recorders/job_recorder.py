@@ -111,7 +111,7 @@ class JobRecorder(Struct):
     def outcome(
         self, batch: Batch | None, cluster: Cluster, since: Instant, now: Instant
     ) -> JobsOutcome:
-        """Return the outcome at `now`, with the queues from `since` on."""
+        """Return the outcome at `now`, with the samples of queues from `since` on."""
         gangs = self.gangs.tally(now)
         if batch is None:
             return JobsOutcome(gangs=gangs)

@@ -772,7 +772,7 @@ class Recorder(Struct):
         return sorted([*refused, *self._unstopped()], key=lambda one: one.pod.key)
 
     def _is_being_drained(self, name: str) -> bool:
-        """Return whether the node is being drained on request, by Karpenter or for its deletion."""
+        """Return whether the node is being deleted, or drained by Karpenter or on request."""
         node = self.outage.nodes.get(name)
         if node is None:
             return False
