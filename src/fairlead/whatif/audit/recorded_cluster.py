@@ -290,10 +290,10 @@ class RecordedCluster(Struct):
         return ObjectDeleted(decode(self._store.storage.remove(kind, namespace, name)))
 
     def _note_version(self, key: _Identity, version: str) -> bool:
-        """Return whether no version newer than `version` is recorded for the object `key`.
+        """Record `version` of the object `key`; return False if a newer version is recorded.
 
-        If so, record `version`. If `version` is not a number or is too long, return True and
-        record nothing.
+        If False is returned, the newer version stays recorded. If `version` is not a number or is
+        too long, return True and record nothing.
         """
         if not version.isdecimal() or len(version) > _VERSION_DIGITS_MAX:
             return True

@@ -46,9 +46,10 @@ def remove_duplicates(evictor: Evictor, args: DuplicatesArgs) -> None:
 def _duplicates(
     evictor: Evictor, args: DuplicatesArgs
 ) -> tuple[Counter[_Owner], dict[_Owner, dict[str, list[Pod]]]]:
-    """Return (number of evictable pods by owner, their duplicates by owner and node).
+    """Return (number of evictable pods by owner, duplicate pods by owner and node).
 
-    The duplicates are all pods of an owner on a node except the first.
+    Of the evictable pods with the same owners and images on a node, all but the first are
+    duplicates.
     """
     total: Counter[_Owner] = Counter()
     others: dict[_Owner, dict[str, list[Pod]]] = defaultdict(dict)

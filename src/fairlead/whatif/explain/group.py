@@ -128,7 +128,9 @@ def explain_group_of(
 
 
 def _uncreated_pods(composition: Composition, cluster: Cluster, job: str) -> Iterator[str]:
-    """Yield why Volcano has not created the pods of the group `job`; nothing if it has pods.
+    """Yield sentences on why Volcano has not created the pods of the group `job`.
+
+    Yield nothing if the group has pods or does not await admission by Volcano.
 
     upstream: volcano: docs/design/delay-pod-creation.md;
     pkg/controllers/job/job_controller_actions.go: syncJob

@@ -453,9 +453,9 @@ def _remedies(
 ) -> tuple[dict[str, Remedy], bool]:
     """Return (remedies by node, whether more than REMEDIES_MAX nodes could have a remedy).
 
-    The smallest remedies come first. The search covers at most REMEDIES_MAX nodes: those on which
-    the smallest part of the pod's requests is missing. No remedy drops an entry of `selector` from
-    the pod's nodeSelector. The pod of a DaemonSet has a remedy only for its own node.
+    The smallest remedies come first. The search covers at most REMEDIES_MAX nodes: those that lack
+    the smallest fraction of the pod's requests. No remedy drops an entry of `selector` from the
+    pod's nodeSelector. The pod of a DaemonSet has a remedy only for its own node.
     """
     table, found = built.framework.cluster.table, {}
     own = target_node(pod.pod) if is_daemon_pod(pod.pod) else ""

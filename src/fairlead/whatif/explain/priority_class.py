@@ -83,8 +83,9 @@ class UsedClass(Struct, frozen=True, kw_only=True):
     """A PriorityClass with its unfinished pods.
 
     `name` is NO_CLASS for the pods without a class. `is_known` is False for a class that pods name,
-    but that the dump lacks. Its `value` is then the priority of its newest pod. `preempts` says
-    whether the preemptionPolicy `policy` lets new pods of the class preempt other pods.
+    but that the dump lacks. In this case, `value` is the priority of the newest of `pods`.
+    `preempts` says whether the preemptionPolicy `policy` lets new pods of the class preempt other
+    pods.
     """
 
     name: str
@@ -180,7 +181,7 @@ class PriorityClasses:
         return [pod for pod in found if pod.priority < one.value]
 
     def protected(self, pods: Sequence[PodInfo]) -> _Victims:
-        """Return `pods` as _Victims, which also state which of them disruption budgets cover."""
+        """Return `pods` as _Victims, with lists of the pods that disruption budgets cover."""
         keys = {
             pod.key: [
                 budget.key

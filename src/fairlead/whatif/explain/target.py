@@ -141,7 +141,10 @@ def _explain_node(
 def _explain_priority(
     snapshot: Snapshot, target: str, scheduler: SchedulerConfig, release: ReleaseChoice
 ) -> TabularAnswer:
-    """Return the explanation of the PriorityClass `target`, or of all if it names none."""
+    """Return the explanation of a PriorityClass, or of all PriorityClasses.
+
+    `target` is KIND/NAME, or KIND for all PriorityClasses.
+    """
     model = ClusterModel(snapshot, scheduler)
     honors_never = scheduler.version.preemption.honors_never
     classes = PriorityClasses(model, snapshot, honors_never=honors_never)

@@ -462,13 +462,11 @@ def more_nodes(
 
 
 def _new_nodes(verb: str, found: NewNodes | None) -> Iterator[NextStep]:
-    """Yield a what-if, which was not tried, with at least the new nodes `found`.
+    """Yield a what-if that adds at least the new nodes `found`; nothing if `found` is None.
 
-    Yield nothing if `found` is None.
-
-    More nodes may be necessary, because the scheduler does not pack pods tightly. With new nodes,
-    it leaves more room on the present nodes, too. This room is often too small for the largest
-    pods.
+    The what-if has not been simulated. More nodes may be necessary, because the scheduler does not
+    pack pods tightly. With new nodes, the scheduler leaves more room on the present nodes, too.
+    This room is often too small for the largest pods.
     """
     if found is not None:
         yield _added_nodes(f"{verb} at least", found)

@@ -404,9 +404,9 @@ class Recurrence(Struct, frozen=True):
     """A repeated displacement; `message` describes it.
 
     `kind` is one of five words. "cycle": pods preempt each other repeatedly. "evictions": an
-    eviction loop. "rejections" (REJECTIONS): kubelets repeatedly reject pods of `workload`, and
-    they are created again. "starving": pods of `workload` were displaced `times` times.
-    "wasted": preemptions for a pod of `workload` that does not use the freed resources.
+    eviction loop. "rejections" (REJECTIONS): kubelets reject pods of `workload`, and repeatedly
+    reject the replacements of these pods. "starving": pods of `workload` were displaced `times`
+    times. "wasted": preemptions for a pod of `workload` that does not use the freed resources.
     """
 
     kind: str
@@ -510,7 +510,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def has_long_waits(self) -> bool:
         """Whether a pod got its node only after WAITED_MIN or more, and no autoscaler acted.
 
-        The waits then need a table of their own. If an autoscaler acted, the section on the
+        If so, the waits need a table of their own. If an autoscaler acted, the section on the
         autoscaler contains the waits.
         """
         return self.autoscaling is None and waiting_times(self.waits).longest >= WAITED_MIN

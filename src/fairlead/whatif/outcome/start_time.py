@@ -50,7 +50,7 @@ class StartTimes(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The number of draws and of known runtimes, or why nothing was simulated."""
+        """The numbers of simulations and of known runtimes as text, or why no simulation ran."""
         if not self.draws:
             return (
                 "Start times are not estimated, because no runtime is known for any of the "

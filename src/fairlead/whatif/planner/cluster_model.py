@@ -625,10 +625,11 @@ class ClusterModel:
         return self._tie_break.choices
 
     def reserves(self, pod: PodInfo, placement: Placement) -> bool:
-        """Return whether a Reserve plugin acts for `pod`, whose `placement` was just decided.
+        """Return whether a Reserve plugin does something for `pod`, which just got `placement`.
 
-        upstream: framework/runtime/framework.go: RunReservePluginsReserve; like upstream's
-        plugins, those of the model do nothing for pods that their PreFilter skipped.
+        A plugin whose PreFilter returned Skip for a pod does nothing in Reserve, as in upstream.
+
+        upstream: framework/runtime/framework.go: RunReservePluginsReserve
         """
         skipped = placement.state.skipped_filters
         return any(one.name not in skipped for one in self.profile_of(pod).framework.reserve)

@@ -663,7 +663,7 @@ def _kept_only_by(found: ConsolidationPlan) -> Counter[frozenset[BlockCause]]:
 def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
     """Yield a sentence about --ignore for each set of rules that is the only reason why nodes stay.
 
-    If `kubectl drain` has none of the rules in one of these sets, also yield sentences about drains
+    If `kubectl drain` ignores all rules of at least one such set, also yield sentences about drains
     by hand.
     """
     kept = _kept_only_by(found)

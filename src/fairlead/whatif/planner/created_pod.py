@@ -90,7 +90,7 @@ def create_pod(model: ClusterModel, source: NewPods, number: int, name: str = ""
 
 
 def _controller(model: ClusterModel, source: NewPods) -> ApiObject | None:
-    """Return the controller of the pods if it is new, and put it into `model`; otherwise None."""
+    """Add the controller of `source` to `model` and return it; None if nothing was added."""
     if source.controller is None:
         return None
     view = _CONTROLLERS[source.controller["kind"]]

@@ -1,4 +1,4 @@
-"""fit: how many more pods like a given pod fit, on which nodes, and why no further pod fits.
+"""fit: how many more copies of a given pod fit, on which nodes, and why no further pod fits.
 
 The pods are created one after another: admission sets their defaults, quotas count them, and each
 pod goes through a scheduling cycle. The count ends at the first pod that admission refuses or that
@@ -184,7 +184,7 @@ def _fits_by_preemption(model: ClusterModel, pod: PodInfo) -> bool:
 
 
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
-    """Yield new pods without end, as the API server stores them.
+    """Yield an endless series of new pods, in the form in which the API server stores pods.
 
     If the namespace has no quotas and the pods have no claims, all later pods are copies of the
     first pod. Raises ApiError if a pod or claim is refused. Raises InputError if a pod has no

@@ -359,7 +359,7 @@ class Rebalancer:
         return False
 
     def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
-        """Repeat the move of `pod` that `_moved` has tried, keep it in the model, and return it.
+        """Repeat the move of `pod` that `_moved` has tried; commit this move, and return it.
 
         `waiting` is a waiting pod that is scheduled after the removal of `pod`, or None. The
         repeated move can have another target, because a tie-break chooses again. Return None

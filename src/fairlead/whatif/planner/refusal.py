@@ -140,7 +140,7 @@ def _kind_of(info: NodeInfo, devices: DeviceKinds) -> Hashable:
 
 
 def _size(info: NodeInfo) -> tuple[int, int, int, str]:
-    """Return the sort key of nodes: the number of kinds of devices, then cpu, then memory."""
+    """Return the sort key of a node: (number of kinds of devices, cpu, memory, name)."""
     cpu, memory, _, *devices = info.allocatable
     return sum(amount > 0 for amount in devices), cpu, memory, info.name
 

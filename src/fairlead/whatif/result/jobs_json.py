@@ -18,7 +18,7 @@ _HOUR: Final = seconds(3600)
 
 
 def queues(jobs: JobsOutcome) -> list[Json]:
-    """Return each queue at the end, in the order of `jobs`."""
+    """Return the state of each queue at the end of the run, in the order of `jobs.queues`."""
     return [_queue(queue) for queue in jobs.queues]
 
 

@@ -21,7 +21,7 @@ Rows become objects as follows:
 
 `gpus-at-least` skips rows with fewer GPUs. With `jobs`, gangs arrive instead of single pods (module
 trace_jobs). Two additional columns, `memory_used_mib` and `disk_used_mib`, contain the actual usage
-of pods. An empty cell means that it is unknown.
+of pods. An empty cell means unknown usage.
 """
 
 from __future__ import annotations
@@ -146,9 +146,10 @@ class _Table(Struct, frozen=True):
 def read_trace(
     trace: Trace, *, scenario: str, folder: Path, seed: int, start: Instant
 ) -> TraceCluster:
-    """Return the cluster of `trace`; its files are relative to `folder`. Raises InputError.
+    """Return the cluster of `trace`. Raises InputError.
 
-    `scenario` is the path of the scenario file, for error messages.
+    The paths of files in `trace` are relative to `folder`. `scenario` is the path of the scenario
+    file, for error messages.
     """
     try:
         arrivals_ns = 0 if trace.arrivals == RECORDED else read_duration(trace.arrivals)

@@ -50,7 +50,7 @@ def due_cron_job_notes(
 ) -> Iterator[str]:
     """Yield a note about the CronJobs in `manifests` that are due after `start` and until `end`.
 
-    `during` describes this time in the note, such as `During the drains`.
+    `during` is the note's phrase for this period, such as `During the drains`.
     """
     found = due_cron_jobs(manifests, start, end)
     due = [(_times(schedule, start, end), key) for key, _, schedule in found]

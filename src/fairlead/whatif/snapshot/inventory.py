@@ -372,12 +372,12 @@ class Inventory:
         return known
 
     def _owned_by(self, kind_name: str, key: str, expected: Sequence[Kind]) -> str:
-        """Return an object of the kinds `expected` that a missing object controls; "" if none.
+        """Return `kind/namespace/name` of an object that a missing object controls; "" if none.
 
         The missing object is of the kind called `kind_name`, and `key` is NAME or NAMESPACE/NAME.
         Dumps lack most custom resources, such as the DeploymentConfigs of OpenShift, but owner
-        references contain their names. Of several objects, the result is that with the most
-        replicas.
+        references contain their names. Only controlled objects of the kinds `expected` count. If
+        there are several, the one with the most replicas is returned.
         """
         namespace, _, name = key.rpartition("/")
         found = []

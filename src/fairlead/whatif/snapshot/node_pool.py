@@ -255,8 +255,8 @@ def with_model_first(nodes: Sequence[Json]) -> list[Json]:
 def other_zones(nodes: Sequence[Json]) -> tuple[Json, ...]:
     """Return a template for each zone of `nodes` other than the zone of `nodes[0]`.
 
-    Each template has the properties of `nodes[0]`. Only its labels about the zone and place come
-    from another node: the first one in the template's zone.
+    Each template has the properties of `nodes[0]`, except the labels that state zone and place.
+    These labels come from the first node in the template's zone.
     """
     model = node_template(nodes[0])
     kept = _without_zone(model["metadata"]["labels"])

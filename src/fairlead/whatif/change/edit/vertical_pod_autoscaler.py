@@ -360,9 +360,10 @@ def _allowed(vpa: Manifest, resource: str, target: Quantity, policy: _Policy) ->
 def _set(
     container: Json, resource: str, target: Quantity, policy: _Policy, admitted: AdmittedResources
 ) -> str:
-    """Set a request and, unless `policy` forbids it, its limit; return a description of the change.
+    """Set the request for `resource` to `target`; return a description of the change.
 
-    The result is "" if the request does not change.
+    An existing limit changes in proportion, unless `policy` controls only requests. In that case,
+    the request is at most the limit. The result is "" if the request does not change.
     """
     resources = dict(container.get("resources") or {})
     requests, limits = ({**(resources.get(of) or {})} for of in ("requests", "limits"))

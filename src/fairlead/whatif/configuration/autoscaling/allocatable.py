@@ -264,7 +264,7 @@ def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
 
     `one` is the instance type of `node`. If the capacity of `node` is absent or equals its
     allocatable amounts, no reservation is visible, as on a node that a scenario generates. The
-    machine of `node` may then be larger than `node` states. So a larger size of `one` is no
+    machine of `node` may then be larger than `node` states. So a size above that of `node` is no
     contradiction.
     """
     may_be_larger = node.status.capacity in ({}, node.status.allocatable)

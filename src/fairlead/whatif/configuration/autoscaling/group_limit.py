@@ -196,7 +196,7 @@ def group_of(
 
 
 def _is_called(full: str, owner: str, labels: Mapping[str, str], name: str) -> bool:
-    """Return whether `full` is the provider's name of the group `name`.
+    """Return whether `full` can be the name that the provider `owner` gives to the group `name`.
 
     The arguments are those of `GroupLimits.find`.
     """

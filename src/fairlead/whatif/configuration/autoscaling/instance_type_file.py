@@ -571,9 +571,9 @@ def _of_aws(row: Json) -> StatedType:
 def _interface_pods(network: Json) -> int:
     """Return the maximum number of pods that AWS sets for a node with the interfaces `network`.
 
-    These are the pods that can have an address of a network interface, plus two pods that use the
-    network of the host. The first address of each interface is not for pods, and only the default
-    network card counts. Returns 0 if the number is unknown.
+    The number counts the pods that can have an address of a network interface, and two pods that
+    use the network of the host. The first address of each interface is not for pods, and only the
+    default network card counts. Returns 0 if the number is unknown.
 
     source: amazon-vpc-cni-k8s scripts/gen_vpc_ip_limits.go: printPodLimit
     """

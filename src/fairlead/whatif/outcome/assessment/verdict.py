@@ -484,7 +484,7 @@ def _not_created(effect: Effect) -> str | None:
 
 
 def _old_pods_stay(pods: Sequence[PodEnd], run: RunOutcome) -> str:
-    """Return a clause if all deleted `pods` still exist at the end of `run`; otherwise ""."""
+    """Return a clause about the deleted `pods` if all still terminate after `run`; else ""."""
     ends = [run.pods.get(pod.key) for pod in pods]
     leaving = [end for end in ends if end is not None and end.is_terminating]
     if len(leaving) < len(pods):
@@ -927,7 +927,7 @@ def _placed(effect: Effect, pods: Sequence[PodEnd], how: str) -> str:
 
 
 def _staying(pods: Sequence[PodEnd]) -> str:
-    """Return a sentence that `pods` stay on nodes that are not in service; "" without pods."""
+    """Return a sentence about `pods`, which stay on nodes out of service; "" without pods."""
     if not pods:
         return ""
     if len(pods) == 1:

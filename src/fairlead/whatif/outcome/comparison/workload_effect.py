@@ -429,7 +429,10 @@ def expected_rollout(rows: Iterable[WorkloadEffect], ran: DurationNs) -> Duratio
 def _add_unmet_budgets(
     tallies: Mapping[WorkloadRef, _Tally], changed: RunOutcome, budgets: Iterable[BudgetOutcome]
 ) -> None:
-    """Add budgets with too few healthy pods to the tallies of the workloads that they cover."""
+    """Mark the unmet `budgets` in the tallies of the workloads that these budgets cover.
+
+    A budget is unmet if it has too few healthy pods.
+    """
     unmet = {one.pdb for one in budgets if one.state is BudgetResult.UNMET}
     if not unmet:
         return

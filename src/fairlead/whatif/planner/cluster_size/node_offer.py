@@ -301,10 +301,9 @@ def _zones(infos: Iterable[NodeInfo]) -> list[str]:
 def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
     """Return the nodes of each pool by name of the pool.
 
-    The name is the cloud provider's label for node pools, as `key=value`. If other pools have the
-    same value, the labels that distinguish the pool from these are added. Without a provider's
-    label, the name consists of the labels that distinguish the pool from all others, or of its
-    taints.
+    The name is the cloud provider's label for node pools, as `key=value`. If several pools have the
+    same value, the labels that distinguish these pools are added. Without a provider's label, the
+    name consists of the labels that distinguish the pool from all others, or of its taints.
     """
     by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:

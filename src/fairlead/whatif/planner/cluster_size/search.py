@@ -5,8 +5,8 @@ All nodes to replace are removed with their pods. Then
     1  build     The pods are scheduled one by one, the largest first. If a pod finds no node, a
                  node that takes it is added: the one with the most value for its price. This is
                  done in several ways, and each result is a candidate. One more candidate consists
-                 of copies of the present nodes whose kinds are on offer. There, each pod is
-                 nominated to the copy of its node. The cheapest candidate is taken.
+                 of copies of the present nodes whose kinds are on offer. In this candidate, each
+                 pod is nominated to the copy of its node. The cheapest candidate is taken.
     2  survive   For each failure that must be survived, the failed nodes are removed and their
                  pods are scheduled again. Missing nodes are added.
     3  unify     The nodes are replaced by nodes of one type, if that is cheaper. Steps 1 and 2 can

@@ -606,7 +606,7 @@ def _may_follow(spec: PodSpec) -> bool:
 def blocker_of(node: str, found: Unplaced, *, is_first: bool) -> Blocker:
     """Return the blocker for the pod of `found`, which fits no node.
 
-    `is_first` is set if the pods of its workload were placed before all others.
+    `is_first` is set if the pods of `found.workload` were placed before all other pods.
     """
     cause = BlockCause.NO_PLACE if is_first else BlockCause.NO_ROOM
     why, workload = _why(found.message), found.workload

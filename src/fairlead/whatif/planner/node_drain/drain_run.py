@@ -211,9 +211,9 @@ def run_drains(
 ) -> list[DrainRun]:
     """Simulate the drains of `rounds` at each of `paces`, up to the first pace that is not safe.
 
-    A round begins when the nodes of the previous round are back and its added nodes, such as surge
-    nodes (`DrainRound.added`), are empty.
-    Raises InputError if `experiment` cannot be run.
+    A round begins when the nodes of the previous round are back, and the nodes that were added for
+    the previous round (`DrainRound.added`), such as surge nodes, are empty. Raises InputError if
+    `experiment` cannot be run.
     """
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
 

@@ -130,7 +130,7 @@ class JobRoom:
         return owner.uid if owner is not None and owner.uid in self._jobs else ""
 
     def _evicted(self, pod: Pod) -> Pod:
-        """Return `pod` as it ends after an eviction, with the condition DisruptionTarget."""
+        """Return `pod` in its final state after eviction, with the condition DisruptionTarget."""
         grace = granted_grace(pod)
         meta = replace(
             pod.metadata,

@@ -1,8 +1,9 @@
 """RecommendedRequests: gives new pods the requests that VerticalPodAutoscalers recommend.
 
-The admission webhook of a VPA replaces the requests of every new pod of its workload, unless its
-update mode is Off. So a pod that is created again after an eviction can get other requests than
-before. The recommendation is that of the dump. The updater, which evicts pods, is not simulated.
+The admission webhook replaces the requests of every new pod of a workload that has a VPA, unless
+the update mode of the VPA is Off. So a pod that is created again after an eviction can get other
+requests than before. The recommendation is that of the dump. The updater, which evicts pods, is not
+simulated.
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/admission-controller/resource/pod/handler.go,
 resource/vpa/matcher.go: GetMatchingVPA

@@ -170,7 +170,7 @@ class ObjectErrors(Struct, frozen=True, kw_only=True):
     update_revision: Callable[[str], str]
 
     def error(self, subject: str, message: str) -> ObjectError:
-        """Return the error `message` about `subject`, with the number of pods that it lacks.
+        """Return the error `message` about `subject`, with the number of pods that `subject` lacks.
 
         `subject` is an object in the form "ReplicaSet ns/name". The number is 0 for an object that
         is not in `store`, and for kinds other than DaemonSet, ReplicaSet, StatefulSet,

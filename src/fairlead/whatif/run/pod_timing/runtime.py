@@ -129,7 +129,7 @@ class RuntimeDraw(Struct, frozen=True):
 
 
 class RuntimeCoverage(Struct, frozen=True):
-    """How many pods of a dump run (`running`), and for how many the runtime is known (`known`).
+    """How many pods run in a dump (`running`), and how many have a known runtime (`known`).
 
     `stated` is the number of pods whose known runtime comes from a file. Pods of DaemonSets and
     static pods are not counted. `longest` is the longest known runtime, 0 if there is none.

@@ -21,7 +21,7 @@ _RENAMING_KINDS: Final = (*REPLICA_KINDS, "Job")  # they create replacements und
 
 
 class Replacements(Protocol):
-    """Finds the pod key of each pod."""
+    """Finds the key that a pod shares with its replacements."""
 
     def lose(self, pod: Pod, key: str) -> None:
         """Record that the node of `pod` has failed; `key` is the key of `pod`."""
@@ -38,7 +38,7 @@ class Replacements(Protocol):
 
 
 class StatedReplacements(Struct):
-    """Reads the annotation of replacements."""
+    """Reads pod keys from the annotation that replacements have in a simulation."""
 
     def lose(self, pod: Pod, key: str) -> None:
         """Do nothing."""

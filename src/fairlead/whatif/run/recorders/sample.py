@@ -18,9 +18,9 @@ _Sample = TypeVar("_Sample", NodeSample, PodCountSample, QueueAllocation, ZoneCh
 def samples_since(
     samples: Iterable[_Sample], since: Instant, key_of: Callable[[_Sample], Hashable]
 ) -> Iterator[_Sample]:
-    """Yield what held at `since`, one sample of each key, and then all samples from `since` on.
+    """Yield the last sample of each key before `since`, and then all samples from `since` on.
 
-    `samples` are ordered by time.
+    The earlier samples get the time `since`. `samples` are ordered by time.
     """
     earlier: dict[Hashable, _Sample] = {}
     later: list[_Sample] = []

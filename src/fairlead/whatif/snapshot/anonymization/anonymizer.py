@@ -450,7 +450,7 @@ class _Rewriter(Struct, frozen=True):
         return text
 
     def _image(self, image: str) -> str:
-        """Return a pseudonym of `image` that ends with the tag `v`.
+        """Return a pseudonym of `image`; every pseudonym has the tag `v`.
 
         An image without a tag has the same pseudonym as the image with the tag `latest`. So the
         images of pods still match the images on nodes.

@@ -71,7 +71,7 @@ class SegmentCollector:
         self.segments: set[str] = set()
 
     def replace(self, name: str) -> str:
-        """Collect the segments of `name`, and return it unchanged."""
+        """Collect the segments of `name`, and return `name` unchanged."""
         self.segments.update(part for part in _split(name) if part not in KEPT)
         return name
 

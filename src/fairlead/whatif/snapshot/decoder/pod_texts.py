@@ -267,7 +267,7 @@ class PodTexts:
         return self._of_texts.get(texts)
 
     def learn(self, text: Text) -> None:
-        """Record the text of a pod that was decoded and is in stored form."""
+        """Record `text`, from which a pod in stored form (`StoredForm`) was decoded."""
         if isinstance(text, TemplateText):
             self.learn_stated(text.template)
             return

@@ -72,10 +72,10 @@ def _is_expected(claim: Manifest, known: Iterable[str]) -> bool:
 
 
 def expected_nodes_note(manifests: Iterable[Manifest], remedy: str) -> tuple[str, ...]:
-    """Return a note that the answer lacks the nodes of some NodeClaims.
+    """Return a note about NodeClaims whose nodes do not exist yet; () if there are none.
 
-    These are the NodeClaims whose nodes do not exist yet (`expected_nodes`). Returns () if there
-    are none. `remedy` is the end of the note, which says how to include the nodes.
+    The note says that the answer lacks these nodes (see `expected_nodes`). `remedy` is the end of
+    the note, which says how to include the nodes.
     """
     names = expected_nodes(manifests)
     if not names:

@@ -52,14 +52,14 @@ def leaving_nodes(manifests: Iterable[Manifest], at: Instant) -> list[str]:
 def nodes_to_be_deleted(
     manifests: Iterable[Manifest], at: Instant, *, by_cluster_autoscaler: bool, by_karpenter: bool
 ) -> list[str]:
-    """Return the nodes that were being removed at `at`, and that stay in a simulation.
+    """Return the nodes that were being removed at `at`, but that a simulation does not remove.
 
     Nodes that are being deleted by Karpenter are left out, because a simulation continues the
     deletion. Other nodes with a deletionTimestamp stay: their finalizers keep them.
 
     If `by_cluster_autoscaler` or `by_karpenter` is False, the nodes that this autoscaler tainted
-    for removal are left out. Callers pass False for an autoscaler that they simulate, because it
-    removes its taints at the start and decides anew.
+    for removal are left out. Callers pass False for a simulated autoscaler, because it removes its
+    taints at the start and decides anew.
     """
     return [
         one.metadata.name
