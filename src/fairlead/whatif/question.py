@@ -414,9 +414,9 @@ def _effect(
 
 
 def _compared_with_return(without: RunOutcome, changed: RunOutcome) -> RunOutcome:
-    """Return `changed` with other numbers of ready pods before the change.
+    """Return `changed`, corrected as if pods had been ready on the failed nodes before the change.
 
-    They are the numbers that there would be if the failed nodes worked. In the run `without` the
+    Only the numbers of ready pods before the change are corrected. In the run `without` the
     change, the nodes that had failed before the run return to service. So in the result, the number
     of ready pods of a workload before the change is at least the number at the end of `without`.
     """

@@ -196,7 +196,7 @@ def _daemon_set_of(pod: Pod) -> str:
 def _causes(
     problems: Mapping[str, list[str]], given: frozenset[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (reason, pods) for each reason to refuse a node; each pod has one reason at most.
+    """Yield (reason, pods) for each reason not to drain a node; no pod has two reasons.
 
     `problems` maps each problem to the pods that have it; `given` are the flags given to kubectl.
     """

@@ -125,7 +125,7 @@ class _Patch(_Form, frozen=True):
 
 
 class _Action(_Form, frozen=True):
-    """The effects of a stage: `next` of v1alpha1, or an item of the newer `steps`."""
+    """The effects of a stage: its `spec.next`, or an item of the newer field `spec.steps`."""
 
     event: dict[str, Any] | None = None
     finalizers: _Finalizers | None = None

@@ -211,7 +211,7 @@ class DeschedulerProfile(_Form, frozen=True, kw_only=True):
 
 
 class DeschedulerPolicy(_Form, frozen=True, kw_only=True):
-    """A policy file; a limit is a number of pods for one run, None for no limit."""
+    """The content of a policy file; the three maximum numbers of evictions are for one run."""
 
     api_version: str
     kind: str

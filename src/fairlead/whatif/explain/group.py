@@ -158,7 +158,7 @@ def _uncreated_pods(composition: Composition, cluster: Cluster, job: str) -> Ite
 
 
 def _is_of_unknown_scheduler(pod: Pod, snapshot: Snapshot, scheduler: SchedulerConfig) -> bool:
-    """Return True for a `pod` that is not explained by the rules of kube-scheduler."""
+    """Return whether the schedulerName of `pod` is unknown, as defined in `is_about_group`."""
     known = {profile.scheduler_name for profile in scheduler.profiles}
     known.update((FAIRLEAD, *other_schedulers(scheduler, snapshot.manifests)))
     return pod.spec.scheduler_name not in known

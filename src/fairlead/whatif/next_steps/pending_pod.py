@@ -320,9 +320,9 @@ def _best_nodes(
 
     Only the first TRIES_MAX of `candidates` are tried. The trials end as soon as most of the
     waiting pods run, because a trial takes long in a large cluster. If topology spread keeps pods
-    waiting in spite of the first new nodes, the next trial has equally many copies of each
-    candidate. This trial is left out if fewer pods wait than there are candidates. If some pods
-    still wait, the step says how many pods run. If all of them wait, a note says so.
+    pending in the first trial, the next trial has equally many copies of each candidate. This
+    trial is left out if fewer pods wait than there are candidates. If some pods still wait, the
+    step says how many pods run. If all of them wait, a note says so.
 
     `added` is the number of nodes that the question adds already. A pod may wait in spite of the
     new nodes. Its rules may exclude them, or other pods may be placed on them first.

@@ -205,9 +205,10 @@ def _new_pods_like(like: str, namespace: str, inventory: Inventory) -> NewPods:
 def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Inventory) -> NewPods:
     """Return a template for pods of `written`, a pod or workload in a file.
 
-    If `written` is a StatefulSet that `inventory` does not contain, the new pods begin with its
-    first ordinal. The newest ReplicaSet of a Deployment is looked up in `revisions`. Raises
-    InputError if `written` has a value of a wrong type, and for the same reasons as `new_pods_of`.
+    If `written` is a StatefulSet that `inventory` does not contain, the first new pod has the first
+    ordinal of the StatefulSet. The newest ReplicaSet of a Deployment is looked up in `revisions`.
+    Raises InputError if `written` has a value of a wrong type, and for the same reasons as
+    `new_pods_of`.
     """
     written.require_right_types()
     new, ref = new_pods_of(written.source, written, revisions), written.ref

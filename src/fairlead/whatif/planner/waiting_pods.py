@@ -21,7 +21,8 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 class WaitingPodCounts(Struct):
     """Counts of the waiting pods of a snapshot: those `placed`, and those still `without_node`.
 
-    `preempted` running pods made room for waiting pods; `lost` of these have no node at the end.
+    `preempted` is the number of running pods that were preempted. `lost` is the number of these
+    pods that have no node at the end.
     """
 
     placed: int = 0

@@ -115,7 +115,7 @@ class ReplayedStart(Struct, frozen=True):
 
 
 class ReplaySettings(Struct, frozen=True):
-    """The settings of a replay; times agree if they differ by at most `tolerance`."""
+    """The settings of a replay; start times that differ by at most `tolerance` agree."""
 
     scheduler: SchedulerConfig
     releases: Releases

@@ -749,7 +749,8 @@ class ExperimentRun:
     ) -> dict[WorkloadRef, WorkloadReadiness]:
         """Return the readiness of the workloads that changed after `since`, and of `others`.
 
-        It covers the time from `since` to `until`. `errors` name the DaemonSets that lack pods.
+        The readiness covers the time from `since` to `until`. `errors` name the DaemonSets
+        that lack pods.
         """
         recorder = self._recorder.workloads
         concerned = recorder.touched(since) | others

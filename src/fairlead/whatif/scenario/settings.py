@@ -145,7 +145,8 @@ def autoscaling_of(
 def _unused_settings(source: str, settings: Settings, choice: str) -> list[str]:
     """Return the names of the stated settings that the autoscaler `choice` does not read.
 
-    Raises InputError, which names the scenario `source`, if `settings` name no autoscaler.
+    If `settings.autoscale` is not set, raises InputError for the first of these settings. The error
+    names the scenario `source`.
     """
     unused = []
     for name, stated, readers in (

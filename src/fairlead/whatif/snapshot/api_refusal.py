@@ -23,7 +23,7 @@ def as_input_error(source: str, manifests: Sequence[Manifest], refused: ApiError
 
 
 def refusal_of(source: str, title: str, refused: ApiError) -> InputError:
-    """Return an InputError for `refused` about the object with the title `title`."""
+    """Return `refused`, the API server's refusal of the object `title`, as an InputError."""
     if not refused.causes:
         return InputError(source, refused.message, object_name=title)
     cause = refused.causes[0]

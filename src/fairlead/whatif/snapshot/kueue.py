@@ -115,7 +115,7 @@ def _workload_form(one: Manifest) -> _WorkloadForm | None:
 def waiting_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Yield a note about the objects of a dump that Kueue has not admitted.
 
-    Without Workloads in the dump, only Jobs are known to wait.
+    If the dump has no Workloads of Kueue, the note names only suspended Jobs that have a queue.
     """
     workloads = [form for one in manifests if (form := _workload_form(one)) is not None]
     waiting = [_title_of_owner(form) for form in workloads if _is_waiting(form)]

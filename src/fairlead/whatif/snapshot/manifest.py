@@ -876,9 +876,10 @@ def _current_api_version(source: str, value: Json) -> str:
 
 
 def is_older_version(kind: Kind, version: str) -> bool:
-    """Return whether each object of `kind` can be read in `version`, an older version of its group.
+    """Return whether `version` is an older version in which all objects of `kind` can be read.
 
-    A DeviceTaintRule cannot: if it has a field that Kubernetes 1.35 removed, it is refused.
+    The result is False for the kind DeviceTaintRule: older versions have a field that Kubernetes
+    1.35 removed, and rules with this field are refused.
     """
     api_version = f"{kind.group}/{version}"
     if kind.kind == HORIZONTAL_POD_AUTOSCALER.kind:

@@ -245,7 +245,7 @@ def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str | 
 
 
 def _new_amount(workload: str, resource: str, text: str) -> str | RelativeAmount:
-    """Return `text` itself if it is an amount of `resource`, or the change that it describes.
+    """Return the RelativeAmount in `text`, or `text` itself if it contains an absolute amount.
 
     Raises InputError that names `workload`.
     """

@@ -33,7 +33,7 @@ _LABELS: Final = {
 
 
 class StatedOutage(Struct, frozen=True):
-    """A capacity outage; `path` is the field of `source` that contains it."""
+    """A capacity outage from the user's file `source`; `path` is its field in this file."""
 
     source: str
     path: str

@@ -211,7 +211,7 @@ class FailOnFlag(Struct, frozen=True):
     text: str
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return the pods, nodes, budgets or loops for which the condition is true."""
+        """Return what makes the condition true, such as pods, budgets or claims; else []."""
         return _FLAGS[self.text](effect)
 
 

@@ -128,7 +128,7 @@ class ReplicaRange(Struct, frozen=True):
 
 
 class ChangedRange(Struct, frozen=True, kw_only=True):
-    """The ranges of the replicas of `workload`, scaled by `autoscaler`, in two runs."""
+    """The numbers of replicas of `workload`, which `autoscaler` scales, in two runs."""
 
     autoscaler: str
     workload: WorkloadRef

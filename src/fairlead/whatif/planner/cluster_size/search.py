@@ -1050,7 +1050,7 @@ class SizeSearch:
         Only one pod is tried. It is the pod with the `Shape` (the part of its spec that affects
         scheduling) that was refused most recently. Often, the pods of one workload prevent the
         removal of many nodes. To try only one of them is much faster than to place all pods that
-        come before it in `pods`. Nevertheless, those pods are counted as scheduling cycles.
+        come before it in `pods`. The result still counts a scheduling cycle for each of those pods.
         """
         first = {pod.shape.id: at for at, pod in reversed(list(enumerate(pods)))}
         tried = next((first[shape] for shape in reversed(self._refused) if shape in first), None)

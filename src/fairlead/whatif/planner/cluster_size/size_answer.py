@@ -131,7 +131,7 @@ def _survived(survival: Survival, found: SizeResult) -> str:
     """Return the end of the verdict: the failures after which the pods still run.
 
     Example: `, even after the loss of any zone`. Returns "" if no failures were requested, or if
-    the nodes do not survive them.
+    a failure stops pods that are not in `found.pinned`.
     """
     words = _survival_words(survival)
     if not words or not found.survives:

@@ -1,4 +1,4 @@
-"""drain-plan: the order in which to drain nodes, the blocked nodes, and a safe pace with its time.
+"""drain-plan: the order in which to drain nodes, blocked nodes, a safe pace, and the time needed.
 
     1  rules      A node is blocked if a budget refuses an eviction from it, if its kubelet does
                   not answer, or if a terminating pod stays on it forever.

@@ -216,8 +216,8 @@ class DrainPlanner:
         """Return what prevents a drain of `node`, wherever the new pods would go.
 
         There are three obstacles. The kubelet does not answer (`_never_ends_pods`). A budget
-        refuses an eviction (`budget_blockers`). A terminating pod stays forever (`_kept`). `kubectl
-        drain` waits for such pods without end.
+        refuses an eviction (`budget_blockers`). A terminating pod stays forever (`_kept`), and
+        `kubectl drain` waits for this pod forever.
         """
         keeps_pods = _never_ends_pods(self.model.node(node).node) and bool(self.evicted(node))
         first = [_silent(node)] if keeps_pods else []
@@ -348,7 +348,7 @@ class DrainPlanner:
             return self.empty(node, reorders=reorders)
 
     def failing(self, node: str) -> dict[str, str]:
-        """Return {pod: Job} for evicted pods that their Jobs do not replace if `node` is drained.
+        """Return {pod: Job} for the pods whose Jobs do not replace them after a drain of `node`.
 
         The drain makes the Job of such a pod, or the pod's index in the Job, fail. A Job is written
         as in `ObjectError.subject`.

@@ -122,7 +122,7 @@ def _signals_deferred() -> Iterator[Collection[int]]:
     Without this, the handler of a signal could raise its exception between a fork and the next
     statement. Then the new process would not be killed, or would go on as a copy of this process.
 
-    The value is the set of signals that were blocked before.
+    The context manager yields the set of signals that were blocked before.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
     try:

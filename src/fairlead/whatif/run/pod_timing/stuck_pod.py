@@ -47,7 +47,7 @@ class StuckPods(Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A note that the answer assumes that the pods stay; () if there are none."""
+        """A note that the stuck pods are assumed to stay; () if no pods are stuck."""
         if not self.deleted_at:
             return ()
         count = len(self.deleted_at)

@@ -87,8 +87,8 @@ class PodTrack(Struct):
     def new_end(self, requests: Mapping[str, int], facts: OwnerFacts) -> PodEnd:
         """Return the PodEnd of the pod, for the outcome of a run.
 
-        `requests` are the requests of the pod. `facts` were made for this pod, or
-        `facts.has_owner_of` returns True for it.
+        `requests` are the requests of the pod. `facts` must have been made for this
+        pod, or `facts.has_owner_of` must return True for this pod.
         """
         pod = self.pod
         return PodEnd(
@@ -130,5 +130,5 @@ def is_disrupted(pod: Pod) -> bool:
 
 
 def is_in_same_state(before: Pod, after: Pod) -> bool:
-    """Return whether two versions of a pod have the same phase and differ only in their status."""
+    """Return whether two versions of a pod differ only in their status, but not in the phase."""
     return before.status.phase == after.status.phase and differs_in_status_only(before, after)

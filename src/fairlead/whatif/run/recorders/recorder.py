@@ -570,7 +570,9 @@ class Recorder(Struct):
             track.is_stopped = is_terminating(pod) and pod.status.phase == "Failed"
 
     def _load_replicas(self, replicas: Replicas, nodes_down: Collection[str]) -> None:
-        """Record pods of a snapshot, as `_record_pod` does; `nodes_down` do not work.
+        """Record pods of a snapshot, as `_record_pod` does.
+
+        `nodes_down` are the nodes that are out of service.
 
         The pods have one owner and differ only in name, node and creation time. If the pods are
         running, a PodTrack is usually made only when it is needed (`_loaded_track`).
@@ -782,13 +784,17 @@ class Recorder(Struct):
     def _unstopped(self) -> Iterator[Undrained]:
         """Yield the pods that are still on drained nodes, and have no refused eviction.
 
-        There are four causes. The kubelet of the node does not answer. A foreign finalizer keeps
-        the pod after its end. Karpenter does not evict it. Its grace period is not over. Pods of
-        DaemonSets and static pods are left out.
+        There are five causes:
 
-        When a simulated Karpenter drains a node, no annotation requests the drain. On such a node,
-        only pods that Karpenter does not evict are included: its drains do not wait for pods that
-        never stop.
+        - The kubelet of the node does not answer.
+        - The kubelet cannot stop the pod (`StuckPods`).
+        - The grace period of the pod is not over.
+        - The pod has ended, but a foreign finalizer keeps it.
+        - Karpenter does not evict the pod.
+
+        Pods of DaemonSets and static pods are left out. When a simulated Karpenter drains a node,
+        no annotation requests the drain. On such a node, only pods that Karpenter does not evict
+        are included: drains by Karpenter do not wait for pods that never stop.
         """
         for name, node in self.outage.nodes.items():
             is_requested, is_of_karpenter = is_drain_requested(node), _is_drained_by_karpenter(node)

@@ -47,7 +47,7 @@ class StatedReplacements(Struct):
         """Do nothing, because `key_of` reads the annotation of the replacement."""
 
     def key_of(self, pod: Pod) -> str:
-        """Return the pod key in an annotation of `pod`, or else `namespace/name` of `pod`."""
+        """Return `namespace/name` of the pod that an annotation of `pod` names, or of `pod`."""
         return original_key(pod)
 
 

@@ -252,9 +252,9 @@ class _Numbered(Struct, frozen=True):
 
 
 def _ordinals(objects: Iterable[Json]) -> dict[str, _Numbered]:
-    """Return the parts of the names of StatefulSets' pods and claims, by name.
+    """Return {name: its parts} for the pods and claims of StatefulSets.
 
-    A claim can exist without its pod: a StatefulSet uses it again when it creates the pod.
+    A claim can exist without its pod. The StatefulSet uses the claim when it creates the pod again.
     """
     found: dict[str, _Numbered] = {}
     claims: set[str] = set()
@@ -312,7 +312,7 @@ def _with_ordinals(replace: Replace, ordinals: Mapping[str, _Numbered]) -> Repla
 
 
 class _Rewriter(Struct, frozen=True):
-    """Rewrites objects with `replace`.
+    """Anonymises objects; the function `replace` returns the pseudonym of a text.
 
     `compared` are the label keys that Gt and Lt compare. `zones` are the zones of the nodes.
     """

@@ -263,7 +263,7 @@ class PodTexts:
             yield TemplateRows.of(template.texts, rows)
 
     def template_of(self, texts: JsonTemplate) -> PodTemplate | None:
-        """Return the PodTemplate for `texts`; None if it is not learned or not usable."""
+        """Return the PodTemplate of `texts`; None if it was not made yet, or cannot be made."""
         return self._of_texts.get(texts)
 
     def learn(self, text: Text) -> None:
