@@ -178,7 +178,7 @@ def _verdict(
 
 
 def _step_to_limit(view: HorizontalPodAutoscaler, replicas: int) -> str:
-    """Return how the autoscaler changes `replicas` to a limit; "" if `replicas` violates none."""
+    """Return the change of `replicas` to the nearest limit; "" if `replicas` is within limits."""
     least, most = view.spec.min_replicas, view.spec.max_replicas
     if least <= replicas <= most:
         return ""

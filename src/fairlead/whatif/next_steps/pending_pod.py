@@ -431,8 +431,8 @@ def _other_zones(candidates: Sequence[NewNodes], context: StepContext) -> str:
     """Return a sentence that suggests new nodes in several zones, or "".
 
     The result is "" if the `candidates` are in several zones, because then they were already tried
-    together. It is also "" if nodes fail, are drained or are cordoned: `relax_spread` suggests what
-    may help. A cluster with one zone gets no suggestion either.
+    together. It is also "" if the cluster has one zone, or if nodes fail, are drained or are
+    cordoned. After failures, drains and cordons, `relax_spread` makes suggestions.
     """
     change, nodes = context.answer.change, context.answer.without.nodes
     is_lasting = context.answer.changed.outage is None and not (change.drain or change.cordon)

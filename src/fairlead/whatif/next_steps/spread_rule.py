@@ -89,8 +89,8 @@ class SpreadRule(Struct, frozen=True):
     def with_taints_honored(self, domains: Mapping[str, int]) -> str:
         """Return the value of --set that sets nodeTaintsPolicy Honor in the hard constraints.
 
-        `domains` maps each topology key to its number of domains. If one of these constraints
-        requires more domains than there are, the value also removes its minDomains.
+        `domains` maps each topology key to its number of domains. If a hard constraint
+        requires more domains than there are, its minDomains is removed, too.
         """
         return self._edited(
             {**one, "nodeTaintsPolicy": HONOR}

@@ -51,7 +51,7 @@ def with_absent_owners(snapshot: Snapshot, target: str) -> Snapshot:
 def _manifest(source: str, owner: Json) -> list[Manifest]:
     """Return a list with the object `owner`, or [] if it is not valid.
 
-    `owner` was made from an owner reference, which can have a name that no object can have.
+    `owner` was made from an owner reference. The name in the reference may be invalid.
     """
     if path_segment_problems(owner["metadata"]["name"]):
         return []
