@@ -278,8 +278,8 @@ def _failed_before_change(change: ClusterChange, without: RunOutcome) -> list[st
 def _failed_without_change(change: ClusterChange, without: RunOutcome) -> list[str]:
     """Return a note that suggests --fail-node; [] if there is a change or no failed node.
 
-    The result is also [] if the cluster has a node autoscaler. In this case, the node would be out
-    of service in both runs of a question with --fail-node.
+    The result is also [] if the cluster has a node autoscaler. With an autoscaler, --fail-node
+    would show no difference, because the node would be out of service in both runs.
     """
     if change.words or not without.failed_nodes or without.autoscaling is not None:
         return []

@@ -1,15 +1,16 @@
 """New nodes (`--add-nodes 10`): copies of nodes of the cluster, or nodes of an instance type.
 
-The copied node is the model of a new node. A new node runs the static pods of its model. It also
-runs the model's pods of DaemonSets that the snapshot lacks, if the new node has the labels in the
-nodeSelectors of these pods. Several models, such as a node of each zone, are copied in turn.
+The copied node is the model of a new node. A new node runs the static pods of its model. If the
+snapshot lacks the DaemonSet of a pod on the model, the new node also runs a copy of this pod,
+provided that the new node has the labels in the pod's nodeSelector. Several models, such as a node
+of each zone, are copied in turn.
 
 The new node gets the labels, the size and the devices (ResourceSlices) of its model. It also gets
 the volume limits (CSINode) and the room for local volumes (CSIStorageCapacity). Of the taints, it
-gets those that no controller manages. A label that identifies the model alone (`own_labels`) gets
-the name of the new node as its value. The new node does not have the images of its model, and is
-not cordoned. A new node with another instance type than its model has no devices, because the
-devices of that type are unknown.
+gets those that no controller manages. In labels that name the model itself, such as the hostname
+label (`own_labels`), the value becomes the name of the new node. The new node does not have the
+images of its model, and is not cordoned. A new node with another instance type than its model has
+no devices, because the devices of that type are unknown.
 """
 
 from __future__ import annotations
@@ -64,9 +65,9 @@ def new_nodes(
 ) -> list[Manifest]:
     """Return `count` Nodes, each followed by its dependents; `models` are copied in turn.
 
-    The dependents are copies of objects of the model: CSINode, ResourceSlices, static pods, pods of
-    missing DaemonSets, and CSIStorageCapacities that belong only to the model. `start` is the time
-    of creation of the nodes.
+    The dependents are copies of objects of the model: CSINode, ResourceSlices, static pods, pods
+    whose DaemonSet is not in the snapshot, and CSIStorageCapacities that belong only to the model.
+    `start` is the time of creation of the nodes.
 
     The labels and the size in `templates` take precedence over those of a model. The templates are
     used in turn, one for each zone. Raises InputError if `count` is not allowed, or if there is no
@@ -203,7 +204,7 @@ def _free_names(count: int, inventory: Inventory) -> Iterator[str]:
 
 
 def _with_all_devices(template: Json) -> Json:
-    """Return the node `template` with the capacity of its extended resources as allocatable."""
+    """Return the node `template` with allocatable set to capacity for extended resources."""
     status = template["status"]
     if "allocatable" not in status or "capacity" not in status:
         return template

@@ -53,9 +53,9 @@ def read_scheduler_config(
 ) -> SchedulerConfig:
     """Return the configuration in `file` (None for the default) plus users' `plugins`.
 
-    `plugins` are values of --plugin or classes. Unset fields have the defaults of `release`. A file
-    with extenders is refused unless `allow_extenders` is set, because extenders receive the
-    cluster's pods. Raises InputError.
+    Each of `plugins` is a class or a value of --plugin. Unset fields have the defaults of
+    `release`. A file with extenders is refused unless `allow_extenders` is set, because extenders
+    receive the cluster's pods. Raises InputError.
     """
     plugins = user_plugins("read_scheduler_config", plugins)
     if file is None:

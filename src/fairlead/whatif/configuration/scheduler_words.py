@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 
 def scheduler_words(config: str, plugins: Iterable[str], batch: str) -> str:
-    """Return words for the scheduler with the configuration file `config`, and for `plugins`.
+    """Return a phrase that names the scheduler with its configuration file and its `plugins`.
 
-    `config` is "" for the default scheduler. `batch` names the batch scheduler's configuration; it
-    is "" if no batch scheduler runs.
+    `config` is the file; it is "" for the default scheduler. `batch` names the batch scheduler's
+    configuration; it is "" if no batch scheduler runs.
     """
     words = f"scheduler {config}" if config else "default scheduler"
     names = ", ".join(plugins)

@@ -52,7 +52,7 @@ _VOLCANO: Final = "scheduling.volcano.sh"
 
 
 class ExplainedGroup(Struct, frozen=True):
-    """The explanation `found` of a group at the instant `at`.
+    """The explanation of a group: `found` describes the group at the instant `at`.
 
     `failures` describes failures of the batch scheduler's plugins. `notes` are the assumptions.
     """
@@ -184,7 +184,7 @@ def _other_schedulers_of(snapshot: Snapshot, target: str, config: BatchConfig) -
 def _pods_of(snapshot: Snapshot, group: str) -> Iterator[Pod]:
     """Yield the pods of `group` (NAMESPACE/NAME or NAME).
 
-    Of pods that are replicas of one another, it may yield only one.
+    If some of these pods are replicas of one another, only one of them may be yielded.
     """
     for one in samples(snapshot.manifests):
         name = group_name(one.pod) if one.kind is POD else ""

@@ -1,4 +1,4 @@
-"""removal_table: what keeps autoscalers from removing a node, and what it means for a drain.
+"""removal_table: what keeps autoscalers from removing a node, and whether kubectl drain objects.
 
 Cluster Autoscaler and Karpenter respect annotations and rules that `kubectl drain` does not know:
 

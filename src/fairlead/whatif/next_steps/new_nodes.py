@@ -171,8 +171,8 @@ def node_to_copy(
     `left` maps a pod (`namespace/name`) to the node that it left. A copy of that node may help the
     pod if both of these are true:
 
-    - The pod does not only lack room. Either a rule, such as affinity or topology spread, keeps it
-      off other nodes, or no node rejects it for lack of room.
+    - More room on other nodes would not be enough. Either a rule, such as affinity or topology
+      spread, keeps the pod off other nodes, or no node rejects the pod for lack of room.
     - The present nodes with the same labels do not help. Either no other schedulable node has these
       labels, or a node rejects the pod for a reason other than its labels or a cordon.
 
@@ -235,9 +235,10 @@ def _largest(needs: Iterable[Mapping[Name, int]]) -> Mapping[Name, int]:
 def _devices_held(
     workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]
 ) -> dict[WorkloadRef, Amounts]:
-    """Return, for each of `workloads`, how many devices each of its pods on `nodes` holds at least.
+    """Return, for each of `workloads`, the smallest number of devices that one of its pods holds.
 
-    A workload without such pods is in the result, too.
+    Devices of each kind are counted separately. Only pods on `nodes` count, and of these only the
+    pods with devices. The value is {} for a workload without such pods.
     """
     found: dict[WorkloadRef, Counter[str]] = {}
     for node in nodes if workloads else ():

@@ -66,7 +66,7 @@ def _excess(error: ObjectError) -> QuotaExcess | None:
 
 
 def _quota(error: ObjectError) -> _QuotaName | None:
-    """Return the quota that refuses the pods of `error`; None if there is another reason."""
+    """Return the quota that refuses the pods of `error`; None if `error` names no quota."""
     excess = _excess(error)
     namespace = error.subject.partition(" ")[2].partition("/")[0]
     return None if excess is None else _QuotaName(namespace, excess.quota)

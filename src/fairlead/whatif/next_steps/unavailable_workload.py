@@ -138,7 +138,7 @@ def _awaits_claim(one: WorkloadEffect, effect: Effect) -> bool:
     """Return whether a pod of `one` waits for a claim that a pod on a failed node keeps.
 
     Either the volume is still attached to the failed node, or the pod on that node still uses the
-    volume's ReadWriteOncePod claim, or a ResourceClaim for devices of the node.
+    claim. The claim is a ReadWriteOncePod claim of a volume, or a ResourceClaim for devices.
     """
     found = effect.difference
     waiting = {lost.pod for lost in effect.lost if lost.cause is LossCause.ATTACHED}
@@ -175,10 +175,10 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
     """Yield the command that lets pods of the workloads `rows` be replaced on other nodes.
 
     The command taints the failed nodes of a workload. It is for machines that are shut down, so
-    there is none if the nodes come back, or if their kubelets still work. Simulations try the
-    command for the nodes of one workload after another, at most TRIES_MAX times. The result is the
-    first command with which a workload has more ready pods at the end. For example, a command does
-    not help if no other node can use the volumes of the pods.
+    nothing is yielded if the nodes come back, or if their kubelets still work. Up to TRIES_MAX such
+    commands are tried one after another, each in a simulation. The first command with which a
+    workload has more ready pods at the end is yielded. For example, a command does not help if no
+    other node can use the volumes of the pods.
     """
     if not context.may_be_shut_down():
         return

@@ -104,7 +104,7 @@ _CAUSES_IN_WORDS: Final = {
 
 
 class NodeSample(Struct, frozen=True):
-    """The number of nodes of `zone` in each state, from the instant `at` until its next sample."""
+    """The number of nodes of `zone` in each state, from `at` until the next sample of `zone`."""
 
     at: Instant
     zone: str

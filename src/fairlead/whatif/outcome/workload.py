@@ -148,7 +148,7 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     def lowest_for_words(self) -> str:
         """The time for which only `lowest` pods were ready: `5m51s` or `to the end`.
 
-        The text is "" if `lowest` is not below both `before` and `wanted`.
+        The text is "" unless `lowest` is less than `before` and less than `wanted`.
         """
         if self.lowest >= min(self.before, self.wanted):
             return ""

@@ -303,7 +303,7 @@ class ClusterModel:
         return name in (KUBE_BATCH, VOLCANO) and not self.has_profile(pod)
 
     def gang_of(self, pod: PodInfo) -> PodGroup | None:
-        """Return the PodGroup of `pod` if its pods start together or not at all, else None."""
+        """Return the PodGroup of `pod` if the pods of the group start as a gang, else None."""
         group = self.cluster.pod_groups.group_of(pod) if self._starts_gangs else None
         return group if group is not None and gang_minimum(group) else None
 
@@ -793,9 +793,9 @@ def ending_namespaces(objects: Iterable[ApiObject]) -> frozenset[str]:
 
 
 def _as_namespaces_end(objects: tuple[ApiObject, ...], now: Instant) -> tuple[ApiObject, ...]:
-    """Return `objects`; each pod whose namespace is being deleted has a deletionTimestamp.
+    """Return `objects`, with a deletionTimestamp on each pod whose namespace is being deleted.
 
-    If the pod had none before, its grace period begins at `now`.
+    If such a pod had no deletionTimestamp before, its grace period begins at `now`.
 
     Planners need no room for replacements of these pods, because admission refuses the
     replacements. The namespace controller may delete the pods long after the deletion of the

@@ -87,7 +87,10 @@ def deadline_note(run: RolloutHistory) -> str:
 
 
 def _exceeded(run: RolloutHistory) -> Iterator[tuple[WorkloadRef, Instant | None]]:
-    """Yield (Deployment, time at which it exceeds its deadline or None) for each new rollout."""
+    """Yield (Deployment, time at which it exceeds its progress deadline) for each new rollout.
+
+    The time is None if the rollout never exceeds the deadline.
+    """
     for ref, revision in sorted(_begun(run).items()):
         stored = run.store.find(DEPLOYMENT, ref.namespace, ref.name)
         deployment = None if stored is None else decode_as(Deployment, stored)

@@ -66,11 +66,10 @@ def owned_hint(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind] = SC
 def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str:
     """Return a note about what else scales `workload` in the cluster; "" if nothing does.
 
-    The note names the workload's HorizontalPodAutoscaler and the autoscaler's owner, if it has one.
-    An autoscaler does not scale a workload with 0 replicas. So if `replicas` is 0, an autoscaler
-    without an owner is not named. An owner is named, because a ScaledObject of KEDA, for example,
-    may scale such a workload. If no autoscaler is named, the note names the Deployment or the
-    custom resource that owns the workload.
+    The note names the workload's HorizontalPodAutoscaler and, if there is one, the autoscaler's
+    owner, such as a ScaledObject of KEDA. If `replicas` is 0, an autoscaler without an owner is not
+    named, because an autoscaler itself does not scale a workload without replicas. If no autoscaler
+    is named, the note names the Deployment or the custom resource that owns the workload.
     """
     autoscaler = autoscaler_of(workload, inventory)
     above = None if autoscaler is None else autoscaler.controller

@@ -52,7 +52,7 @@ def return_to_service(nodes: Sequence[str]) -> ScriptedStep:
 
 
 def failed_note(nodes: Sequence[str]) -> str:
-    """Return a note that says what an answer about the failed `nodes` compares."""
+    """Return a note that says which two cases an answer about the failed `nodes` compares."""
     was, stays = ("was", "it stays") if len(nodes) == 1 else ("were", "they stay")
     return (
         f"{listed(nodes)} {was} not in service when the dump was taken. This answer shows what "

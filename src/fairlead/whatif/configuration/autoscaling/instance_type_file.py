@@ -208,7 +208,7 @@ def _zones_of(zones: Sequence[str], regions: Iterable[str]) -> tuple[str, ...]:
 
 
 def _types_in(texts: Mapping[str, str]) -> list[StatedType]:
-    """Return the types in `texts`, the contents of files by path. Raises InputError."""
+    """Return the instance types in `texts` ({path: content of the file}). Raises InputError."""
     every: dict[str, StatedType] = {}
     for path, text in texts.items():
         found = _of_json(path, text) if text.lstrip()[:1] in ("[", "{") else _of_csv(path, text)
@@ -285,8 +285,8 @@ def new_node_templates(
     `zones` maps the zones of the cluster to their regions ("" for a zone without a region). A type
     without zones gets one template for each of `zones`. If `zones` is empty, it gets one template
     without a zone. `like` are the labels of the node on which the new nodes are modelled. The new
-    nodes have its architecture and its operating system if the type can have them. In a template,
-    the label value "" means that the node does not have the label.
+    nodes have the architecture and the operating system in `like` if the type can have them. In a
+    template, the label value "" means that the node does not have the label.
     """
     systems = one.systems or (like.get(OS, _SYSTEMS[0]),)
     labels = {

@@ -279,7 +279,7 @@ def _tallies(
 def _add_later_pods(
     tallies: Mapping[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
 ) -> None:
-    """Include in "missing" the pods that StatefulSets create only after a pod that is pending.
+    """Count pods as "missing" if a StatefulSet creates them only after a pending pod is ready.
 
     A StatefulSet with the policy Parallel creates all its pods at once, so none are missing.
     """

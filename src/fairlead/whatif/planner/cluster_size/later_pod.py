@@ -1,4 +1,4 @@
-"""Notes about pods that may be added to a cluster later; the new nodes have no room for them."""
+"""Notes about pods that may be added to a cluster later; the search for nodes ignores them."""
 
 from __future__ import annotations
 

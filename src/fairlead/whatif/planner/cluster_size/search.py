@@ -573,7 +573,7 @@ class SizeSearch:
     def _bound(self, pods: Sequence[PodInfo], survival: Survival) -> SizeBound:
         """Return a lower bound on the cost; existing nodes that are kept cost nothing.
 
-        The search compares nodes by the `unit_prices` of the result. They are computed only from
+        The search compares nodes by `SizeBound.unit_prices`. These prices are computed only from
         the requested resources, not from the other requirements (`NodeSetRequirements`).
         """
         prices = [offer.price for offer in self._offers]

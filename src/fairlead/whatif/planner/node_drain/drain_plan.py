@@ -497,7 +497,7 @@ def _alone_findings(plan: DrainPlan) -> Iterator[str]:
 
 
 def left_out_findings(plan: DrainPlan) -> Iterator[str]:
-    """Yield a sentence about the selected nodes that are not drained, for each reason."""
+    """Yield, for each reason to leave out selected nodes, a sentence that names these nodes."""
     for why in dict.fromkeys(plan.left_out.values()):
         names = [name for name, one in plan.left_out.items() if one == why]
         yield f"{listed(names)} {'is' if len(names) == 1 else 'are'} left out: {why}."
@@ -565,7 +565,7 @@ def safe_findings(run: DrainRun | None) -> Iterator[str]:
 
 
 def image_reservation(run: DrainRun) -> str:
-    """Return the words that end a verdict if `run` has notes about images, else ""."""
+    """Return the clause about images for the end of a verdict; "" if `run` has no image notes."""
     if not run.image_notes:
         return ""
     return ", but images of evicted pods may not run on the pods' new nodes (see the note)"

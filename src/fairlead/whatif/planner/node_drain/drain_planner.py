@@ -307,8 +307,8 @@ class DrainPlanner:
     def try_empty(self, node: str) -> PlannedDrain | Blocker | None:
         """Empty `node` if `empty` can empty it; otherwise return a Blocker, or None.
 
-        None means that the reason is not known: `empty` would return a Blocker. This method takes
-        less time than `empty`, because it does not always search for the reason.
+        None means that `empty` would return a Blocker. This method takes less time than `empty`,
+        because it does not always search for the reason why `node` cannot be emptied.
         """
         if self.lacking_elsewhere(node):
             return None
@@ -339,8 +339,9 @@ class DrainPlanner:
     ) -> PlannedDrain | Blocker:
         """Return the result of emptying `node` with all other nodes as they are now.
 
-        The node returns to service if `return_again` is set. Otherwise `reorders` replaces
-        `self.reorders`, unless it is None. The model does not change.
+        With `return_again`, the node returns to service, and `reorders` is ignored. Without
+        `return_again`, `reorders` replaces `self.reorders` if `reorders` is not None. The model
+        does not change.
         """
         with self.model.hypothesis():
             if return_again:
@@ -795,9 +796,10 @@ def _custom_controller(pod: Pod) -> str:
 
 
 def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
-    """Return the blocker of the first pod in `lost` that exceeds `limit.losses_max`.
+    """Return the blocker of the first pod in `lost` whose loss the budget of `limit` forbids.
 
-    `lost` are the pods that a drain of `node` evicts and that no controller replaces.
+    `lost` are the pods that a drain of `node` evicts and that no controller replaces. The budget
+    allows the loss of `limit.losses_max` pods.
     """
     count, allowed = len(lost), limit.losses_max
     pods = f"{allowed:,} of {counted(count, 'pod')} without a controller"
@@ -844,10 +846,10 @@ def _with_min_available(limit: BudgetLimit, count: int) -> str:
 
 
 def _patched(limit: BudgetLimit, patch: str, rule: str) -> str:
-    """Return the command that changes the budget of `limit` to `rule` with the merge patch `patch`.
+    """Return the command that applies the merge patch `patch` to the budget of `limit`.
 
-    If the budget has an owner, which would revert the change, return a text that says to change the
-    owner.
+    `rule` describes the patched field in words. If the budget has an owner, which would revert the
+    patch, return a text that says to set `rule` in the owner.
     """
     if limit.owner:
         return f"set {rule} for pdb/{limit.key} in {limit.owner}, which owns the budget"

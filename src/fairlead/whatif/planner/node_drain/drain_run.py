@@ -431,8 +431,8 @@ def _uncreated(outcome: RunOutcome, baseline: _Baseline) -> Iterator[UncreatedPo
 def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> dict[str, str]:
     """Return the pods that stay pending because of the drain, each with the scheduler's reasons.
 
-    If N pods of a workload are pending in `baseline`, N of its pending pods are left out, even if
-    they have other names.
+    If N pods of a workload are pending in `baseline`, N of the workload's pending pods in `outcome`
+    are left out, even if their names differ from those in `baseline`.
     """
     expected = Counter(baseline.pending.values())
     pending = sorted(outcome.pending, key=lambda pod: pod.key not in baseline.pending)

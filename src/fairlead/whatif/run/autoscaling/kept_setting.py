@@ -1,4 +1,4 @@
-"""Notes about objects of the node autoscaler that change during a run, without effect.
+"""Notes about changes during a run that the simulated node autoscaler ignores.
 
 A simulated autoscaler reads its settings once, before the run. The settings are in the Deployment
 of the autoscaler. The limits of Cluster API are in annotations of MachineDeployments and

@@ -75,7 +75,7 @@ class RequestsByShape:
 
 
 def requested_in(cluster: Cluster) -> dict[str, int]:
-    """Return the requests of all pods on nodes by resource, and the number of these pods as `pods`.
+    """Return the requests of all bound pods, by resource, and the number of these pods as `pods`.
 
     CPU is in millicores, other resources are in units.
     """
@@ -137,8 +137,8 @@ def allocations(
 ) -> tuple[ResourceAllocation, ...]:
     """Return the allocation of each resource of `nodes`.
 
-    CPU, memory and storage come first, then the other resources by name. `before` and
-    `offered_before` are the requests and allocatable amounts at the start.
+    CPU, memory and storage come first, then the other resources by name. `before` contains the
+    requests at the start, and `offered_before` the allocatable amounts at the start.
     """
     nodes = tuple(nodes)
     offered = _sum(node.allocatable for node in nodes)

@@ -2,8 +2,8 @@
 
 A revision fails if both of these are true:
 
-- All pods of the revision that have a node wait because a container fails to start, as in
-  ImagePullBackOff or CrashLoopBackOff.
+- All bound pods of the revision wait because a container fails to start, as in ImagePullBackOff or
+  CrashLoopBackOff.
 - The cause is probably not the node. This is assumed if the pods are on at least two nodes. It is
   also assumed if other pods run on the same node, and pods of another revision of the workload run.
   This happens in a rollout that replaces one pod at a time, as in a StatefulSet.

@@ -335,7 +335,7 @@ class Recorder(Struct):
         """Record an eviction, unless the pod has completed.
 
         `respects_budgets` states whether the eviction respected the budgets. The eviction of a
-        DaemonSet pod is not recorded if it was made to empty the node (`NODE_REMOVAL_REASONS`).
+        DaemonSet pod is not recorded if it has one of the NODE_REMOVAL_REASONS.
         """
         track = self._known.get(record.pod.uid)
         if track is not None and is_terminal(track.pod):

@@ -1,6 +1,6 @@
 """DumpDecoder: decodes the texts of dumped objects directly into typed views.
 
-Decoding to JSON values and converting the checked values to views would take ten times as long.
+To decode texts to JSON values, and then convert these to views, would take ten times as long.
 Direct decoding works for objects of the common kinds in stored form (`StoredForm`). Other objects
 are decoded as JSON. Most pods are not decoded at all, because they match the template of another
 pod's text (`PodTexts`).

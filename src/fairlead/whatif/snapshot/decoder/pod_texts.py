@@ -149,9 +149,9 @@ class PodTemplate:
     def times_in(self, texts: TemplateRows) -> list[set[str]]:
         """Return the timestamps of the pods whose texts are `texts`, as a list of sets.
 
-        Each placeholder for a timestamp has a set with the values that the pods have there. All
-        pods share the timestamps that are not in a placeholder. If there are such timestamps, the
-        first set contains only the newest of them.
+        For each placeholder for a timestamp, the list has a set with the pods' values of this
+        placeholder. Timestamps outside the placeholders are equal in all pods. If there are any,
+        the list begins with a further set, which contains only the newest of these timestamps.
         """
         fixed = [] if self._fixed_time is None else [{self._fixed_time}]
         return [*fixed, *({*texts.columns[number]} for number in self._times)]
@@ -296,7 +296,7 @@ class PodTexts:
         return self._of_texts[texts]
 
     def forget(self, texts: JsonTemplate) -> None:
-        """Remove the template for `texts`, one of whose pods is not in stored form."""
+        """Remove the template for `texts`, because a pod that matches it is not in stored form."""
         del self._of_texts[texts]
 
     def _learn(self, workload: _Workload, text: bytes) -> None:
