@@ -355,7 +355,7 @@ def _undrained_without_change(effect: Effect) -> list[str]:
 
 
 def _displaced_without_change(without: RunOutcome, changed: RunOutcome) -> list[str]:
-    """Return a note about pods with a controller that are preempted or evicted in both runs."""
+    """Return a note about pods that have a controller and are displaced in both runs."""
     before, after = (
         {one.pod.key: one.pod.workload for one in (*run.preempted, *run.evicted)}
         for run in (without, changed)

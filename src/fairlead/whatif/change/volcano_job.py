@@ -121,7 +121,7 @@ def _template(task: _Task, group: str, spec: _Spec) -> Json:
 
 
 def _valid_spec(one: Manifest) -> _Spec:
-    """Return the spec of `one`; a task without a name has Volcano's default name.
+    """Return the spec of `one`; a task without a name gets Volcano's default name.
 
     upstream: pkg/webhooks/admission/jobs/validate/admit_job.go: validateJobCreate
     """
