@@ -53,7 +53,7 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     - `load`: the file with the CPU and memory that workloads use over time
     - `seed`, `seeds`: the first seed, and the number of seeds with which the what-if runs
     - `next_steps`: whether the answer gets next steps, some of which are tried in simulations
-    - `startup`: the time (ns) that every pod takes to start; None takes the times from the dump
+    - `startup`: the time (ns) that every pod takes to start; if None, times from the dump are used
     - `kwok_stages`: files of KWOK Stages, in addition to the Stages in the snapshot
     - `runtimes`: the file with the runtimes of pods, in addition to those that the dump shows
     """

@@ -1,7 +1,7 @@
 """RecordedCluster: the state of a cluster while the writes of its audit log are applied.
 
-At level RequestResponse, each write records the new object, which replaces the old object. At level
-Request, the new object is computed from the old object and the request:
+At level RequestResponse, the log contains the new object of each write, which replaces the old
+object. At level Request, the new object is computed from the old object and the request:
 
     create          the object in the request, with defaults and the priority of its class
     update, patch   the old object with the request applied: to its status if the subresource is
@@ -419,7 +419,8 @@ def initial_objects(writes: Iterable[AuditedWrite]) -> list[tuple[AuditedWrite, 
 def _before(obj: Json, *, is_bound: bool) -> Json:
     """Return `obj` as it was before the log: without a deletion timestamp.
 
-    `is_bound` is False for a pod that is bound later in the log. Its node is removed, too.
+    If `is_bound` is False, `obj` is a pod that the log binds later. Such a pod also loses its node
+    and status.
     """
     meta = {key: value for key, value in obj["metadata"].items() if key not in _DELETION}
     if is_bound:

@@ -31,7 +31,7 @@ _NO_FARGATE: Final = (
 
 
 def other_schedulers(scheduler: SchedulerConfig, manifests: Iterable[Manifest]) -> tuple[str, ...]:
-    """Return those schedulerNames of bound pods that name no profile and no batch scheduler.
+    """Return the schedulerNames of bound pods, except names of profiles and batch schedulers.
 
     Static pods are ignored.
     """

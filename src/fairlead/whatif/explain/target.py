@@ -161,7 +161,7 @@ def _explain_priority(
 
 
 def _group_of(queue: Manifest, inventory: Inventory) -> str:
-    """Return words that name the first PodGroup of `queue`; "" if none names the queue."""
+    """Return a text that names the first PodGroup in the queue `queue`; "" if there is none."""
     kinds = (kind for kind in inventory.kinds if kind.kind == POD_GROUP.kind)
     groups = sorted(
         one.ref.key

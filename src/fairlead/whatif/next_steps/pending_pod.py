@@ -190,9 +190,9 @@ def _room_for(
     """Yield a what-if with new nodes for the pods that lack room (`short`).
 
     If `is_tried` is set, or if a spread constraint keeps these pods off the present nodes, new
-    nodes of up to TRIES_MAX zones are tried, and the best are suggested. Otherwise, if other pods
-    may take the room first, only the nodes that seem best are tried. In all other cases, these
-    nodes are suggested without a trial.
+    nodes of up to TRIES_MAX zones are tried, and the best are suggested. Otherwise, only the nodes
+    that seem best are suggested. If other pods may take the room of these nodes, the nodes are
+    suggested only after a trial.
     """
     more = new_nodes_for(short, nodes, context.answer.without.nodes)
     is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)

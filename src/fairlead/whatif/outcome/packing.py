@@ -58,8 +58,8 @@ def packing(
 ) -> tuple[PackingRow, ...]:
     """Return the measures of three placements, except measures that are unknown for all three.
 
-    `price` returns the hourly price of a node, None if it is unknown. The measures of room count
-    pods that are as large as the largest pod of `without`, for all three placements.
+    `price` returns the hourly price of a node, None if it is unknown. For all three placements,
+    room is measured in pods as large as the largest pod of `without`.
     """
     largest = _largest(without)
     placements = (today, without, changed)

@@ -146,9 +146,10 @@ class Preempted(Displaced, frozen=True, kw_only=True):
 
 
 class Evicted(Displaced, frozen=True, kw_only=True):
-    """An evicted pod, the controller's reason, and the toleration time that led to the eviction.
+    """An evicted pod.
 
-    `tolerated_s` is in seconds, None if no toleration time led to the eviction.
+    `why` is the reason for the eviction. `tolerated_s` is the toleration time (in seconds) after
+    which the pod was evicted, None if the eviction did not depend on a toleration time.
     """
 
     why: str
@@ -156,7 +157,7 @@ class Evicted(Displaced, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """The controller's reason and the toleration time in one text."""
+        """The reason for the eviction and the toleration time in one text."""
         if self.tolerated_s is None:
             return self.why
         return f"{self.why} ({for_readers(seconds(self.tolerated_s))})"

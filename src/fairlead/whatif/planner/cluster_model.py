@@ -14,9 +14,9 @@ acts. There is one exception: the claims of a pod are created and released with 
 
 The configuration can disable a filter that the kubelet also checks, such as NodeResourcesFit. Then
 the kubelet may refuse a pod that the scheduler has placed. In a cluster, the pod's controller would
-create an equal pod, without end. A further cycle can choose another node only if several nodes
-share the best score. In this case, the cycle is repeated. If all tries fail, the refused pod counts
-as a pod that has no node.
+create equal pods without end. A further cycle can choose another node only if several nodes share
+the best score. In this case, the cycle is repeated. If all tries fail, the refused pod counts as a
+pod that has no node.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class ClusterModel:
     """
 
     def __init__(self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0) -> None:
-        """Load `snapshot`; `preempts` is False at first.
+        """Load `snapshot`, and set `preempts` to False.
 
         Raises InputError for objects that an API server would refuse.
         """

@@ -5,10 +5,10 @@
                   answer, or if its evictions would make a Job fail.
     2  choice     The other nodes are tried one after another. A node is chosen if the scheduler
                   finds a place for its pods on nodes that are not chosen. This is done in several
-                  orders: little load for the price first, little load first, few pods first. The
-                  choice that saves most is taken. With a limit, each order ends when this number
-                  of nodes is chosen. With a limit and prices, there is one more order: highest
-                  price first.
+                  orders: lowest load per price first (per size without a price), lowest load
+                  first, fewest pods first. The choice that saves most is taken. If the number of
+                  nodes to remove is limited, each order ends when the limit is reached. If there
+                  are also prices, a further order is tried: highest price first.
     3  plan       From the original state, the chosen nodes are cordoned together and emptied one
                   after another. So each pod moves once (`plan_drains`). A node that cannot be
                   emptied in this step stays.

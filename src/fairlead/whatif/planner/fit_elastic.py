@@ -70,14 +70,14 @@ class ElasticFit(Struct, frozen=True):
 
     The new pods may be copies of the pods of an existing workload (--like). If pods of this
     workload lose their nodes and are pending at the end, `count` is reduced by their number,
-    because new pods use their room. `without_node` is the number of all other pending pods of this
-    workload. If `outcome` has not settled, `count` is the largest number of new pods that had a
-    node at the same time. `filled_at` is the first time at which `count` new pods had a node, or
-    the start of `outcome` if `count` is 0. `owner` is the simulated workload of the new pods.
-    `stop` is the reason why other new pods have no node, "" if all have one. `refused_by` is
-    "admission", "autoscaler", "scheduling" or "limit". `victims` are the pods that the new pods
-    preempted. `lost` is the number of victims that have no node at the end. `breached` are the
-    budgets that these preemptions breached.
+    because new pods use their room. `without_node` is the number of pods of this workload that are
+    pending, but have not lost a node. If `outcome` has not settled, `count` is the largest number
+    of new pods that had a node at the same time. `filled_at` is the first time at which `count` new
+    pods had a node, or the start of `outcome` if `count` is 0. `owner` is the simulated workload of
+    the new pods. `stop` is the reason why the other new pods have no node, "" if all new pods have
+    one. `refused_by` is "admission", "autoscaler", "scheduling" or "limit". `victims` are the pods
+    that the new pods preempted. `lost` is the number of victims that have no node at the end.
+    `breached` are the budgets that these preemptions breached.
     """
 
     owner: WorkloadRef

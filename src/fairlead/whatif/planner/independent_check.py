@@ -29,9 +29,10 @@ def independent_checks(
 ) -> Generator[Result, None, None]:
     """Yield `check(item)` for each of `items`, in order.
 
-    `check` must leave `model` unchanged, and return a value that can be pickled. At least
-    `forked_min` checks are distributed to forked processes if possible; fewer run in this process.
-    If a profile has plugins of the user, all run in this process: such plugins may keep a state.
+    `check` must leave `model` unchanged, and return a value that can be pickled. The checks are
+    distributed to forked processes if possible. If there are fewer than `forked_min` checks, all
+    checks run in this process. The same applies if a profile has plugins of the user, because such
+    plugins may keep a state.
     """
     if (
         len(items) < forked_min

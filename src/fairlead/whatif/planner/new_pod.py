@@ -68,9 +68,9 @@ class NewPods(Struct, frozen=True):
     determines the names of the pods; `first` is the first new ordinal. `replicas` is the present
     number of replicas of the workload that --like names. It is None for a workload without
     replicas, such as a Job, and for a template from --pod. It is 0 for a paused Deployment without
-    a ReplicaSet, which creates no pods when it is scaled (`held_scaling`). `autoscaler` is the
-    HorizontalPodAutoscaler of the workload. `awaited` is the name of the unready pod for which a
-    StatefulSet waits before it creates pods.
+    a ReplicaSet: such a Deployment creates no pods when it is scaled (`held_scaling`). `autoscaler`
+    is the HorizontalPodAutoscaler of the workload. `awaited` is the name of the unready pod for
+    which a StatefulSet waits before it creates pods.
     """
 
     source: str

@@ -81,7 +81,10 @@ def _line(
     capacity: Sequence[int],
     samples: Sequence[Mapping[str, QueueAllocation]],
 ) -> QueueLine:
-    """Return the line of `queue`; `capacity` and `samples` have an element for each instant."""
+    """Return the line of `queue`.
+
+    `capacity` and `samples` have one element for each time in `QueueSection.t_s`.
+    """
     held, deserved, found = list[float](), list[float](), None
     for whole, at in zip(capacity, samples, strict=True):
         found = at.get(queue.queue, found)

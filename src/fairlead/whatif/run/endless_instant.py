@@ -1,18 +1,18 @@
 """Detects simulations in which time stands still, because something repeats without end.
 
 EndlessInstant: if pods and all their replacements complete at the instant at which they start, time
-never advances. At one instant, a workload may create and lose PODS_MAX pods plus twice its wanted
-number of pods.
+never advances. A run is refused if at one instant a workload creates and loses more than PODS_MAX
+pods plus twice its wanted number of pods.
 
     a ReplicaSet of 3 whose pods complete after 0 s: refused after 1,007 pods
     a Deployment of 50,000 that is created and deleted at one instant: 50,000 pods, below the limit
                                                                        of 101,000
 
-AttemptLimit: a plugin may reject two pods after a node was selected for them. Then each failure
-wakes the other pod. While the active queue is empty, pods are retried without backoff, so time
-never advances. At one instant, a pod may fail ATTEMPTS_MAX times plus ATTEMPTS_PER_OBJECT times the
-number of nodes and pods. The limit depends on this number, because each change of a node or pod may
-wake the pod.
+AttemptLimit: if a plugin rejects two pods after a node was selected for them, each failure wakes
+the other pod. While the active queue is empty, pods are retried without backoff, so time never
+advances. A run is refused if at one instant a pod fails more than ATTEMPTS_MAX times plus
+ATTEMPTS_PER_OBJECT times the number of nodes and pods. The limit depends on the number of nodes and
+pods, because each change of a node or pod can wake the pod.
 """
 
 from __future__ import annotations

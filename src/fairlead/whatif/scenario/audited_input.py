@@ -291,8 +291,8 @@ class _Reader:
     def notes(self, earlier: int, *, has_steps: bool) -> Iterator[str]:
         """Yield notes about writes that are left out, and about kinds without logged writes.
 
-        `earlier` is the number of writes before the dump. `has_steps` is set if any write is
-        repeated.
+        `earlier` is the number of writes before the dump. `has_steps` is set if the simulation
+        repeats any write of the log.
         """
         if earlier:
             yield (

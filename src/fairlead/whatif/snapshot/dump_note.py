@@ -277,10 +277,10 @@ def _missing(manifests: Sequence[Manifest], unreadable: Iterable[str]) -> Iterat
 
 
 def _missing_namespaces(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """Yield a note if the dump seems to lack pods, because kubectl was called without -A.
+    """Yield a note if kubectl was probably called without -A, so that the dump lacks pods.
 
-    A dump with pods, but without objects of the namespace kube-system, seems to lack pods. A
-    cluster of simulated nodes has no pods in this namespace, so it gets no note.
+    This is assumed of a dump with pods, but without objects of the namespace kube-system. A cluster
+    of simulated nodes has no pods in this namespace, so it gets no note.
     """
     namespaces = sorted({one.ref.namespace for one in manifests if one.kind is POD})
     if not namespaces or any(one.ref.namespace == _SYSTEM for one in manifests):

@@ -88,8 +88,8 @@ def _distributions(measures: Sequence[Json], cases: Sequence[Json]) -> str:
 def _histogram(one: Json, values: Sequence[Number], cases: int) -> str:
     """Return a histogram of the measure `one` as HTML.
 
-    `values` are the values of the measure; cases without the measure have none. `cases` is the
-    number of all cases. The histogram has `_BINS` bars of equal width.
+    `values` has one value for each case that has the measure. `cases` is the number of all cases.
+    The histogram has `_BINS` bars of equal width.
     """
     least, most = one["least"], one["most"]
     if least == most:

@@ -161,7 +161,7 @@ class SystemReservations:
         yield from reservation_notes(self.assumed(types))
 
     def _like(self, one: StatedType) -> Node | None:
-        """Return the node that shows the reservation of new nodes of the type `one`."""
+        """Return the node from which the reservation of new nodes of the type `one` is derived."""
         if one.name in self._newest:
             return self._newest[one.name]
         memory = _amount("memory", one.capacity.get("memory", 0))

@@ -94,9 +94,10 @@ class StatedType(Struct, frozen=True):
     file states; `with_allocatable` adds those that follow from an existing node. Of a resource
     without an entry in `allocatable`, the whole capacity is allocatable. `interface_pods` is the
     maximum number of pods that the machine's network interfaces allow on a node in AWS; 0 if
-    unknown. `systems` are the operating systems that the file states. Providers' tools list none,
-    because the image of a machine determines its operating system. `labels` are further labels of
-    the nodes of the type; the value "" means that the nodes do not have the label.
+    unknown. `systems` are the operating systems that the file states. A file from a provider's tool
+    states none, because the image of a machine determines its operating system. `labels` are
+    further labels of the nodes of the type; the value "" means that the nodes do not have the
+    label.
     """
 
     name: str

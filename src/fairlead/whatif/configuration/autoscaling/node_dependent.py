@@ -42,9 +42,9 @@ def with_group_dependents(
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
     """Return (`config` with the CSINode and ResourceSlices for new nodes of each group, notes).
 
-    These objects are copied from the first node of the group that has a CSINode or ResourceSlices.
-    Nodes in service come first. If that node has another instance type than the group's template,
-    only the CSINode is copied. The devices of the template's type are then unknown. If objects are
+    These objects are copied from one node of the group that has a CSINode or ResourceSlices. A node
+    in service is preferred. If that node has another instance type than the group's template, only
+    the CSINode is copied. The devices of the template's type are then unknown. If objects are
     copied, a note names the nodes from which they are copied.
     """
     known, nodes = _read(initial)

@@ -210,12 +210,11 @@ def notes_about(
     workloads: Collection[WorkloadRef],
     remedy: str = _STATE_LOAD,
 ) -> tuple[str, ...]:
-    """Return the `notes` of a run; the notes about metrics are limited to `workloads`.
+    """Return the `notes` of a run, with notes about metrics only for the relevant autoscalers.
 
-    `notes` include the notes that `metric_notes` writes about all `autoscalers`. In the result,
-    these notes are only about autoscalers that have scaled a workload, or whose target is in
-    `workloads`. If there are no such autoscalers, these notes are left out. `remedy` is an argument
-    for `metric_notes`.
+    An autoscaler is relevant if it has scaled a workload, or if its target is in `workloads`. The
+    notes that `metric_notes` writes about all `autoscalers` are replaced by new notes about
+    the relevant autoscalers. `remedy` is an argument of `metric_notes` for the new notes.
     """
     autoscalers = list(autoscalers)
     everyone = metric_notes(autoscalers)

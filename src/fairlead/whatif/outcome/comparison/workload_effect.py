@@ -32,12 +32,13 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
     frequent first. `elsewhere` counts the `moved` pods that were not displaced. `recreated` counts
     the pods in `elsewhere` that were deleted and created again. `staying` counts the pods in
-    `elsewhere` that stay on nodes out of service. `moved_alike` counts the `returned` pods that
-    both runs moved to the same node. `completed` and `failed` pods ended after the change; they are
-    not in `placed`. `ended` counts those of them that existed already when the run began. `fewer`
-    counts the `removed` pods that never existed in the run with the change. `missing` counts the
-    pods that the workload wants but could not create. It also counts those that a StatefulSet
-    creates only after a pending pod is ready. Pods in `not_created` or `down` are not counted.
+    `elsewhere` that the change keeps on nodes out of service. `moved_alike` counts the `returned`
+    pods that both runs moved to the same node. `completed` and `failed` pods ended after the
+    change; they are not in `placed`. `ended` counts those of them that existed already when the run
+    began. `fewer` counts the `removed` pods that never existed in the run with the change.
+    `missing` counts the pods that the workload wants but could not create. It also counts those
+    that a StatefulSet creates only after a pending pod is ready. Pods in `not_created` or `down`
+    are not counted.
 
     `belongs_to_node` is set for a DaemonSet and for a static pod.
 

@@ -176,7 +176,7 @@ class SizeSearch:
         self.result = SizeResult()
 
     def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
-        """Search for nodes that run the waiting pods and the pods of the nodes in `replaced`.
+        """Search for nodes with room for the waiting pods and the pods of the nodes in `replaced`.
 
         In the step "improve", the number of scheduling cycles is limited to `effort` times the
         number of pods. With fewer than 100 pods, the limit is the same as with 100.
@@ -251,9 +251,10 @@ class SizeSearch:
     def _build_as_today(self, pods: Sequence[PodInfo], filled: BuildStep) -> BuildStep:
         """Copy the replaced nodes, place pods on the copies of their nodes; return the last step.
 
-        Pods that do not fit their copy are tried again in the next round, until a round places no
-        pod. For example, topology spread may admit a pod only after pods in other zones. Then
-        `_build` places the remaining pods and the pods without a copied node, starting at `filled`.
+        A pod that does not fit the copy of its node is tried again in the next round, until a round
+        places no pod. For example, topology spread may admit a pod only after pods in other zones.
+        Then `_build` places the remaining pods and the pods without a copied node, starting at
+        `filled`.
         """
         copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
         left = [pod for pod in pods if self._origins.get(pod.id) in copies]

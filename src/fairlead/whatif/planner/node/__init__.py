@@ -1,4 +1,4 @@
-"""Nodes for several planners: copies as new nodes, and the minimum number of nodes.
+"""Shared code of the planners: node copies, devices of nodes, and minimum node counts.
 
 This package does not place pods.
 """

@@ -482,7 +482,7 @@ def blocking_owners(plan: DrainPlan) -> str:
 
 
 def _alone_findings(plan: DrainPlan) -> Iterator[str]:
-    """If blocked nodes could be drained alone, yield a sentence that says so.
+    """Yield a sentence if some blocked nodes could be drained while all other nodes stay.
 
     The sentence explains that "blocked" refers to a drain of all selected nodes.
     """
@@ -534,7 +534,7 @@ def _cordon_finding(plan: DrainPlan) -> Iterator[str]:
 
 
 def _quota_findings(plan: DrainPlan) -> Iterator[str]:
-    """Yield a sentence about the command that proposes higher limits of quotas.
+    """Yield a sentence with a what-if command whose answer proposes higher quota limits.
 
     The sentence is yielded only if all of these are true: the plan has no safe run, a quota refuses
     new pods, and the plan drains only a few nodes.

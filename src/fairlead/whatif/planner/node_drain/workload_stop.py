@@ -256,7 +256,7 @@ class _Changes:
         return shlex.join(("kubectl", "-n", ref.namespace, "scale", target, *replicas))
 
     def _budget(self, ref: WorkloadRef, pod: Pod) -> str:
-        """Return a change of budgets that lets the pods of `ref` be evicted only one at a time.
+        """Return an edit of a budget, as text, after which pods of `ref` are evicted one at a time.
 
         `pod` is one of the pods of `ref`. Return "" if the pod's budget already has this limit.
         Also return "" if the pod has no budget, and no selector of the workload is known.

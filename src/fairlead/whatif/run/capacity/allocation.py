@@ -159,8 +159,9 @@ class ObjectErrors(Struct, frozen=True, kw_only=True):
     """Describes errors of objects, with the number of pods that each object lacks.
 
     `pods` and `nodes` are those of the cluster. `job_pods` is the number of pods that each Job
-    wants now, because a simulation does not write the status of Jobs. `update_revision` returns the
-    name of the newest revision of a StatefulSet, by its uid, and "" for other owners.
+    wants now. The status of a Job does not show this number, because a simulation does not write
+    Job statuses. `update_revision` takes the uid of an owner, and returns the name of the newest
+    revision if the owner is a StatefulSet, otherwise "".
     """
 
     store: Store

@@ -1,4 +1,4 @@
-"""DrainRecorder: records the progress of rolling drains from annotations of nodes."""
+"""DrainRecorder: records the progress of rolling drains, read from annotations of nodes."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class TemplateSpec(msgspec.Struct, frozen=True):
 
 
 class TemplateSpecs:
-    """The specs of the templates in one dump."""
+    """Workloads of one dump, each found by the pod spec of its template without the images."""
 
     def __init__(self) -> None:
         # The first workload with a spec, by `TemplateSpec.rest`.

@@ -63,7 +63,7 @@ async def other_versions(client: RestClient, kind: Kind) -> list[str]:
 
 
 async def is_served(client: RestClient, kind: Kind) -> bool:
-    """Return whether the server serves the resource of `kind` in this version.
+    """Return whether the server serves the resource of `kind` in the version of `kind`.
 
     Returns True if the server does not tell, because discovery is forbidden or fails. Raises
     ConnectionConfigError.

@@ -202,7 +202,7 @@ def _with_known_claims(
 def _price_notes(
     pools: Iterable[NodePool], types: Sequence[StatedType], zones: Sequence[str]
 ) -> Iterator[str]:
-    """Yield notes about prices of `types` that are estimated; `zones` are those of the cluster."""
+    """Yield notes about estimated prices of `types`; `zones` are the zones of the cluster."""
     if not all(one.has_price for one in types):
         yield "Prices that are not given are estimated from cores and memory."
     if any(template_requirements(pool).get(CAPACITY_TYPE).has(SPOT) for pool in pools):
