@@ -6,10 +6,11 @@ node that a rule rejects has room (upstream: pkg/scheduler/apis/config/v1/defaul
 getDefaultPlugins).
 
 A constraint can block the pods of a failed zone. With nodeTaintsPolicy Ignore, the default, the
-nodes of the failed zone still count while their Node objects exist. If maxSkew is 1, a zone then
-gets a new pod only if it has none, and all further pods stay pending. With nodeTaintsPolicy Honor,
-nodes with an untolerated taint are ignored. Failed nodes have such a taint from the node lifecycle
-controller (upstream: plugins/podtopologyspread/filtering.go: calPreFilterState).
+nodes of the failed zone still count while their Node objects exist. If maxSkew is 1, a zone that
+already has a pod of the workload then gets no new one, and further pods stay pending. With
+nodeTaintsPolicy Honor, nodes with an untolerated taint are ignored. Failed nodes have such a taint
+from the node lifecycle controller (upstream: plugins/podtopologyspread/filtering.go:
+calPreFilterState).
 """
 
 from __future__ import annotations

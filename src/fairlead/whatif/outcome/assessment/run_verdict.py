@@ -96,7 +96,7 @@ def _gone(outcome: RunOutcome) -> str | None:
 
 
 def _gone_pods(outcome: RunOutcome) -> list[PodEnd]:
-    """Return the displaced pods without a controller that do not exist at the end."""
+    """Return the displaced pods that have no controller and do not exist at the end."""
     known = {*outcome.pods, *(pod.key for pod in outcome.completed_and_deleted)}
     displaced = {pod.key: pod for pod in outcome.displaced}
     return [pod for key, pod in displaced.items() if pod.workload.kind == POD and key not in known]

@@ -47,12 +47,12 @@ def parse_survival(texts: Iterable[str]) -> Survival:
 
 
 def check_survival(survival: Survival, zones: Sequence[str]) -> None:
-    """Raise InputError if the cluster cannot have the failures in `survival`.
+    """Raise InputError if the failures in `survival` are impossible in the cluster.
 
     `zones` has the zone of each node, or "" for a node without a zone. If `survival` includes the
     loss of a zone, some node must have a zone. The number of nodes that fail may be at most the
-    number of nodes in the file. Up to 10 nodes are always accepted, because the file may describe
-    only one node of each pool, for example.
+    number of nodes of the cluster. But up to 10 are always accepted, because a hand-written cluster
+    may have only one node of each pool, for example.
     """
     nodes = len(zones)
     if survival.zones and not any(zones):
