@@ -102,7 +102,7 @@ class Bind(Struct, frozen=True):
 
 
 class PatchStatus(Struct, frozen=True):
-    """A merge of `fields` into the status of `target`, and of `conditions` into its conditions.
+    """Merges `fields` and `conditions` into the status of `target`.
 
     Conditions are merged by type. A field whose value is None is removed. The lastTransitionTime of
     a condition changes only if the `status` of the condition changes. If `resource_version` is not

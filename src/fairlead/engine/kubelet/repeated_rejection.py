@@ -44,9 +44,9 @@ class RepeatedRejections(Struct):
 
         The kubelet reports the rejection at `now + delay` plus the pause. The pause is 0 for a pod
         without a controller, and for the first of a series of rejections of a controller's pods.
-        The series ends when a pod of the controller is admitted, or after a time without rejections
-        that is longer than the series lasted. Such a time shows that the controller does not
-        replace a rejected pod immediately.
+        The series ends when a pod of the controller is admitted. It also ends if no pod is rejected
+        for longer than the series lasted: the controller then does not replace a rejected pod
+        immediately.
         """
         owner = controller_of(pod.metadata)
         if owner is None:

@@ -48,7 +48,7 @@ class Fork:
             self._ports[node.row] = (node, dict(node.used_ports))
 
     def commit(self) -> None:
-        """Keep the changes and log the rows of their nodes; `revert` no longer undoes them."""
+        """Make the changes permanent, and log the rows of the changed nodes."""
         for _, node, _ in self._done:
             self._table.pod_log.append(node.row)
         self._done.clear()

@@ -370,7 +370,7 @@ class Karpenter:
         self._batcher.change(now)
 
     def _change_claims(self, now: Instant) -> None:
-        """Record a change that Karpenter itself made, for example to its NodeClaims."""
+        """Record a change by Karpenter, so that static NodePools are checked and the loops run."""
         self._static.change(now)
         self._change(now)
 

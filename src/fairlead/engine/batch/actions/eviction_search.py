@@ -177,10 +177,10 @@ class EvictionSearch:
     def _pipeline(
         self, steps: TaskOperations, task: TaskInfo, nodes: RankedNodes, lacking: _Lacking
     ) -> bool:
-        """Pipeline `task` on the best of `nodes` with enough idle and releasing resources.
+        """Pipeline `task` on the best of `nodes` on which no amount in `lacking` is positive.
 
-        Returns whether there is such a node. With kube-batch's defect `evict-ignores-idle`, no task
-        is pipelined, and the result is False.
+        Returns whether the task was pipelined. The result is False if the queue of `task` would
+        exceed its limits. With kube-batch's defect `evict-ignores-idle`, no task is pipelined.
         """
         if self._ignores_idle or not self._is_within_limits(task, ()):
             return False

@@ -42,7 +42,7 @@ class _WaitingJobs(Struct):
 
 
 class Reclaim:
-    """The action `reclaim`: evicts tasks of queues above their share, for other queues."""
+    """The action `reclaim`: to start tasks of a queue, evicts tasks of queues above their share."""
 
     name = "reclaim"
 

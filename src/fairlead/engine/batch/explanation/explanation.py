@@ -458,7 +458,7 @@ def _fact(session: Session, task: TaskInfo, diagnosis: Diagnosis, node: NodeInfo
 
 
 def _gap(session: Session, fact: NodeFact) -> float:
-    """Return the sum of the lacking amounts, each as a fraction of the node's capacity."""
+    """Return the sum of the amounts in `fact.lacking`, as fractions of the node's capacity."""
     node = session.table.find(fact.node)
     assert node is not None
     names = session.table.resources.names

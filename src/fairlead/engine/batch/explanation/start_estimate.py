@@ -125,10 +125,10 @@ class _Simulation:
     def _may_have(self, waiter: _WaitingJob) -> bool:
         """Return whether the job's queue stays within its limits if the job starts.
 
-        The limits are the queue's deserved amounts, and the limits of the queue and of its
-        ancestors (`QueueShare.limits`). If the scheduler has kube-batch's defect `overshoot`, a
-        queue may exceed its deserved amounts: one resource of which it holds less than its deserved
-        amount is enough for the job to start.
+        The queue and its ancestors must not exceed `QueueShare.limits`. The queue must also not
+        exceed its deserved amounts. If the scheduler has kube-batch's defect `overshoot`, the queue
+        may exceed its deserved amounts: one resource of which the queue holds less than its
+        deserved amount is enough for the job to start.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:

@@ -127,7 +127,7 @@ class Room:
             self.table.pod_log.append(row)
 
     def is_anything_releasing(self) -> bool:
-        """Return whether any node has releasing resources."""
+        """Return whether `releasing` is positive for any resource of any node."""
         return bool((self.releasing > 0).any())
 
 

@@ -256,7 +256,7 @@ class Explains(BatchPlugin, Protocol):
 
 
 class BatchHandle(Handle, Protocol):
-    """The state that the scheduler plugins of a batch plugin may read."""
+    """The state that scheduler plugins may read if a batch plugin provides them."""
 
     @property
     def sums(self) -> Sums:

@@ -21,8 +21,8 @@ class PluginSplit:
 
     The plugins in `idle`, which skip pods of that shape, are left out. Filters are cached up to the
     first CLUSTER plugin. So the cached Filters are NODE and ROW plugins, and no uncached Filter
-    precedes a cached one. The reported rejection is therefore that of the first plugin, in
-    configured order, that rejects the node. `wider_filters` are the CLUSTER plugins among the
+    precedes a cached one. Therefore, the first plugin in configured order that rejects a node
+    provides the reported rejection. `wider_filters` are the CLUSTER plugins among the
     uncached Filters. `local_names` are the names of the cached plugins. The PreFilter and PreScore
     methods of the cached plugins run once per shape. `uncached_names` are the names of the uncached
     Filters and of the plugins with PreFilterExtensions. If a cycle skips all plugins in

@@ -79,7 +79,7 @@ class RowEvaluator:
         return slice(None) if len(positions) == len(self.rows) else positions
 
     def rows_at(self, positions: Rows) -> Rows:
-        """Return the rows at `positions`."""
+        """Return the entries of `rows` at the indexes `positions`."""
         return self.rows if len(positions) == len(self.rows) else self.rows[positions]
 
     # --- Filter ----------------------------------------------------------------------------

@@ -219,7 +219,7 @@ class TaintEviction:
     def _time(
         self, pod: Pod, taints: tuple[Taint, ...], limit_s: int, now: Instant
     ) -> list[Command]:
-        """Start a timer that evicts the pod in `limit_s` seconds; evict it now if that is 0.
+        """Start a timer that evicts the pod in `limit_s` seconds; if `limit_s` is 0, evict it now.
 
         If the pod already has a timer that was started before `now`, nothing changes.
         """

@@ -150,7 +150,7 @@ class RateLimitedQueue:
             self._put_in(name, last_requeued)
 
     def add(self, name: str, now: Instant) -> None:
-        """Add an entry for `name` with the time `now`, unless `name` is waiting or handled."""
+        """Add an entry for `name` with the time `now`, unless `name` is waiting or was handled."""
         if name not in self._due:
             self._put_in(name, now)
 

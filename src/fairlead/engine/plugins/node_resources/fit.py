@@ -229,8 +229,8 @@ class NodeResourcesFit:
     def counted_requests(self, pod: PodInfo) -> list[tuple[int, int]] | None:
         """Return (column, amount) of each requested resource that the arguments do not ignore.
 
-        Returns None if a DeviceClass is mapped to one of these resources. This resource is checked
-        only on nodes that list some of it. So the resources to check differ between nodes.
+        Returns None if a DeviceClass is mapped to one of these resources. Only nodes that list such
+        a resource are checked for it. So the resources to check differ between nodes.
         """
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         return None if any(self._is_delegated(column) for column, _ in wanted) else wanted

@@ -52,7 +52,7 @@ def _is_not(node: Node, kind: str, status: str) -> bool:
 
 
 class CheckNodePressure:
-    """Rejects nodes that have a certain pressure condition (Filter)."""
+    """Rejects nodes with one pressure condition, such as MemoryPressure (Filter)."""
 
     locality = Locality.NODE
 

@@ -69,7 +69,7 @@ class BackoffClock(Struct, frozen=True):
         return expiry - 1 if self.config.ends_at_expiry else expiry
 
     def is_on(self, expiry: Instant, now: Instant) -> bool:
-        """Return whether a backoff is still running at `now`; `expiry` is its truncated expiry."""
+        """Return whether a backoff with the truncated expiry `expiry` is still running at `now`."""
         return expiry >= self._truncated(now)
 
     def release_at(self, expiry: Instant) -> Instant:

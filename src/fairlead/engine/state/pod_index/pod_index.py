@@ -54,8 +54,8 @@ class PodIndex:
     """The node rows of placed pods, indexed by pod class and by affinity term.
 
     `repelling` is the number of required anti-affinity terms of placed pods. `attracting` is the
-    number of their other terms, which all affect scores. Pods with equal terms share one
-    PlacedTerm. `term_version` increases when a PlacedTerm is created or dropped. `term_changes`
+    number of all other terms of placed pods; these terms affect scores. Pods with equal terms share
+    one PlacedTerm. `term_version` increases when a PlacedTerm is created or dropped. `term_changes`
     increases whenever a placed pod with terms is added or removed.
     """
 
@@ -227,7 +227,7 @@ class PodIndex:
     def terms_matching(
         self, pods: PodClass, kinds: Iterable[TermKind], namespace_labels: Mapping[str, str]
     ) -> tuple[PlacedTerm, ...]:
-        """Return the terms of the given `kinds` that match the pods of class `pods`.
+        """Return the stored affinity terms of `kinds` that match the pods of class `pods`.
 
         `namespace_labels` are the labels of the namespace of these pods.
         """

@@ -412,7 +412,7 @@ class GarbageCollector(Struct):
         )
 
     def _note_presence(self, meta: ObjectMeta) -> None:
-        """Record that an object exists; report its dependents in other namespaces."""
+        """Record that an object exists; record an event for each dependent in another namespace."""
         if meta.uid not in self._present:
             self._present[meta.uid] = meta.namespace
             for dependent in self._dependents.get(meta.uid, {}).values():

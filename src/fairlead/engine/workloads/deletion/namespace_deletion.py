@@ -103,7 +103,7 @@ class NamespaceDeletion(Struct):
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the content of the next namespace must be deleted, or None."""
+        """Return the time of the next attempt to delete the content of a namespace, or None."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -182,7 +182,7 @@ class Rollout(Struct):
         return parts.pop(self.current, None), list(parts.values())
 
     def resized(self, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> Sizes:
-        """Return the sizes to write after the Deployment was scaled or while it is paused."""
+        """Return the ReplicaSet sizes to write if the Deployment was scaled or is paused."""
         spec, parts = self.deployment.spec, [*old, *((new,) if new is not None else ())]
         sizes = proportional(
             new,

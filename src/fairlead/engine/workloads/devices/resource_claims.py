@@ -314,7 +314,7 @@ class ResourceClaims:
 
 
 def _refused(pod: Pod, name: str, message: str) -> RecordEvent:
-    """Return the event about the claim `name` of `pod`, whose creation was refused."""
+    """Return the event that the creation of the claim `name` of `pod` was refused."""
     return RecordEvent(
         regarding=pod_ref(pod),
         type="Warning",

@@ -92,7 +92,7 @@ class ScaleHistory(Struct):
             self._recommendations.append((now, current))
 
     def window(self, behavior: ScalingBehavior | None) -> DurationNs:
-        """Return the duration (ns) for which recommendations are used."""
+        """Return how long (ns) stabilization uses a recommendation after it was made."""
         if behavior is None:
             return self.downscale_stabilization
         return max(_window(behavior.scale_up, 0), self._down_window(behavior))

@@ -53,7 +53,7 @@ BURST_REPLICAS: Final = 500
 
 
 class PodState(StrEnum):
-    """The state of a pod, as its owner counts the pod."""
+    """Whether an owner counts a pod as active, terminating, succeeded or failed."""
 
     ACTIVE = "active"
     TERMINATING = "terminating"
@@ -102,7 +102,7 @@ def _ready_since(replicas: Replicas, index: int) -> Instant:
 
 
 class Slots(Protocol):
-    """Protocol for the rule of an owner, which determines the slot of each pod.
+    """Protocol for rules that determine the slot of each pod of an owner.
 
     For a DaemonSet, for example, the slot is the name of the node. A pod without a slot has the
     slot "".

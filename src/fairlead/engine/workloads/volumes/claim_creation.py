@@ -194,7 +194,10 @@ def is_superfluous(owner: StatefulSet, pod: Pod) -> bool:
 
 
 def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
-    """Yield creations of the claims of the pod's ephemeral volumes; the pod owns these claims."""
+    """Yield commands that create the claims of the pod's ephemeral volumes.
+
+    The pod owns these claims.
+    """
     if all(volume.ephemeral is None for volume in pod.spec.volumes):
         return
     meta = pod.metadata
@@ -220,7 +223,7 @@ def templates_by_name(templates: Iterable[Json]) -> dict[str, Json]:
 
 
 def claims_of_set(owner: StatefulSet, pod: str) -> Iterator[CreateObject]:
-    """Yield creations of the claims that the StatefulSet `owner` gives to the pod named `pod`.
+    """Yield commands that create the claims of the StatefulSet `owner` for the pod named `pod`.
 
     The pod does not own the claims. The StatefulSet owns them if its `whenDeleted` is Delete.
     """

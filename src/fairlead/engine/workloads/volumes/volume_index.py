@@ -113,7 +113,7 @@ class VolumeIndex:
         return [one for one in volumes if is_volume_bound_to_claim(one, claim)]
 
     def holder_of(self, volume: PersistentVolume) -> PersistentVolumeClaim | None:
-        """Return the claim of the volume's claimRef, or None if it does not exist.
+        """Return the claim that the volume's claimRef names, or None if this claim does not exist.
 
         If a Bound volume has no claimRef, return the first claim by key whose binding to `volume`
         is complete. A client has removed the claimRef of such a volume.

@@ -382,8 +382,8 @@ class _Attempt:
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
         """Return the reasons why `pods` do not fit new nodes of skipped groups, by group id.
 
-        If `pods` fit new nodes of a skipped group, the id of that group is left out of the result.
-        `pods.fits_skipped` is then set. As in upstream, `pods` then await a later scale-up
+        If `pods` fit new nodes of a skipped group, the result leaves out this group, and the method
+        sets `pods.fits_skipped`. As in upstream, such pods await a later scale-up
         (GetPodsAwaitingEvaluation).
         """
         snapshot, found = self._context.snapshot, {}

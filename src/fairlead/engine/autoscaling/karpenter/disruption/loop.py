@@ -259,7 +259,7 @@ class DisruptionController:
         return min((one for one in (*loops, self._queue_at) if one is not None), default=None)
 
     def kept_nodes(self, now: Instant) -> dict[str, str]:
-        """Return upstream's reason for each node and NodeClaim that is not disrupted, by name.
+        """Return {name: upstream's reason why the node or NodeClaim is not disrupted}.
 
         A reason that applies now replaces a reason that an earlier loop found. The reasons of
         earlier loops are examined again at `now`, and left out if they no longer hold.

@@ -1,8 +1,9 @@
 """QuickRejection: rejects, without a simulation, removals that a simulation would reject.
 
 A search rejects most candidates, because their pods need a new node that is not cheaper. A pod is
-plain if it has no spread constraints, affinity to pods, volumes, ports or preferences. If all pods
-of a pass are plain, the pass consists of two independent parts:
+plain if it has no spread constraints, affinity to pods, volumes, ports or preferences. A removal is
+simulated by a provisioning pass. If all pods of a pass are plain, the pass consists of two
+independent parts:
 
     1. each pod, in the order of the queue, goes to the first existing node with room for it
     2. the pods that are left share new NodeClaims; the existing nodes do not matter

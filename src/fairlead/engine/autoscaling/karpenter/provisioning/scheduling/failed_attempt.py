@@ -74,7 +74,7 @@ class FailedAttempts:
         return self._known.get(key)
 
     def add(self, key: Hashable | None, pod: PendingPod, attempt: FailedAttempt) -> None:
-        """Remember the failed `attempt` for `pod`, which had `key` before its relaxation."""
+        """Remember the failed `attempt` under `key`, the key of `pod` before its relaxation."""
         if key is None or any(one.reserved for one in attempt.refusals):
             return
         if attempt.hosts and self._depends_on_host(pod):
