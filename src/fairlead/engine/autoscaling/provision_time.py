@@ -28,7 +28,7 @@ def provision_time(usual: DurationNs, seed: int, machine: int) -> DurationNs:
 def registration_time(usual: DurationNs, seed: int, machine: int) -> DurationNs:
     """Return the time in ns from the request of a machine until its Node registers.
 
-    The Node becomes Ready after the time that `provision_time` returns. It registers earlier by the
-    duration `READY_AFTER`, but not before the request. The arguments are those of `provision_time`.
+    The Node registers `READY_AFTER` before it becomes Ready, but not before the request.
+    `provision_time` has the same arguments and returns the time until the Node becomes Ready.
     """
     return max(provision_time(usual, seed, machine) - READY_AFTER, 0)

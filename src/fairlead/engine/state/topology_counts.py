@@ -102,7 +102,7 @@ class HypotheticalKeyedCounts:
         counts.change(domain, by)
 
     def items(self) -> list[tuple[Ids, DomainCounts | HypotheticalCounts]]:
-        """Return a pair for each topology key: the domains of the nodes by row, and the counts."""
+        """Return (domain ids of the nodes by row, counts) for each topology key."""
         column = self._table.label_column
         return [(column(key).ids, counts) for key, counts in self._by_key.items()]
 

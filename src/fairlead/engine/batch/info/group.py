@@ -47,10 +47,10 @@ PREFERENCE: Final = (
 
 
 class GroupInfo(Struct, frozen=True):
-    """The group of a job. `ref` is None for a shadow group, which has no object.
+    """The pod group of a job. `ref` is None for a shadow group, which has no object.
 
-    The kind of `ref` includes the API group (`PodGroup.scheduling.volcano.sh`), because several
-    APIs may have groups of the same name. `queue` is "" for the default queue. `priority` and
+    The kind of `ref` includes the API group (`PodGroup.scheduling.volcano.sh`), because PodGroups
+    of different APIs may have the same name. `queue` is "" for the default queue. `priority` and
     `min_resources` are None if the object does not set them.
     """
 

@@ -185,7 +185,7 @@ class Reclaimable(BatchPlugin, Protocol):
 
 
 class ExclusionScope(Enum):
-    """The input on which a plugin's decision to exclude a job from the victims depends.
+    """What a plugin reads when it decides whether to exclude a job from the victims.
 
     JOB: only the job that may be excluded. QUEUE: only the queue of that job. PREEMPTOR: the job
     that may be excluded and the job that needs resources. A plugin declares its scope in the

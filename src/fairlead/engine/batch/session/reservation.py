@@ -240,7 +240,7 @@ def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
 
 
 def pod_usages(session: Session) -> list[PodUsage]:
-    """Return the pods on nodes, sorted by their end; pods without a known end come last.
+    """Return the pods on nodes, sorted by expected end; pods without an expected end come last.
 
     Pods that are being deleted are left out.
     """

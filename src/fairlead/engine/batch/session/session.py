@@ -110,7 +110,7 @@ class NodeChoices(Struct, frozen=True):
 
 
 class ChoicesByView(Struct, frozen=True):
-    """The node choices; `whole` counts reserved resources as available, `shared` does not."""
+    """The node choices: those in `whole` may use reserved resources, those in `shared` may not."""
 
     shared: NodeChoices
     whole: NodeChoices
@@ -318,7 +318,7 @@ class Session:
         self.note("release", task, task.node)
 
     def unevict(self, task: TaskInfo) -> None:
-        """Set `task` back to RUNNING, so that its resources are no longer releasing."""
+        """Set `task` back to RUNNING, so that its resources no longer count as releasing."""
         node = self.table.find(task.node)
         self.move(task, TaskStatus.RUNNING, node)
         self.note("unevict", task, task.node)

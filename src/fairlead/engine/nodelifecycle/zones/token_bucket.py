@@ -102,8 +102,8 @@ class TokenBucket:
 class NeverLimiter:
     """A limiter that never has a token.
 
-    Upstream's counterpart, flowcontrol.NewFakeNeverRateLimiter, always reports the rate 1.
-    `zone_queues` describes the effect.
+    Upstream's counterpart, flowcontrol.NewFakeNeverRateLimiter, always reports the rate 1. The
+    module `zone_queues` describes the upstream defect that results.
     """
 
     def __init__(self, rate: float) -> None:

@@ -32,7 +32,7 @@ class ZoneState(StrEnum):
 class ZoneCount(Struct, frozen=True):
     """The number of counted nodes of a zone, and how many of them are unready.
 
-    The fields `excludes_labelled` and `excludes_masters` of the VersionProfile state which nodes
+    The fields `excludes_labelled` and `excludes_masters` of VersionProfile determine which nodes
     are not counted.
     """
 

@@ -162,7 +162,7 @@ class ZoneStates:
         ]
 
     def assess(self) -> RateChange | None:
-        """Update the zone states from the current counts; return the required change of rates.
+        """Update the zone states from the node counts; return the change of eviction rates.
 
         Returns None if no rate changes.
         """

@@ -93,7 +93,7 @@ class DomainCounts:
             self._read = -1
 
     def release(self, source: PodLocations) -> None:
-        """Remove a source that has no pods and will never have pods again."""
+        """Remove `source`, which has no pods and will never have pods again."""
         del self._sources[source]
 
     def detach(self) -> None:

@@ -32,7 +32,7 @@ class _Column:
     """
 
     def __init__(self, requirements: Iterable[LabelRequirement | None]) -> None:
-        """Encode `requirements`, one for each subject; None means no requirement on the label."""
+        """Encode `requirements`, one for each type or offering; None means no requirement."""
         codes: dict[LabelRequirement | None, int] = {}
         rows = [codes.setdefault(one, len(codes)) for one in requirements]
         self._codes = np.array(rows, dtype=np.int64)

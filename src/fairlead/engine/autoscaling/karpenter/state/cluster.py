@@ -159,8 +159,8 @@ class KarpenterCluster:
         """Return whether `obj` has changed in a part that a provisioning pass reads.
 
         The result is always False for a PodDisruptionBudget, because a pass does not read budgets.
-        In a simulated pass, budgets determine which pods of the removed nodes must be placed. But
-        `Simulator` itself checks whether the pods to place have changed.
+        `Simulator` reads budgets to select the pods that a simulated pass must place, and
+        detects changes of these pods itself.
         """
         match obj:
             case Pod():

@@ -40,7 +40,7 @@ class ConsolidationMemory:
         return self._changes, self._changed_at
 
     def is_consolidated(self, method: str, now: Instant) -> bool:
-        """Return whether the method has found nothing in the current state."""
+        """Return whether `method` has found nothing since the last change of the cluster."""
         return self._seen.get(method) == self._state(now)
 
     def still_holds(self, method: str, now: Instant) -> bool:
@@ -49,7 +49,7 @@ class ConsolidationMemory:
         return is_recent and self._seen.get(method) == (self._changes, self._changed_at)
 
     def mark(self, method: str, now: Instant) -> None:
-        """Record that the method has found nothing in the current state."""
+        """Record that `method` has found nothing since the last change of the cluster."""
         self._seen[method] = self._state(now)
 
     def expires_at(self) -> Instant:

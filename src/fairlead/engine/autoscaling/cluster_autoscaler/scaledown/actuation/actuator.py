@@ -100,7 +100,7 @@ class Actuator:
     """
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
-        """`rules` decide which pods of a node move, and which pod blocks its removal."""
+        """`rules` decide which pods of a node move, and which pod blocks the node's removal."""
         self._context = context
         self._rules = rules
         self.tracker = NodeDeletionTracker()

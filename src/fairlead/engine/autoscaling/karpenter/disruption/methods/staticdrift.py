@@ -24,7 +24,7 @@ from fairlead.engine.core.instant import Instant
 
 
 class StaticDrift:
-    """Replaces as many drifted nodes as budgets and node limits allow, each by its own command."""
+    """Replaces as many drifted nodes as budgets and node limits allow, one node per command."""
 
     name = "staticDrift"
     reason = DRIFTED
