@@ -318,8 +318,8 @@ class NominationHistory:
         """Record the nomination of `pod` to `node`.
 
         If the pod was already nominated, the earlier nomination is wasted. Return the number of
-        successive wasted nominations if it must be reported (a multiple of `wasted_after`),
-        otherwise 0.
+        successive wasted nominations if this number is a multiple of `wasted_after` and must
+        therefore be reported. Otherwise return 0.
         """
         before = self._nominated_to.pop(pod, "")
         self._nominated_to[pod] = node
@@ -330,8 +330,8 @@ class NominationHistory:
         """Record the placement of `pod` on `node`.
 
         If the pod was nominated to another node, the nomination is wasted. Return the number of
-        successive wasted nominations if it must be reported, because it is a multiple of
-        `wasted_after`. Otherwise return 0.
+        successive wasted nominations if this number is a multiple of `wasted_after` and must
+        therefore be reported. Otherwise return 0.
         """
         before = self._nominated_to.pop(pod, node)
         if before == node:

@@ -160,7 +160,7 @@ CURRENT: Final = Release()
 
 
 def release_of(version: str = "", gates: Mapping[str, bool] | None = None) -> Release:
-    """Return the release `version` ("" for the newest) with the feature gates `gates` set.
+    """Return the release `version` ("" for the newest), with feature gates changed by `gates`.
 
     Raises ConfigurationError for an unknown version or an invalid gate. The error's field is "" or
     the name of the gate.

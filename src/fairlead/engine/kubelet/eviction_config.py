@@ -97,7 +97,7 @@ class EvictionFlagError(ValueError):
     """A kubelet eviction flag is unknown or has an invalid value."""
 
     def __init__(self, flag: str, problem: str) -> None:
-        """`flag` is the name of the flag without dashes."""
+        """`flag` is the name of the flag without the leading dashes."""
         super().__init__(f"--{flag}: {problem}")
         self.flag = flag
         self.problem = problem
@@ -114,7 +114,7 @@ FLAGS: Final = (
 
 
 def eviction_of_flags(flags: Mapping[str, str]) -> EvictionConfig:
-    """Return the default configuration, changed by `flags` (names without dashes).
+    """Return the default configuration, changed by `flags` (names without leading dashes).
 
     Raises EvictionFlagError if a flag is unknown or has an invalid value.
     """

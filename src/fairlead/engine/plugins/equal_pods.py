@@ -48,7 +48,7 @@ class EqualPods:
         return pod.shape.id, pods, controller_of(meta) if meta.owner_references else None
 
     def version(self) -> Version:
-        """Return the version of all cluster data that the uncached plugins read."""
+        """Return the version of the cluster data that plugins without cached results read."""
         cluster, table = self._cluster, self._table
         return (
             table.node_log.position,

@@ -148,7 +148,7 @@ class Workloads:
                 return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Handle a changed pod, as `handle` does."""
+        """Store a changed pod; return the resulting commands."""
         return self._pod_sets.observe(pod, now)
 
     def next_deadline(self) -> Instant | None:

@@ -38,7 +38,7 @@ _COLUMNS_FROM: Final = 6
 
 
 class StaticPoints(Struct, frozen=True):
-    """The NODE plugins that run for pods of one `Shape`.
+    """The plugins of Locality NODE that run for pods of one `Shape`.
 
     `normalized` are the Score plugins whose raw scores are normalized over the feasible nodes.
     """

@@ -68,7 +68,7 @@ class Meter:
         self._steps[name] = self._steps.get(name, 0) + self._step_began - began
 
     def take_steps(self) -> dict[str, DurationNs]:
-        """Return the total time of each step (ns) since the last call of this method.
+        """Return the total time (ns) of each scheduling step since the last call of this method.
 
         A step can run several times. The steps are ordered by the end of their first run.
         """

@@ -72,7 +72,7 @@ class ClaimBinder:
     def bound(
         self, claim: ResourceClaim, pod: PodInfo, allocation: ClaimAllocation | None
     ) -> ResourceClaim:
-        """Return `claim`, reserved for `pod`. If `allocation` is set, the claim gets it."""
+        """Return a copy of `claim` that is reserved for `pod`, with `allocation` if not None."""
         consumers = self._ledger.consumers(claim)
         if not is_reserved_for(claim, pod.pod, self._ledger):
             consumers = (*consumers, _consumer(pod))

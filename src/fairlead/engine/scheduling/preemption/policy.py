@@ -89,8 +89,8 @@ class PreemptionPolicy(Struct, frozen=True):
         """Return `victims` in the order in which they are evicted.
 
         The most important victim comes first. But if `groups_violating` is set, as in 1.19, the
-        order of `victims` is kept. The pods whose eviction violates a budget already come first in
-        it.
+        order of `victims` is kept. In this order, the pods whose eviction violates a budget come
+        first.
         """
         return tuple(victims if self.groups_violating else sorted(victims, key=self.order))
 

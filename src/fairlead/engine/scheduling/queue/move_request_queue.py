@@ -74,7 +74,7 @@ class MoveRequestQueue(SchedulingQueue):
             self._moved_in = self._cycle
 
     def wake_after_assignment(self, pod: PodInfo, now: Instant) -> None:
-        """Move pods as `wake` does; record the move request even if no pod is waiting."""
+        """Call `wake`, even if no pod is waiting, because `wake` records the move request."""
         self.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, pod), now)
 
     def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:

@@ -79,7 +79,7 @@ _CONTROLLER: Final = "garbage-collector-controller"
 class _Dependent(Struct):
     """An object with owner references.
 
-    `keys` identify the owners. Each key is the owner's uid. If the uid is unknown, the key is its
+    `keys` identify the owners. Each key is the owner's uid or, if the uid is unknown, the owner's
     kind, namespace and name. `is_going` is set once the object's deletion was requested.
     `is_ending` is set once the object has a deletionTimestamp.
     """

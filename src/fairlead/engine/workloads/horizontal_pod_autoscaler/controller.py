@@ -186,7 +186,7 @@ class HorizontalPodAutoscalers:
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Handle a changed pod, as `handle` does."""
+        """Store a changed pod; return no commands."""
         self._observe_pod(pod, now)
         return ()
 

@@ -382,9 +382,9 @@ class PodSets(Struct):
             self.run_at(key, due)
 
     def next_retry(self) -> Instant | None:
-        """Return the time of the next retry of an owner, or of the next scheduled run of a rule.
+        """Return the time at which the next retry of an owner or run of an OwnerRule is due.
 
-        The earlier of the two times is returned. The result is None if nothing is scheduled.
+        Returns None if nothing is scheduled.
         """
         return earliest(self._retries.next_due(), self._runs.next_due())
 

@@ -40,10 +40,10 @@ Codes = npt.NDArray[np.int32]
 
 
 class ClusterVerdicts(Struct, frozen=True):
-    """The Filters of one cycle that depend on other nodes (`points`).
+    """The Filters (`points`) whose verdict on a node also depends on other nodes.
 
-    `effects` say how the removal of pods can change the verdicts of these Filters. `fit` is the
-    only other Filter that depends on the pods of a node.
+    `effects` say how the removal of pods can change the verdicts of these Filters. Of all other
+    Filters in the scheduling cycle, only `fit` depends on the pods of the node.
     """
 
     framework: Framework
