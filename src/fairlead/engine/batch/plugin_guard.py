@@ -198,7 +198,7 @@ def _with_default(plugin: str, method: str, safe: BoundMethod, reporter: Reporte
     """Return a method like `safe` that returns a default if `safe` raises a PluginFault.
 
     For `predicates` and `node_prioritizers`, there is no default: the returned method raises the
-    PluginFault. If it succeeds, it returns scheduler plugins, each wrapped with `guarded`.
+    PluginFault. If `safe` succeeds, each scheduler plugin in its result is wrapped with `guarded`.
     """
 
     def guard(found: SchedulerPlugin) -> SchedulerPlugin:

@@ -98,7 +98,7 @@ class WaitingPods:
     def preempt(self, pod_id: str, plugin: str, reason: str) -> bool:
         """Record that `plugin` preempts the pod; return whether the pod was waiting.
 
-        Unlike a rejected pod, the pod counts as schedulable: it is retried after its backoff.
+        A preempted pod is retried after its backoff. A rejected pod would be unschedulable instead.
 
         upstream: waiting_pods_map.go: Preempt; framework.go: WaitOnPermit
         """

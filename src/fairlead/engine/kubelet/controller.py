@@ -132,7 +132,7 @@ class Kubelets:
     def unfinished_resizes(self) -> dict[str, str]:
         """Return {key of a running pod whose resize is not carried out: why it is deferred}.
 
-        The value is "" if the kubelet of the pod does not work.
+        The value is "" if the kubelet of the pod has stopped and has not decided about the resize.
         """
         return self._workers.unfinished_resizes()
 

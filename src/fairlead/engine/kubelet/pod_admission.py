@@ -9,7 +9,7 @@ A pod can fail these checks if it was created with spec.nodeName, or bound by a 
 rules. The kubelet then sets the pod to Failed, with the first failure as the reason. For the
 checks, only pods that the kubelet has already admitted occupy resources.
 
-If a critical pod lacks only resources, the kubelet first ends less important pods to free them
+If a critical pod lacks only resources, the kubelet first frees them by ending less important pods
 (`find_victims`). It prefers BestEffort pods, then Burstable pods, then Guaranteed pods. In each
 class, it prefers the pods that free most of the lacking amounts (`_closest`).
 

@@ -122,9 +122,9 @@ class _PodWorker(Struct):
     `stopping` is set while the kubelet stops the pod without a deletion request. The reason is a
     critical pod that needs room, the deadline of the pod, or a machine that was down. `is_lost` is
     True if the machine of the pod has returned, but the pod's containers have not started again.
-    `rejection_pause` is how much later than usual the rejection is reported. `deferral` is the
-    condition of a deferred resize. `is_attach_error_reported` is set once an event has been
-    recorded about a volume for which the pod waits.
+    If the kubelet rejects the pod, `rejection_pause` is added to the usual delay of the report.
+    `deferral` is the condition of a deferred resize. `is_attach_error_reported` is set once an
+    event has been recorded about a volume for which the pod waits.
     """
 
     ref: ObjectRef

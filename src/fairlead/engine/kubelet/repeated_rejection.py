@@ -25,7 +25,11 @@ PART: Final = 8
 
 
 class _Streak(Struct):
-    """A series of rejections: the first was at `since`, the last is reported at `until`."""
+    """A series of rejections.
+
+    `since` is the time of the first rejection. `until` is the time at which the kubelet reports the
+    last rejection.
+    """
 
     since: Instant
     until: Instant

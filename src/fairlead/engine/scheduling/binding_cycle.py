@@ -88,7 +88,7 @@ class BindingCycles:
     def __init__(
         self, cluster: Cluster, waiting: WaitingPods, extenders: Sequence[Extender] = ()
     ) -> None:
-        """Start without bindings; an extender in `extenders` may bind instead of the plugins."""
+        """Start without bindings; one of `extenders` may bind a pod in place of Bind plugins."""
         self._cluster = cluster
         self._extenders = extenders
         self._extender_calls: dict[

@@ -134,8 +134,8 @@ class Representatives:
 
     The loaded pods of a group have the same namespace, labels, priority, requests and affinity
     terms. Either all of them have a start time, or none has. Either all of them have volumes, or
-    none has. If a reader needs only these facts, it reads the group's PodInfo. No PodInfo is then
-    built for the other pods.
+    none has. If a reader needs only these facts, it reads the group's PodInfo. Then no PodInfos are
+    built for the single pods of the group.
     """
 
     def __init__(self) -> None:

@@ -371,7 +371,7 @@ class NodeTable:
 
     @staticmethod
     def _enter(placed: Sequence[PlacedReplicas], nodes: Sequence[NodeInfo], rows: Ints) -> None:
-        """Add the pods of `placed` to `NodeInfo.pods` of `nodes`, which are in `rows`."""
+        """Add the i-th pod of `placed` to `NodeInfo.pods` of `nodes[i]`, the node at `rows[i]`."""
         uids = list(chain.from_iterable(some.replicas.uids for some in placed))
         entries = list(chain.from_iterable(some.replicas.rows for some in placed))
         # The pods are sorted by node, because one dictionary for each node is faster than one call

@@ -37,10 +37,10 @@ class AutoscalingContext(Struct):
 
     Each part appends its commands to `commands`. `pick` chooses among equal expansion options.
     `priorities` returns the text of the priority expander's ConfigMap. `provider_names` maps the
-    ids of node groups to the cloud provider's names for them. A group whose name equals its id is
-    left out. `snapshot` also contains nodes that were requested but do not exist yet.
-    `placeholders` maps the name of each of these nodes to its node group. `scale_up_times` maps
-    node groups to the time of their last increase.
+    id of a node group to the cloud provider's name for the group. If this name is equal to the
+    id, the group is left out. `snapshot` also contains nodes that were requested but do not exist
+    yet. `placeholders` maps the name of each of these nodes to its node group. `scale_up_times`
+    maps node groups to the time of their last increase.
     """
 
     options: AutoscalingOptions

@@ -151,7 +151,7 @@ class ServedResources:
         return min((due for due, _ in self._failed.values()), default=None)
 
     def repeated(self, now: Instant) -> Iterator[Command]:
-        """Yield the failed writes that are due and still needed."""
+        """Yield the due retries of failed writes, except writes that are no longer needed."""
         for key in [key for key, (due, _) in self._failed.items() if due <= now]:
             _, command = self._failed.pop(key)
             yield from self._repeated(command)

@@ -525,7 +525,10 @@ def _limits(session: Session, queues: Sequence[str], requested: Amounts) -> _Lim
 
 
 def _limits_in(plugin: Proportion, columns: Mapping[str, Sequence[int]]) -> _Limits:
-    """Return the limits of the queues in `columns`, which lists the limited resources of each."""
+    """Return what limits the queues in `columns`.
+
+    `columns` maps the name of each queue to the resource columns in which the queue is limited.
+    """
     capabilities, guarantees = [], []
     for name, exceeded in columns.items():
         share = plugin.shares[name]

@@ -67,7 +67,7 @@ class PreparationCommands(Struct, frozen=True):
 
 
 class Preparations:
-    """All tasks with volumes or devices, from their allocation until they are bound."""
+    """The tasks with volumes or devices that have been given a node and are not yet bound."""
 
     def __init__(self, choice: NodeChoice, jobs: JobTable) -> None:
         """Use the Reserve and PreBind plugins of `choice`."""

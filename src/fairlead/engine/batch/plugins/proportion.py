@@ -95,7 +95,7 @@ class Proportion:
     # --- the session -----------------------------------------------------------------------
 
     def on_session_open(self, session: Session) -> None:
-        """Divide the cluster between the queues with jobs or a guarantee, and their ancestors."""
+        """Compute the shares of the queues with jobs or a guarantee, and of their ancestors."""
         self._slack = session.rules.slack
         self._columns = session.table.resources
         jobs: dict[str, list[JobInfo]] = {}
@@ -232,7 +232,7 @@ class Proportion:
     ) -> list[str]:
         """Return the queues that would exceed their limits if `queue` also held `requested`.
 
-        The method `allocatable` describes the limits, and `QueueLimits` the arguments.
+        The limits are those of the method `allocatable`. See `QueueLimits` for the arguments.
         """
         more: dict[str, list[int]] = {}
         for changed, amounts in changes.items():

@@ -199,7 +199,7 @@ class ExclusionScope(Enum):
 
 @runtime_checkable
 class PreemptableJobs(BatchPlugin, Protocol):
-    """A `Preemptable` that can exclude whole jobs, so that fewer members have to be examined."""
+    """A `Preemptable` that can exclude whole jobs, whose members are then not examined."""
 
     def preemptable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs whose tasks `preemptable` may choose as victims for `preemptor`."""
@@ -208,7 +208,7 @@ class PreemptableJobs(BatchPlugin, Protocol):
 
 @runtime_checkable
 class ReclaimableJobs(BatchPlugin, Protocol):
-    """A `Reclaimable` that can exclude whole jobs, so that fewer members have to be examined."""
+    """A `Reclaimable` that can exclude whole jobs, whose members are then not examined."""
 
     def reclaimable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs whose tasks `reclaimable` may choose as victims for `preemptor`."""

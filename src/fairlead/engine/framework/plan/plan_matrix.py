@@ -276,8 +276,8 @@ class PlanMatrix:
 
         Callers need not use this method if no plan rejects the node at `row` now or has rejected
         the node before. `fits` is False for the plans whose ROW plugins reject the node. `is_open`
-        is False for the plans whose NODE plugins reject the node, and a single value if all plans
-        share these verdicts.
+        is False for the plans whose NODE plugins reject the node. If the NODE plugins have the same
+        verdict for all plans, `is_open` may be one value instead of an array.
         """
         members = slice(len(self.plans))
         column = self._total[members, row]

@@ -306,7 +306,10 @@ class Heartbeats(Struct):
 
     @property
     def _announces(self) -> bool:
-        """Whether each lease states how often it is renewed, so that renewals need no writes."""
+        """Whether an annotation of each lease states the period of renewals.
+
+        The kubelet then does not write each renewal.
+        """
         return self.annotates_renewals and self.renews_leases
 
     def _period(self, kubelet: KubeletState) -> DurationNs:

@@ -13,10 +13,11 @@ pass, zones without counted nodes are dropped. Upstream may drop only some of th
 the zones in the random order of a Go map, and stops at the first zone that has counted nodes and
 was not fully disrupted before.
 
-`DefectPolicy.UPSTREAM` reproduces an upstream defect. A pass checks whether all zones were fully
-disrupted before it. This check ignores the zones that the pass drops. Suppose that the pass drops
-the only zone with a ready node. Then all zones seem to have been fully disrupted before the pass,
-as they are after it. The pass sees no change and does not stop evictions.
+`DefectPolicy.UPSTREAM` reproduces an upstream defect. Each pass compares the zones before and after
+the pass: if not all zones were fully disrupted before, and all are now, evictions stop. Upstream
+leaves out the earlier states of the zones that the pass drops. Suppose that the pass drops the only
+zone with a ready node, and all other zones were fully disrupted before. Then the pass sees no
+change and does not stop evictions.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:handleDisruption,
 isNodeExcludedFromDisruptionChecks; legacyIsMasterNode (until 1.20); metrics.go: zone_health,

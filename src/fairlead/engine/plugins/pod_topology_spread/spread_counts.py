@@ -55,7 +55,7 @@ class ConstraintCounts:
     )
 
     def __init__(self, constraint: Constraint, counts: DomainCounts) -> None:
-        """The domains of the nodes are empty until `set_domains` is called."""
+        """Start with empty arrays; `set_domains` fills them with the domains of the nodes."""
         self.constraint = constraint
         self.counts = counts
         nothing: Ids = np.zeros(0, np.int64)

@@ -1,6 +1,7 @@
 """InterPodAffinityPriority: scores from 0 to 10 that count only the pods on feasible nodes.
 
-The raw scores are scaled from a range that always includes 0 (priorities/interpod_affinity.go).
+The range of the raw scores is extended to include 0, and then scaled to 0..10
+(priorities/interpod_affinity.go).
 """
 
 from __future__ import annotations

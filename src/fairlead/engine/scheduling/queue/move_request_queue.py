@@ -45,7 +45,7 @@ _LATE_BINDING: Final = "WaitForFirstConsumer"
 
 
 class MoveRequestQueue(SchedulingQueue):
-    """A queue where an event moves unschedulable pods, whichever plugin rejected them."""
+    """A queue in which an event wakes unschedulable pods, whichever plugins rejected them."""
 
     _cycle = 0
     _moved_in = -1

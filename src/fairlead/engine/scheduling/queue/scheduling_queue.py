@@ -230,8 +230,9 @@ class SchedulingQueue:
     ) -> bool:
         """Return whether an event in `missed` may make the pod schedulable.
 
-        `missed` are the events during the pod's attempt, in which `plugins` rejected it. After an
-        error (`plugins` is empty), the result is always True.
+        `missed` are the events that occurred during the pod's attempt. `plugins` are the plugins
+        that rejected the pod. If the attempt failed with an error instead, `plugins` is empty, and
+        the result is True.
         """
         if not plugins:
             return True

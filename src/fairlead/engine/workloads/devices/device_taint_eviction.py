@@ -147,7 +147,7 @@ class DeviceTaintEviction:
         return first if due is None else min(first, due)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return status writes and evictions whose time has come, and retries of deletions."""
+        """Return the status writes, evictions and retries of deletions that are due."""
         due = dict.fromkeys(self._timers.pop_due(now))
         for uid in due:
             if uid in self._retries:

@@ -159,7 +159,7 @@ class Drain:
         return [*evictions, *(patch for patch in patches if self._is_needed(patch))]
 
     def _is_needed(self, patch: PatchObject) -> bool:
-        """Return whether this controller sent `patch` and its effect is not yet observed."""
+        """Return True if this controller sent `patch` and has not observed the effect yet."""
         name = patch.target.name
         if patch.patch == CORDONED:
             return name in self._to_cordon

@@ -14,9 +14,9 @@ change the target in these four states:
     the metrics propose nothing, because they failed
 
 The state at each coming sync is predicted, on the assumption that no pod changes. Syncs are skipped
-while the predicted state is the state at the last executed sync. A sync in this state is executed
-nevertheless if a metric has expired, or after SKIPPED_MAX skipped syncs with changing load. Within
-a part of the load curve that only rises or only falls, bisection finds the first sync in a
+while the predicted state is the state at the last executed sync. Even if the state stays the same,
+a sync is executed when a metric expires, or after SKIPPED_MAX skipped syncs with changing load.
+Within a part of the load curve that only rises or only falls, bisection finds the first sync in a
 different state. Stabilization reads the recommendations of earlier syncs. So the recommendations of
 the skipped syncs are added to the history before the next sync is executed.
 

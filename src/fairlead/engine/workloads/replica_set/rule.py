@@ -64,7 +64,7 @@ class ReplicaSetRule(Struct, frozen=True):
 def _surplus(pods: PodSet, count: int, now: Instant) -> list[Pod]:
     """Return the `count` pods to delete, in the order of deletion.
 
-    As in upstream, the remaining pods are ranked again after 500 deletions.
+    As in upstream, the remaining pods are ranked again after every 500 pods.
     """
     active = list(pods.active.values())
     siblings = [pod for one in pods.siblings.values() for pod in one.active.values()]

@@ -266,8 +266,8 @@ def _claim(template: Json, name: str, namespace: str, more: Json) -> CreateObjec
 def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
     """Return creations of the storage objects that a dump lacks, in a deterministic order.
 
-    If the dump has no claims, the result contains all claims that its pods name, and a volume for
-    each. If the dump has claims but no volumes, the result contains the volumes of the bound
+    If the dump has no claims, the result contains all claims that pods name, and a volume for each
+    claim. If the dump has claims but no volumes, the result contains the volumes of the bound
     claims. If the dump has neither StorageClasses nor free volumes, the result also contains
     classes. These are the classes for the claims of StatefulSets and of the pods' ephemeral
     volumes.

@@ -4,7 +4,8 @@ A stock kube-controller-manager may run instead of Fairlead's own volume control
 leaves the creation and deletion of provisioned volumes to the provisioners of CSI drivers. A
 simulated cluster has no CSI drivers, so this controller replaces their provisioners.
 
-    the stock controller annotates a claim with its provisioner, once its node is known
+    the stock controller annotates a claim with the provisioner's name; if the StorageClass has the
+    mode WaitForFirstConsumer, the claim must also have the annotation selected-node
       └─ after a delay ─▶ a volume for the claim is created; the stock controller binds the two
     the stock controller releases the volume of a deleted claim
       └─ reclaim policy Delete ─▶ the volume is deleted

@@ -98,7 +98,7 @@ class ClaimConditions:
         return None if pool is None else _with_consolidatable(claim, pool, now)[1]
 
     def type_check_at(self, claim: NodeClaim) -> Instant:
-        """Return the earliest time at which drift checks look up the NodeClaim's instance type."""
+        """Return the time from which drift checks also consider the NodeClaim's instance type."""
         return parse_timestamp(claim.metadata.creation_timestamp) + _TYPE_CHECK_AGE_NS + 1
 
     def _with_drift(

@@ -264,7 +264,10 @@ class InitialTopology:
         return {group.identity: group for _, _, group in found}
 
     def _running_anti_affinity(self) -> list[_Inverse]:
-        """Return the inverse groups of the required anti-affinity of running pods."""
+        """Return the inverse groups of the required anti-affinity terms of running pods.
+
+        The module `topology` explains inverse groups.
+        """
         found: dict[Hashable, _Inverse] = {}
         for key, pod in sorted(self._cluster.anti_affinity_pods.items()):
             node = self._cluster.node_objects.get(pod.spec.node_name)
