@@ -24,7 +24,7 @@ def splitmix64(value: int) -> int:
 
 
 def shuffled(names: Iterable[str], seed: int) -> list[str]:
-    """Return `names` in an order that depends only on `seed` and on their number."""
+    """Return `names`, shuffled; the permutation depends only on `seed` and the number of names."""
     start = splitmix64(seed & _MASK_64)
     ranked = [(splitmix64(start + number), name) for number, name in enumerate(names)]
     return [name for _, name in sorted(ranked)]

@@ -57,7 +57,7 @@ class Feasibility(Struct, eq=False):
 
     @property
     def is_cached(self) -> bool:
-        """Whether `codes` is `plan.codes` itself, so that the totals of `plan` apply as well."""
+        """Whether `codes` is `plan.codes` itself. The feasible nodes are then those of `plan`."""
         return self.codes is self.plan.codes
 
     def positions(self) -> Rows:

@@ -36,13 +36,13 @@ class Placement(Struct, frozen=True):
 class Failure:
     """The decision of a scheduling cycle that found no node for the pod.
 
-    `message` is the failure message; `rejections` is its part that counts the rejected nodes.
+    `message` is the failure message; `rejections` is the part that counts the rejected nodes.
     `plugins` are the plugins that rejected the pod. `post_filter_result` contains victims and a
     nomination; it is set only if a PostFilter plugin succeeded. `state`, the CycleState, is set
     only if `post_filter_result` is set. `nominated_node` is the node to nominate; "" withdraws the
     pod's nomination, and None keeps it. `is_error` is True for an internal error and False if the
-    pod is unschedulable. `commands` and `post_filter` are the commands and the reasons of the
-    PostFilter plugins.
+    pod is unschedulable. `commands` are the commands of the PostFilter plugins, and `post_filter`
+    contains the reasons that these plugins gave.
     """
 
     message: str

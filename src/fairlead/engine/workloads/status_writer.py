@@ -23,7 +23,7 @@ def status_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
 
 
 class StatusWriter(Struct):
-    """The status writes in flight, by object.
+    """Writes the statuses of objects; at most one write per object is in flight.
 
     A successful write is not repeated until the object changes, even if an admission policy
     reverted the write.

@@ -193,7 +193,10 @@ class ClusterAutoscaler:
             self._wake(now)
 
     def _wake(self, now: Instant) -> None:
-        """Schedule a loop at the next scan time, if no earlier change has scheduled one."""
+        """Record a change at `now`.
+
+        The first change after a loop schedules the next loop at the earliest allowed scan time.
+        """
         if not self._has_changed:
             self._has_changed = True
             self._next_loop = max(self._on_grid(now), self._earliest)

@@ -36,7 +36,7 @@ class _WaitingJobs(Struct):
 
 
 class Allocate:
-    """The action `allocate`: gives idle and releasing resources to pending tasks."""
+    """The action `allocate`: places pending tasks on resources that are idle or being released."""
 
     name = "allocate"
 

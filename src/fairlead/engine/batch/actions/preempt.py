@@ -56,7 +56,10 @@ class Preempt:
 
 
 def _between_jobs(session: Session, pending_jobs: list[JobInfo], tasks: dict[str, Tasks]) -> None:
-    """Preempt between the jobs of one queue; `pending_jobs` are its jobs with pending tasks."""
+    """Let each of `pending_jobs` preempt tasks of other jobs in the same queue.
+
+    `pending_jobs` are the jobs of one queue that have pending tasks.
+    """
     jobs: PriorityQueue[JobInfo] = PriorityQueue(session.tiers.job_key)
     searches: dict[str, EvictionSearch] = {}
     queue = next((job.queue for job in pending_jobs), "")

@@ -48,8 +48,8 @@ class Slack(Struct, frozen=True):
     def least_part(self, column: int) -> float:
         """Return the tolerance for comparing the deserved amount of a queue with another amount.
 
-        `column` is the column of the resource. For cpu and memory, it is the usual tolerance. For
-        other resources, it is 0.01 instead of 1, because deserved amounts can be fractions.
+        `column` is the column of the resource. cpu and memory have their usual tolerance. Other
+        resources have the tolerance 0.01 instead of 1, because deserved amounts can be fractions.
         """
         return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
 

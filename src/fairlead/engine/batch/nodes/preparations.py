@@ -176,8 +176,9 @@ class Preparations:
         """Check each preparation whose next check is due at `now`.
 
         Yields one result for each task that is now prepared, was refused, or has timed out. Before
-        the next result, the caller must release the tasks whose placement must be undone. So if
-        several members of a gang time out together, only the first of them yields a result.
+        the next result, the caller must release the tasks whose placement must be undone. If
+        several members of a gang time out together, only the first of them yields a result, because
+        the caller then releases the other members.
         """
         for prepared in self._preparing.check(now):
             yield self._prepared(prepared)

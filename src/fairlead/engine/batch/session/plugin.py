@@ -142,7 +142,7 @@ class Allocatable(BatchPlugin, Protocol):
 
 @runtime_checkable
 class QueueLimits(Allocatable, Protocol):
-    """An `Allocatable` that can also check limits against future amounts (see `reservation`)."""
+    """An `Allocatable` that can also check limits as if pods had ended (see `reservation`)."""
 
     def exceeded_limits(
         self, queue: str, requested: Amounts, changes: Mapping[str, Amounts]

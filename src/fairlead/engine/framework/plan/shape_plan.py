@@ -195,7 +195,7 @@ class ShapePlan:
         self.normalized_scorers = [p for p in split.normalized_scorers if p.name not in unscored]
 
     def _find_static(self, pod: PodInfo, shared: SharedResults) -> StaticResults:
-        """Return the results of the NODE plugins; other plans may share the returned object."""
+        """Return the results of the plugins of Locality NODE; other plans may share the object."""
         is_own = self.rejected or self.score_error is not None or self.node_names is not None
         # NodeName reads spec.nodeName, which no shape contains and no pending pod has.
         is_own = is_own or pod.pod.spec.node_name != ""

@@ -58,7 +58,7 @@ class Resumption(Struct, frozen=True):
 
 
 class Heartbeats(Struct):
-    """The heartbeats of all nodes, which renew their leases every `period` ns.
+    """The heartbeats of all nodes; each kubelet renews its node's lease every `period` ns.
 
     See KubeletConfig for `annotates_renewals` and `renews_leases`. `resumed` lists the kubelets
     that have resumed; the caller clears it. `reporter` gets a record when a flapping kubelet stops
@@ -277,7 +277,7 @@ class Heartbeats(Struct):
         return self._write_lease(kubelet, now)
 
     def _post_change(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Return the commands that post changed conditions immediately.
+        """Return the commands that immediately post the changed conditions of `kubelet`.
 
         If the kubelet is slow, schedule the post for the next renewal instead, and return [].
         """

@@ -216,7 +216,7 @@ class ExistingTerms:
         return found
 
     def _count(self, terms: tuple[PlacedTerm, ...]) -> KeyedCounts:
-        """Return the counts of the pods that have `terms`; equal `terms` share one object."""
+        """Return the counts of the pods that have `terms`; the result is cached by `terms`."""
         found = self._counts.get(terms)
         if found is None:
             found = KeyedCounts(self._table, [placed.term.topology_key for placed in terms])

@@ -207,7 +207,11 @@ class InterPodAffinity:
         return self._own_terms(pod).preferred, existing
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP if `pod` and the placed pods match none of each other's scored terms."""
+        """Return SKIP if no scored term of `pod` matches a placed pod, nor the other way round.
+
+        Also returns SKIP if `pod` has no preferred terms and the argument
+        `ignore_preferred_terms_of_existing_pods` is set.
+        """
         wished = self._own_terms(pod).preferred.refresh()
         if not wished.by_key and self._args.ignore_preferred_terms_of_existing_pods:
             return SKIP

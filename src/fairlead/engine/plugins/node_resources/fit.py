@@ -182,11 +182,12 @@ class NodeResourcesFit:
     ) -> tuple[tuple[int, ...], list[int]]:
         """Return what is left on `node` after some pods leave and others, including `pod`, arrive.
 
-        `removed` is the number of pods that leave, by `Shape`, the part of the spec that scheduling
-        reads. `pod` and the pods in `added` arrive.
+        `removed` maps a `Shape` to the number of pods of this shape that leave. `pod` and the pods
+        in `added` arrive.
 
-        Returns the columns of the requested resources to check, and the amount left of each. If an
-        amount is negative, `pod` does not fit. The number of pods is not checked.
+        Returns (columns, amounts left). The columns are those of the resources that `pod` requests
+        and this plugin checks. If an amount is negative, `pod` does not fit. The number of pods is
+        not checked.
         """
         wanted: Sequence[tuple[int, int]] = pod.shape.wanted
         if self._extended or self._args.ignores_anything:

@@ -138,9 +138,10 @@ class NodeVolumeLimits:
         return found
 
     def _with_failures(self, codes: np.ndarray, rows: Rows) -> Verdicts:
-        """Return verdicts in which nodes with limits get an error if their volumes are unknown.
+        """Return the verdicts `codes`, but with an error for each node whose volumes are unknown.
 
-        `codes` are the verdicts on the nodes at `rows` without these errors, and are overwritten.
+        Nodes without volume limits get no error. `codes` are the verdicts on the nodes at `rows`;
+        this method overwrites `codes`.
         """
         statuses = [SUCCESS, TOO_MANY]
         for row in self._attached.failing:

@@ -150,7 +150,7 @@ class SchedulingQueue:
     def rejections(self) -> dict[tuple[str, str], int]:
         """Return, for each (plugin, profile), the number of queued pods that the plugin rejected.
 
-        Only a pod's last attempt and later PreEnqueue rejections count.
+        For each pod, only the rejections of the last attempt and later PreEnqueue rejections count.
         """
         counts: dict[tuple[str, str], int] = {}
         for queued in self._pods.values():
@@ -275,7 +275,10 @@ class SchedulingQueue:
     def _woken_among(
         self, plugins: tuple[str, ...], pods: Collection[QueuedPod], event: ClusterEvent
     ) -> list[QueuedPod]:
-        """Return the pods that `event` may make schedulable; `plugins` rejected all of `pods`."""
+        """Return the pods in `pods` that `event` may make schedulable.
+
+        `plugins` are the names of the plugins that rejected each of `pods`.
+        """
         if len(pods) == 1 or not self._wake_alike(plugins):
             return [queued for queued in pods if self._is_woken(queued, event)]
         results: dict[int, bool] = {}

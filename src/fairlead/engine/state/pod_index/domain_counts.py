@@ -134,7 +134,7 @@ class DomainCounts:
         return self
 
     def _move(self, domains: Domains) -> bool:
-        """Replace `_ids` by `domains`, and move the pods on rows whose domain differs.
+        """Replace `_ids` by `domains.ids`; update the sums for rows that get another domain.
 
         Returns False, and changes nothing, if there are too many such rows.
         """

@@ -73,8 +73,8 @@ class PodGroups(Struct):
     """The pods of a scale target, grouped for one metric.
 
     `serving` is the number of pods that share the workload's load. If this load is known, `weight`
-    is the number of counted serving pods. For the metric of a container, `weight` is instead the
-    sum of the container's fractions of the usage of these pods. If the load is unknown, the
+    is the number of counted serving pods. For the metric of a container, each of these pods
+    counts only as the fraction of its usage that the container uses. If the load is unknown, the
     annotations of the counted pods state the usage of each pod, and `stated` is the sum in
     thousandths.
 

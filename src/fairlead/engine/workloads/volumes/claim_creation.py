@@ -79,7 +79,10 @@ class ClaimCreator:
         return pod is not None
 
     def repeat(self, claim: str) -> Iterator[Command]:
-        """Yield the refused creation of the claim `claim` (a key) again if a pod needs it."""
+        """Yield the command that retries the refused creation of a claim.
+
+        `claim` is the key of the claim. Yields nothing if no pod needs the claim.
+        """
         pod = self._refused.pop(claim, None)
         if pod is not None:
             yield from self.claims_for(pod)
@@ -342,7 +345,10 @@ def _class_of(template: Json) -> str | None:
 
 
 def _class(name: str) -> CreateObject:
-    """Return the creation of the StorageClass `name`, or of a default one if `name` is ""."""
+    """Return the command that creates the StorageClass `name`.
+
+    If `name` is "", the command creates a default StorageClass.
+    """
     metadata: Json = {"name": name or f"{STAND_IN_PREFIX}default"}
     if not name:
         metadata["annotations"] = {IS_DEFAULT: "true"}

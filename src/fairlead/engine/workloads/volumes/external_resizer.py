@@ -89,7 +89,7 @@ class ExternalResizer:
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return the writes of the expansions that are due."""
+        """Return the commands for the claims whose expansion or retry is due."""
         commands: list[Command] = []
         for key in self._timers.pop_due(now):
             self._begun.pop(key, None)

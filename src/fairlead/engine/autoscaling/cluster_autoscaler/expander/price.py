@@ -3,8 +3,8 @@
 The score of an option is its unfitness times its price ratio. The price ratio is the price of the
 new nodes divided by the price of the pods that fit these nodes. The price of a fixed small pod is
 added to both prices. The unfitness is 1 for nodes with the preferred number of cores, and larger
-for other nodes. The more nodes an option adds, the closer its unfitness is to 1. For nodes with a
-GPU, it is always 1000.
+for other nodes. The more nodes an option adds, the closer its unfitness is to 1. Nodes with a
+GPU always have the unfitness 1000.
 
 upstream: expander/price/{price,preferred}.go
 """

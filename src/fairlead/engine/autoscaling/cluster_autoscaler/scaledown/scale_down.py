@@ -199,8 +199,9 @@ class ScaleDown:
     ) -> None:
         """Add the soft taint to unneeded nodes, and remove it from needed nodes.
 
-        `written` are the names of the nodes that have just been tainted for deletion. Upstream
-        sleeps before some writes (module `soft_taint`). These writes are delayed by the same time.
+        `written` are the names of the nodes that have just been tainted for deletion. If
+        upstream sleeps before a write (module `soft_taint`), this method delays the write by the
+        same time.
         """
         context, writer = self._context, self._actuator.writer
         unneeded = self._planner.unneeded.by_name

@@ -312,7 +312,7 @@ class QuickRejection:
         """Return the NodeClaims for the pods that fit no existing node.
 
         Returns None if one of these pods cannot be placed. Results are not cached if a NodePool has
-        limits, because the nodes that stay use a part of these limits.
+        limits, because the results then also depend on which nodes stay.
         """
         key = outcome.sequence
         if not self._has_limits and key in self._memory.requests:

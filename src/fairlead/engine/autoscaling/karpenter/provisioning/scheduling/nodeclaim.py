@@ -93,8 +93,8 @@ class PassContext(Struct, frozen=True):
 class InFlightNodeClaim:
     """A NodeClaim that a scheduling pass plans to create, and to which it adds pods.
 
-    `host` is a placeholder for the hostname of its node. `number` is its position among the
-    NodeClaims of the pass.
+    `host` is a placeholder for the hostname of the node. `number` is the position of this NodeClaim
+    among the NodeClaims of the pass.
     """
 
     def __init__(

@@ -207,9 +207,9 @@ class Topology:
         ]
 
     def about(self, pending: PendingPod) -> list[TopologyGroup]:
-        """Return the groups in `groups` that select the pod.
+        """Return the groups in `groups` whose term selects the pod.
 
-        The pod itself need not have the term of such a group.
+        The pod need not have this term itself.
         """
         shape = pending.labels_shape
         found = self._about.get(shape)
