@@ -215,10 +215,10 @@ def configuration_from(raw: object) -> BatchConfig:
 
 
 def _defects(top: Json, names: Collection[str]) -> BatchDefects:
-    """Return the defects that `top` selects; `names` are its actions and plugins.
+    """Return the defects that `top` selects; `names` are the configured actions and plugins.
 
-    By default, the defect `overshoot` is off if the configuration contains an action or plugin of
-    Volcano's own. In Volcano, unlike in kube-batch, tasks must fit into the share of their queue.
+    By default, the defect `overshoot` is off if `names` contains an action or plugin that only
+    Volcano has. In Volcano, unlike in kube-batch, tasks must fit into the share of their queue.
     upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go: AddAllocatableFn
     """
     defects = DEFECTS[_choice(top, "defects", DEFECTS, "fixed")]

@@ -243,7 +243,7 @@ def _check_leader_election(form: LeaderElectionForm | None, release: Release) ->
 
 
 def _duration(name: str, text: str | None, default: int) -> int:
-    """Return the duration `text` in ns; `default` if it is unset or 0."""
+    """Return the duration `text` in ns, or `default` if `text` is None or a duration of 0."""
     try:
         found = parse_duration(text) if text is not None else 0
     except ValueError as cause:

@@ -72,7 +72,7 @@ class ManagedResourceForm(V1Form, frozen=True, kw_only=True):
 
 
 class TlsForm(V1Form, frozen=True, kw_only=True):
-    """The field `extenders[].tlsConfig`. In the file, the data fields are base64."""
+    """The field `extenders[].tlsConfig`; the file has certData, keyData and caData in base64."""
 
     insecure: bool = False
     server_name: str = ""

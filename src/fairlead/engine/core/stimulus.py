@@ -122,7 +122,7 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 
     @cached_property
     def ending_pods(self) -> Sequence[Pod]:
-        """The pods that have finished or are being deleted, in their order."""
+        """The pods that have finished or are being deleted, in the order of `replicas`."""
         ending = (one for one in self.replicas if is_terminal(one[0]) or is_terminating(one[0]))
         return [pod for replicas in ending for pod in replicas]
 

@@ -25,11 +25,11 @@ RETRY: Final[DurationNs] = seconds(10)  # upstream: kubelet.go: backOffPeriod
 
 
 def mount_error(pod: Pod, related: RelatedObjects) -> str:
-    """Return the note of the event about the claims of `pod` that cannot be mounted.
+    """Return the event note that names the claims that `pod` cannot mount.
 
-    A claim cannot be mounted if it does not exist, is being deleted or is not bound. A claim for an
-    ephemeral volume must also have been made for `pod`, not only have the right name. Returns "" if
-    all claims can be mounted.
+    A claim cannot be mounted if it does not exist, is being deleted or is not bound. The claim of
+    an ephemeral volume also cannot be mounted if it was not created for `pod`. Returns "" if all
+    claims can be mounted.
     """
     lookup = VolumeLookup(related)
     problems = {

@@ -50,7 +50,7 @@ class SingleNodeVolumes(Struct):
     _detached_at: dict[str, Instant] = field(default_factory=dict)  # by claim, after `lose`
 
     def holder_of(self, pod: Pod) -> PodInfo | None:
-        """Return a started pod on another node that uses a volume of `pod`; None if none does."""
+        """Return a Running pod that uses a volume of `pod` on another node, or None."""
         use, table = self.cluster.table.volume_use, self.cluster.table
         claims = {key for key in self.claims_of(pod) if use.users_of(key) > 1}
         others = (one for row in use.pods for one in table.at(row).pods.values()) if claims else ()

@@ -265,7 +265,7 @@ class Cluster:
         self.changes.append(PodsLoaded(replicas, self.pods))
 
     def _can_be_added_in_bulk(self, replicas: Replicas) -> bool:
-        """Return whether `replicas` can be added in bulk; the caller checks their volumes."""
+        """Return whether `replicas` without volumes can be added in bulk."""
         replica = replicas[0]
         return (
             replica.spec.scheduling_group is None

@@ -211,7 +211,7 @@ def with_lifetime(obj: Json) -> Json:
 
 
 def _with_default(obj: Json, path: tuple[str, ...], field: str, default: str) -> Json:
-    """Return `obj`, in which a missing `field` of the object at `path` is set to `default`."""
+    """Return `obj` with `field` of the object at `path` set to `default`, unless it was set."""
     if not path:
         return {field: default, **obj}
     inner = obj.get(path[0]) or {}

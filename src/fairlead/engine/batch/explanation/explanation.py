@@ -206,7 +206,7 @@ def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) ->
 
 
 def _is_refuted(obstacle: Obstacle, start: Instant | None, now: Instant) -> bool:
-    """Return whether `obstacle` shows that `start`, an estimate from requests, is too early.
+    """Return whether `obstacle` shows that `start`, estimated from requests, is too early.
 
     If `start` is not later than `now`, the nodes have enough free resources for the group. If
     `obstacle` nevertheless keeps the group from starting, the reason is not a lack of free

@@ -183,8 +183,9 @@ class NodeChoice:
 
 
 def _varying_scorers(plan: ShapePlan, pod: PodInfo) -> list[ScorePoint]:
-    """Return the Score plugins without cached scores that can change the order of nodes for `pod`.
+    """Return the Score plugins in `plan.split.cluster_scorers` that can affect the order of nodes.
 
-    These are the entries of `plan.split.cluster_scorers` that do not give all nodes the same score.
+    Leaves out plugins that give all nodes the same score for `pod`. Scores of `cluster_scorers` are
+    not cached.
     """
     return [point for point in plan.split.cluster_scorers if not point.scores_alike(pod)]

@@ -269,7 +269,10 @@ class Predicate(BatchPlugin, Protocol):
     """A plugin that provides scheduler plugins to filter nodes."""
 
     def predicates(self, handle: BatchHandle) -> list[SchedulerPlugin]:
-        """Return the Filter plugins; the session checks resources, so the plugins must not."""
+        """Return the Filter plugins.
+
+        They must not check resources, because the session does.
+        """
         ...
 
 

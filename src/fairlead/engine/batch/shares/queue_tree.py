@@ -49,10 +49,10 @@ class Claim(Struct, frozen=True):
 
 
 class _Part(Struct, frozen=True):
-    """The share that one queue gets when an amount is divided among the children of a queue.
+    """One of the queues among which `fill_in_stages` divides an amount.
 
-    `name` and `weight` are those of the queue. The amount is divided in three stages. `stages` are
-    the guaranteed amount, and the limits up to which the share grows in the next two stages.
+    `name` and `weight` are those of the queue. `stages[0]` is the amount that the queue gets in any
+    case. `stages[1]` and `stages[2]` limit the queue's share in the next two stages.
     """
 
     name: str

@@ -62,7 +62,7 @@ class PluginSplit:
         """Return a key for `shape`.
 
         Shapes with equal keys get equal results from every NODE plugin (`Locality.NODE`). Returns
-        None if a NODE plugin has no `shape_key`, because the parts that it reads are then unknown.
+        None if a NODE plugin has no `shape_key`. Such a plugin may read any part of a shape.
         """
         if not self._has_static_key:
             return None

@@ -365,7 +365,7 @@ class ShapePlan:
         self._mark_current()
 
     def _redo_nodes(self, pod: PodInfo, rows: Sequence[int]) -> None:
-        """Recompute `rows`, whose Node objects changed; `node_names` must be None."""
+        """Recompute `rows`, whose Node objects changed; `self.node_names` must be None."""
         if len(rows) >= _COLUMNS_FROM:
             self._redo_columns(pod, np.array(rows, np.int64))
             return

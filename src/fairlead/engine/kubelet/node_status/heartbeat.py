@@ -7,6 +7,8 @@
            annotation says stop or pause, or flapping node goes down:
            write the time of the last renewal to the Lease
 
+The annotation is `fairlead.dev/kubelet` on the Node. "Post" means writing the node's conditions.
+
 A reporting kubelet posts its conditions when they change. If another client overwrites them, the
 kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If a new node has
 no annotation and its Ready condition is Unknown, its kubelet counts as stopped, until the node gets

@@ -160,7 +160,7 @@ class Allocator:
         return Verdicts(np.array(filled, np.int32), statuses)
 
     def _find(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
-        """Return the allocations of devices of `node` for `demand`, or the failure.
+        """Search the devices of `node` for `demand`; return the allocations, or why there are none.
 
         The result is cached, unless it is an ERROR status. Claims with equal requests share cached
         results, but the message of an ERROR status can name the claim.

@@ -31,7 +31,7 @@ _NOTHING: Final[Mapping[str, int]] = {}
 
 
 def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consumption | None:
-    """Return the amount that a request consumes of each of the device's capacities, by name.
+    """Return how much of each capacity of `device` a request consumes, by name of the capacity.
 
     `wanted` are the capacities that the request states, or None. Returns None if the request names
     a capacity that the device lacks. Also returns None if the policy of a capacity forbids the

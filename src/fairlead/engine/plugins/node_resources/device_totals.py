@@ -1,7 +1,7 @@
-"""DeviceTotals: the devices of a node that provide an extended resource, and how many are in use.
+"""DeviceTotals: counts a node's devices for an extended resource, and those that are in use.
 
-If a node's status.allocatable has none of an extended resource, a scoring strategy counts devices
-of the node instead: those of the DeviceClass that is mapped to the resource.
+Scoring strategies use these counts if a node's status.allocatable does not contain the extended
+resource. The devices are those of the DeviceClass that is mapped to the resource.
 
 upstream: plugins/noderesources/resource_allocation.go: calculateDRAResourceTotals
 """

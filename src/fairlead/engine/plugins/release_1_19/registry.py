@@ -1,4 +1,4 @@
-"""RELEASE_1_19: the plugins of a 1.19 profile that are not the current in-tree plugins.
+"""RELEASE_1_19: the factories of plugins that only 1.19 profiles use.
 
 The CheckNode… plugins come from 1.16; they are used if the feature gate TaintNodesByCondition is
 off.

@@ -93,7 +93,7 @@ class PodIndex:
                 self._tally(placed, 1)
 
     def add_replicas(self, rows: Sequence[int], replica: PodInfo) -> None:
-        """Add a pod on each of `rows`, with the same class and affinity terms as `replica`."""
+        """Add a pod on each of `rows`, with the PodClass and affinity terms of `replica`."""
         self.pod_class_of(replica).where.add_all(rows, replica.priority)
         for placed in self.terms_of(replica):
             placed.where.add_all(rows, replica.priority)

@@ -1,4 +1,4 @@
-"""InUseProtection: keeps storage objects and PodGroups that are in use from being deleted.
+"""InUseProtection: prevents the deletion of storage objects and PodGroups that are in use.
 
 Admission adds a finalizer to each of these objects. After a deletion request, the object keeps its
 finalizer as long as it is in use:

@@ -85,7 +85,7 @@ class BudgetLimit(Struct, frozen=True):
 
 
 class BudgetRoom:
-    """The budgets of a cluster with their pods, as the disruption controller counts them."""
+    """The budgets of a cluster. Counts the pods of a budget as the disruption controller does."""
 
     def __init__(self, objects: Iterable[ApiObject], now: Instant) -> None:
         """Count the unfinished pods in `objects` at `now`."""

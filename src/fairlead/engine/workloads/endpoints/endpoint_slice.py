@@ -144,7 +144,7 @@ def rewritten(state: ServiceState, known: EndpointSlice, entries: list[Json]) ->
 def _recycled(
     made: list[CreateObject], superfluous: dict[str, EndpointSlice]
 ) -> Iterable[SliceWrite]:
-    """Yield the writes that create the slices `made` and delete the slices `superfluous`.
+    """Yield the writes that create the slices in `made` and delete the slices in `superfluous`.
 
     While slices of both kinds remain, a patch gives a superfluous slice the content of a new slice.
     This saves one creation and one deletion.

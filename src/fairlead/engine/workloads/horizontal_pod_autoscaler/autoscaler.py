@@ -493,7 +493,7 @@ class _Evaluation(Struct):
 
 
 def _evaluate(metrics: tuple[Metric, ...], current: int, at: Instant) -> _Evaluation:
-    """Return the highest proposal of the metrics, and their statuses and failures at `at`.
+    """Return the highest proposal at `at`, and the statuses and failures of the metrics.
 
     `current` is the current number of replicas.
     """

@@ -194,8 +194,8 @@ class JobOrphans(Struct):
 class EndedJobPods(NoDeadlines, Struct):
     """Removes the tracking finalizers of pods in a simulation without CronJobs.
 
-    In such a simulation, the status of a Job is not written, so no pod waits until the status
-    counts it. A pod loses its finalizer as soon as it is finished or terminating. Jobs with
+    In such a simulation, the status of a Job is not written. So a pod keeps its finalizer only
+    until it is finished or terminating, not until the status counts the pod. Jobs with
     podReplacementPolicy Failed are an exception, because they count only finished pods. Their
     terminating pods keep the finalizer until they have finished. Invariant: the Job controller
     handles each stimulus before this class does. So the Job controller has already counted the pod.
@@ -232,7 +232,7 @@ class EndedJobPods(NoDeadlines, Struct):
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Handle a changed pod, as `handle` does."""
+        """Return the patch that removes the finalizer of `pod`, or nothing if the pod keeps it."""
         return self._end(pod) if _is_held_after_end(pod) else ()
 
     def _learn(self, job: Job) -> list[Command]:

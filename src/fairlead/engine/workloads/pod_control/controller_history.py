@@ -203,7 +203,7 @@ class History(Struct):
         )
 
     def _truncated(self, live: set[str]) -> list[Command]:
-        """Return deletions of the oldest revisions, as many as exceed the limit.
+        """Return the deletions of the oldest revisions that exceed revisionHistoryLimit.
 
         Three kinds of revisions are never deleted: revisions in `live`, the update revision, and a
         StatefulSet's current revision. For a StatefulSet, only the other revisions count towards

@@ -173,8 +173,8 @@ def _images(template: Json) -> list[Any]:
 def resembles(template: Json, pod: Pod) -> bool:
     """Return whether a pod created from `template` would be scheduled like `pod`.
 
-    The names, images and resources of the containers and the node selectors must be equal. If
-    `template` has a priority class, the priority classes must be equal, too.
+    The node selectors must be equal, and so must the name, image and resources of each container.
+    If `template` has a priority class, the priority classes must be equal, too.
     """
     made = read_template(template)
     return made is not None and (

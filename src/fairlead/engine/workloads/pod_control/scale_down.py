@@ -27,7 +27,10 @@ _COST: Final = re.compile(r"0|[1-9][0-9]*|-[0-9]+")
 
 
 class _Candidate(Struct, frozen=True):
-    """A pod with the values that the comparison uses; an unknown instant is None."""
+    """A pod with the values that determine its place in the order of deletion.
+
+    An unknown instant is None.
+    """
 
     pod: Pod
     rank: tuple[bool, int, bool, int, int]  # a smaller value is deleted first

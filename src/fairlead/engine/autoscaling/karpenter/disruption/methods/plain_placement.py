@@ -160,7 +160,7 @@ class PlainPlacement:
         return found
 
     def pods(self, own: Sequence[PlainPods], size: Size | None) -> list[PlainPod]:
-        """Return, in queue order, the pods of `own` and the pods that every placement includes.
+        """Return the pods of `own` and the pods `common` (see the constructor), in queue order.
 
         If `size` is not None, only pods of this size are returned.
         """

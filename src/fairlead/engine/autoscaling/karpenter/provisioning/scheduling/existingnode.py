@@ -150,8 +150,8 @@ class ExistingNodes:
     def with_room(self, facts: PodFacts, leaving: Collection[str]) -> list[ExistingNode]:
         """Return the nodes with room for a pod with the spec that `facts` describes.
 
-        Nodes whose keys are in `leaving` are left out. The cache uses `id(facts)` as its key, so
-        the caller must keep `facts` as long as it uses this ExistingNodes.
+        Nodes whose keys are in `leaving` are left out. Results are cached by `id(facts)`, so the
+        caller must keep `facts` as long as it uses this ExistingNodes.
         """
         found = self._with_room.get(id(facts))
         if found is None:
