@@ -261,7 +261,7 @@ class StatefulSetRule:
         return self.history.current if self.keeps_current_revision(ordinal) else self.update
 
     def desired_pod(self, ordinal: int) -> DesiredPod:
-        """Return the new pod `ordinal` with its name, its labels and its claims."""
+        """Return the pod to create for `ordinal`, with its name, labels and claims."""
         name, revision = self._name(ordinal), self.revision_at(ordinal)
         # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateIdentity, initIdentity
         labels = {
