@@ -151,9 +151,9 @@ def _autoscalers(config: EngineConfig, reporter: Reporter) -> tuple[Controller, 
 def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletConfig:
     """Return the configuration of the kubelets for an engine without the parts in `without`.
 
-    Fairlead's node lifecycle controller computes the renewals of a lease from an annotation, so the
-    kubelets need not write every renewal. A program that replaces this controller reads the leases,
-    so the kubelets must write every renewal.
+    Fairlead's node lifecycle controller computes the renewal times of a lease from an annotation.
+    So the kubelets need not write every renewal. A program that replaces this controller does not
+    read the annotation, so the kubelets must write every renewal.
     """
     if "node-lifecycle" in without:
         return replace(config.kubelet, annotates_renewals=False)

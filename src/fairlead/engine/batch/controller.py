@@ -152,10 +152,9 @@ class Batch:
     # --- sessions --------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next session or the next check of `Preparations`.
+        """Return the time of the next session or of the next check, whichever is earlier.
 
-        Of the two times, the earlier is returned. `Preparations` checks whether the volumes and
-        devices of tasks are ready.
+        In a check, `Preparations` finds out whether the volumes and devices of tasks are ready.
 
         If something has changed since the last session, the next session is one period after the
         last session. Otherwise, the next session is at the time `wake_at` that the last session

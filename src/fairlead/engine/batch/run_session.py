@@ -92,7 +92,10 @@ def _wake_at(session: Session) -> Instant | None:
 
 
 def is_broken(job: JobInfo) -> bool:
-    """Return whether some members run, but fewer than the minimum have a node or have succeeded."""
+    """Return whether some members of the gang run although the gang is not ready.
+
+    A gang is ready if at least the minimum number of its members have a node or have succeeded.
+    """
     return bool(job.by_status[TaskStatus.RUNNING]) and not job.is_ready
 
 

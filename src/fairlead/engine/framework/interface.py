@@ -1,7 +1,7 @@
 """The extension points, as small Protocols (kube-scheduler/framework/interface.go).
 
-A plugin is a class with a `name` and the methods of its extension points. One scheduling cycle
-calls them in this order:
+A plugin is a class with a `name` and the methods of its extension points. For each pod, the
+scheduler calls the extension points in this order:
 
     PreEnqueue (each time before the pod enters the queue) · QueueSort
     PreFilter → Filter → PostFilter (only if no node is left)

@@ -107,9 +107,10 @@ class PreparingPods:
     def handle_outcome(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> PreparationResult | None:
-        """Handle the outcome of a command; return the refusal of the pod if the command failed.
+        """Handle the outcome of a command; a failed command ends the preparation of its pod.
 
-        Returns None if the command succeeded, or if the command belongs to no preparation.
+        The result then contains the refusal. Returns None if the command succeeded, or if the
+        command belongs to no preparation.
         """
         _, work = self._in_flight.pop(id(outcome.command), (None, None))
         if work is None:

@@ -32,7 +32,10 @@ Version = tuple[int, int, int, int]
 
 
 class EqualPods:
-    """Compares pods by the data that uncached plugins read."""
+    """Compares pods by the data that the uncached plugins read.
+
+    A plugin is called uncached if no plan (`ShapePlan`) caches its results.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -59,7 +59,7 @@ class ImageLocality:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the score of each node in `rows`; 0 if no node has any of the images."""
+        """Return the score of each node in `rows`."""
         if not any(table.images.size_and_nodes(image)[1] for image in pod.shape.images):
             return np.zeros(len(rows), np.int64)
         return np.array([self.score(state, pod, table.at(row)) for row in rows.tolist()], np.int64)

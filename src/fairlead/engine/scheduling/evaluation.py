@@ -34,7 +34,7 @@ NO_REASON = unschedulable("the extender gave no reason").by(REJECTOR)
 
 
 class PreemptionEvaluation(Struct):
-    """The result of a preemption attempt for the pod.
+    """The result of an attempt to make room for a pod by preemption.
 
     `nominated` contains the best candidate node. It contains several nodes if the rules that choose
     a candidate cannot tell these nodes apart.

@@ -55,7 +55,7 @@ _Lacking = Mapping[int, Ints]  # amounts by resource column, each of shape (rows
 
 
 def preemptor_tasks(session: Session, job: JobInfo) -> deque[TaskInfo]:
-    """Return the pending tasks of `job` for which others may be evicted, in task order."""
+    """Return, in task order, the pending tasks of `job` for which other tasks may be evicted."""
     waiting = job.with_status(TaskStatus.PENDING)
     if not session.defects.has(Defect.BESTEFFORT_PREEMPTOR):
         waiting = [task for task in waiting if not task.request.is_best_effort]

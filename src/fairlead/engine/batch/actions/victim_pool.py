@@ -159,7 +159,10 @@ class _JobsByQueue:
         self.queues: dict[str, _QueueJobs] = {}
 
     def refresh(self, not_excluded: Callable[[Sequence[JobInfo]], Sequence[JobInfo]]) -> None:
-        """Ask `not_excluded` again about each job whose tasks have moved since the last refresh."""
+        """Call `not_excluded` with the jobs whose tasks have changed since the last refresh.
+
+        The first refresh passes all jobs. A task changes when it gets another status or node.
+        """
         moved = self._session.moved_jobs
         changed = self._all.values() if self._moves is None else moved[self._moves :]
         self._moves = len(moved)

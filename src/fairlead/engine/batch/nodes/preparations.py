@@ -113,11 +113,11 @@ class Preparations:
                 attempt(plugin, partial(plugin.unreserve, held.state, pod, held.node))
 
     def dispatch(self, tasks: Sequence[TaskInfo], now: Instant) -> PreparationCommands:
-        """Start to prepare `tasks`; return their binds if none of them needs preparation.
+        """Start to prepare `tasks`; return the Bind commands if none of them needs preparation.
 
         If a plugin refuses a task, none of `tasks` is bound. If a task needs preparation, the
-        result contains the commands for this. When the last preparation has ended, a call of
-        `check` or `handle_deleted` returns the binds.
+        result contains the commands that prepare it. When the last preparation has ended, a call
+        of `check` or `handle_deleted` returns the Bind commands.
         """
         group = DispatchGroup(tuple(task.id for task in tasks))
         works: dict[str, list[PodPreparation]] = {}

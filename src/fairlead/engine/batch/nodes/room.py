@@ -178,9 +178,9 @@ class RoomView:
     def future_idle(self, column: int, row: int) -> int:
         """Return the amount of the resource in `column` that will be free on the node at `row`.
 
-        This is the idle plus the releasing amount. Amounts that pipelined tasks will take are
-        already subtracted. Reserved amounts are subtracted too, except in a RoomView with
-        `sees_all`.
+        The result is the sum of the idle amount and the releasing amount. Amounts that pipelined
+        tasks will take are already subtracted. Reserved amounts are subtracted too, except in a
+        RoomView with `sees_all`.
         """
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])

@@ -80,7 +80,7 @@ class PriorityQueue(Generic[Item]):
 class UnsortedQueue(Generic[Item]):
     """A queue whose `pop` compares the current keys of all items.
 
-    It suits few items whose keys change often.
+    Use this class for a small number of items whose keys change often.
     """
 
     def __init__(self, key: Key) -> None:

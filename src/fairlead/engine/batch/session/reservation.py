@@ -53,7 +53,7 @@ _DEPENDING_ON_PODS: Final = frozenset(
 
 
 class PodUsage(Struct, frozen=True):
-    """The resources that a pod occupies: amounts by column, the node's row, and the end.
+    """The resources that a pod occupies: `amounts`, by column, on the node at `row`.
 
     `end` is the time at which the pod ends, None if unknown. `queue` is "" for a pod outside all
     queues.

@@ -70,8 +70,8 @@ class MatrixMember(Protocol):
     def detach(self, position: int) -> None:
         """Record that this plan is no longer in the matrix.
 
-        The plan's `codes` and `total` include the changes in the pod log up to `position`. The
-        plan itself must apply the later changes.
+        `codes` and `total` include the changes in the pod log up to `position`. The matrix does not
+        update them any more, so the plan must apply later changes itself.
         """
         ...
 

@@ -1,6 +1,7 @@
 """Marks the pods on not-ready nodes as not ready.
 
-    Ready condition present and not False  ⇒  False; reason and message unchanged
+The Ready condition of these pods is set to False. Its reason and message do not change. Pods whose
+Ready condition is missing or already False are left out.
 
 NotReadyMarker marks the pods of a node once, when the controller sets the node to Unknown.
 LateBoundPods marks pods that are bound to a node that is already not ready. Only the kubelet sets a

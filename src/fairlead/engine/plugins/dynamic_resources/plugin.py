@@ -511,8 +511,8 @@ class DynamicResources:
         """Return the commands that write the pod's allocations and reservations.
 
         If devices have binding conditions, the pod waits until these are True. Returns None if
-        there is nothing to write. Returns an ERROR status if a claim was deleted or allocated
-        elsewhere in the meantime.
+        there is nothing to write and no binding condition. Returns an ERROR status if a claim was
+        deleted or allocated elsewhere in the meantime.
         """
         claims = state.find(_Claims)
         if claims is None:

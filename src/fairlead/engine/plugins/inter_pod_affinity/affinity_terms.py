@@ -152,7 +152,7 @@ class NamespaceLabels:
 
 
 class _Match(Struct):
-    """The placed pods' terms that match one PodClass, and the counts of the pods that have them.
+    """The terms of placed pods that match one PodClass; `counts` counts the pods with these terms.
 
     `terms` is valid as long as the terms of the pod index have the version `term_version`, and the
     namespace labels have the version `namespace_version`.

@@ -51,7 +51,10 @@ class PreferenceState:
 
 
 def normalize(raw: Scores) -> Scores:
-    """Scale scores to 0..100 with upstream's order of float operations; equal scores become 0."""
+    """Scale scores to 0..100 with upstream's order of float operations.
+
+    If all scores are equal, they become 0.
+    """
     lowest, highest = raw.min(), raw.max()
     if lowest == highest:
         return np.zeros_like(raw)

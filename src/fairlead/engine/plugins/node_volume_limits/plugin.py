@@ -153,10 +153,10 @@ class NodeVolumeLimits:
         return Verdicts(codes, tuple(statuses))
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removing pods on the verdicts.
+        """Return how the verdict on a node can change when a pod is removed from the node.
 
-        A removal can make a node feasible, but never infeasible. Removing a pod without volumes
-        changes no verdict.
+        A removal can change the verdict from infeasible to feasible, but not the reverse. The
+        removal of a pod without volumes changes no verdict.
         """
         return RemovalEffect(has_volumes)
 

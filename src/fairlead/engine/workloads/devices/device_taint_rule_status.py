@@ -1,8 +1,8 @@
-"""The condition EvictionInProgress of a DeviceTaintRule: how many pods and devices it affects.
+"""The condition EvictionInProgress: how many pods and devices a DeviceTaintRule affects.
 
-The condition is written when the rule is created or its spec changes. When the rule causes an
-eviction to be planned or done, the condition is written again STATUS_PERIOD later. Apart from
-changes of the spec, it is written at most once per STATUS_PERIOD. If the rule's taint has the
+The condition is written when the rule is created or its spec changes. When the eviction of a pod is
+scheduled or done because of the rule, the condition is written again STATUS_PERIOD later. Apart
+from changes of the spec, it is written at most once per STATUS_PERIOD. If the rule's taint has the
 effect "None", the condition contains the number of pods that the effect NoExecute would evict.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: maybeUpdateRuleStatus

@@ -89,10 +89,10 @@ class HeldPods(Struct):
         return found
 
     def release(self, pod: str) -> HeldPod | None:
-        """Stop holding back the pod with the key `pod`, and return it.
+        """Remove and return the HeldPod with the key `pod`.
 
-        Returns None if the pod is not held back, or if a creation of its claims is still
-        unanswered.
+        Returns None if there is no such HeldPod, or if the creation of one of its claims has not
+        been answered yet.
         """
         held = self._held.get(pod)
         return None if held is None or held.outstanding else self._held.pop(pod)

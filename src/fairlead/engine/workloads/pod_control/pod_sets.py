@@ -290,7 +290,7 @@ class PodSets(Struct):
         """Return the creation of `pod` if the creations of all its claims have been answered.
 
         Returns [] if an answer is missing. If the creation of a claim was refused, or a claim is
-        being deleted, `pod` is not created. The result is then that of `not_created`.
+        being deleted, `pod` is not created, and the commands of `not_created` are returned.
         """
         held = self.held.release(pod.key)
         if held is None:

@@ -202,7 +202,9 @@ def _rank(volume: PersistentVolume) -> tuple[int, int, str]:
 
 
 def why_unsuitable(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str:
-    """Return why `claim` cannot be bound to the `volume` that its volumeName names, else "".
+    """Return why `claim` cannot be bound to `volume`; "" if it can be bound.
+
+    The volumeName of `claim` names `volume`.
 
     upstream: pv_controller.go:checkVolumeSatisfyClaim
     """

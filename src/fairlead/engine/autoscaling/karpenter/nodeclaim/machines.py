@@ -174,9 +174,9 @@ class Machines:
     def stopped_until(self, claim: NodeClaim, now: Instant) -> Instant | None:
         """Return the time until which outages keep the Node of `claim` from appearing.
 
-        Returns None if no outage does so at `now`. Outages that begin later are not considered. So
-        the caller must ask again at the returned time. The result is at the latest the registration
-        timeout. At this time, Karpenter deletes `claim` if its Node has not appeared.
+        Returns None if no outage at `now` affects the Node. Outages that begin later are not
+        considered. So the caller must ask again at the returned time. The returned time is never
+        after the registration timeout, at which Karpenter deletes a NodeClaim without a Node.
         """
         # upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go: registrationTimeout
         elapsed, labels = now - self._start, claim.metadata.labels

@@ -172,7 +172,7 @@ class TopologyGroup:
         return self._domains(() if best is None else (best[1],))
 
     def _lowest_count(self, pod_domains: LabelRequirement) -> int:
-        """Return the smallest number of pods in a domain that the pod allows.
+        """Return the lowest pod count among the domains that the pod allows.
 
         Returns 0 if the label is the hostname, because a new node would be an empty domain. Also
         returns 0 if the pod allows fewer than `min_domains` of the domains in `counts`.
