@@ -60,7 +60,7 @@ _OF_PREDICATES: Final = frozenset(name for name, _ in (AFFINITY, PORTS, TAINTS))
 def is_rejection(reason: str) -> bool:
     """Return whether the `status.reason` of a failed pod says that its kubelet rejected it.
 
-    Returns False for a rejection because of pressure, because evictions have the same reason.
+    Returns False if the node was under pressure: an evicted pod has the same `status.reason`.
     """
     return reason.startswith(_OUT_OF) or reason == UNEXPECTED or reason in _OF_PREDICATES
 

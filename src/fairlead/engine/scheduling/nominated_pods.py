@@ -148,7 +148,7 @@ class NominatedVerdicts:
 
 
 def only_fit(plan: ShapePlan, state: CycleState) -> NodeResourcesFit | None:
-    """Return NodeResourcesFit if no other Filter that runs in this cycle depends on pods."""
+    """Return NodeResourcesFit if it is the only Filter in this cycle that depends on pods."""
     if plan.split.uncached_names <= state.skipped_filters.keys():
         return only_row_filter(plan)
     return None

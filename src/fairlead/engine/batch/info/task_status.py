@@ -58,7 +58,7 @@ _BY_PHASE: Final = {
 
 
 def status_of(pod: Pod) -> TaskStatus:
-    """Return the status that a pod's object shows; a missing phase counts as Pending."""
+    """Return the TaskStatus that follows from the Pod object; a missing phase counts as Pending."""
     phase = pod.status.phase or "Pending"
     if phase in ("Pending", "Running") and pod.metadata.deletion_timestamp:
         return TaskStatus.RELEASING

@@ -50,5 +50,5 @@ class CandidateRanking(Plugin, Protocol):
     """
 
     def candidate_rules(self, rules: Sequence[CandidateRule]) -> Sequence[CandidateRule]:
-        """Return the ordered rules to use instead of `rules`."""
+        """Return the rules to use instead of `rules`, in the order in which they are applied."""
         ...

@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Sums(Protocol):
-    """Computes the requests of a pod or a node as (millicores, memory bytes)."""
+    """Computes the requests of one pod, or of all pods on a node, as (millicores, memory bytes)."""
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
         """Return the requests of `pod`, including default requests."""

@@ -51,7 +51,10 @@ class Execution(Protocol):
         ...
 
     def handle_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command] | None:
-        """Return the next commands after `outcome`; None if another preemption sent the command."""
+        """Return the next commands after `outcome`.
+
+        Returns None if `outcome` is that of a command of another preemption.
+        """
         ...
 
     def must_wait(self, pods: Mapping[str, PodInfo]) -> bool:

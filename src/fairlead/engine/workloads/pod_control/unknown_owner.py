@@ -149,7 +149,10 @@ class DeletedOwnerRule(Struct, frozen=True):
         return False
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Delete all active pods, even pods that are created after the owner's deletion."""
+        """Return a plan that deletes all active pods.
+
+        Pods that were created after the owner's deletion are deleted, too.
+        """
         return Plan(delete=tuple(pods.active.values()), why=WHY_OWNER_DELETED)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
