@@ -49,9 +49,10 @@ NO_DEPENDENTS: Final = NodeDependents()
 
 
 class DependentsOfTypes(Struct, frozen=True):
-    """The CSINode and ResourceSlices of new nodes, by (NodePool, instance type) and by NodePool.
+    """The CSINode and ResourceSlices that new nodes get.
 
-    The NodePool "" means any NodePool.
+    `by_type` has the key (NodePool, instance type), where the NodePool "" means any NodePool.
+    `by_pool` has the key NodePool; it is used if `by_type` has no entry.
     """
 
     by_type: Mapping[tuple[str, str], NodeDependents] = {}

@@ -61,8 +61,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     renewal. If `renews_leases` is False, nodes have no leases and post their status every
     `lease_period` instead.
 
-    If `spaces_rejections` is set, the kubelet reports rejections later if the pods of a controller
-    are rejected again and again (`repeated_rejection`).
+    If `spaces_rejections` is set and the pods of a controller are rejected repeatedly, the kubelet
+    reports each further rejection with a delay (`repeated_rejection`).
 
     If `accepts_pods` is set, the kubelet also writes the status of accepted pods and of pods with a
     changed specification. If `applies_readiness_gates` is set, a pod is ready only if all of its

@@ -458,10 +458,10 @@ class PodWorkers(Struct):
         return [_event(worker.ref, "Warning", FAILED_MOUNT, why)]
 
     def _awaits_volume(self, worker: _PodWorker, now: Instant) -> bool:
-        """Delay the start if a volume of the pod is attached to another node.
+        """Delay the start of the worker's pod if a volume of this pod is attached elsewhere.
 
-        Returns whether the start is delayed. The delay ends when the other pod, which holds the
-        volume, has ended or is deleted. If the other node is lost, the delay ends when the volume
+        Returns whether the start is delayed. The delay ends when the pod that uses the volume on
+        another node has ended or is deleted. If that node is lost, the delay ends when the volume
         is detached.
         """
         if self._volumes is None:
@@ -790,9 +790,9 @@ def _new_worker(pod: Pod, now: Instant, terminating_at: Instant) -> _PodWorker:
 
 
 def _ready_by_annotation(pod: Pod, started_at: Instant) -> Instant | None:
-    """Return when a running pod with the annotation `ready-delay` becomes ready, else None.
+    """Return when a running pod becomes ready according to its annotation `ready-delay`.
 
-    Without the annotation, nothing is known about why the containers of a loaded pod are not ready.
+    Returns None if the pod is not running or lacks the annotation.
     """
     delay = ready_delay(pod)
     return None if delay is None or pod.status.phase != "Running" else started_at + delay

@@ -201,7 +201,7 @@ class ServedResources:
             yield DeleteObject(ref, why="karpenter")
 
     def _removed(self, name: str) -> Iterator[Command]:
-        """Remove the NodeClaim `name`; yield the commands of `_removal` that are still needed."""
+        """Forget the NodeClaim `name`; yield the commands that remove it from the API server."""
         claim = self._claims.pop(name)
         self._removed_names.add(name)
         deletion, release = _removal(name)

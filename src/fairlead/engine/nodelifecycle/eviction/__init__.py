@@ -1,1 +1,1 @@
-"""Evictions from unhealthy nodes: taints nodes at a limited rate, and evicts pods from them."""
+"""Adds taints to unhealthy nodes at a limited rate, and evicts pods from these nodes."""

@@ -44,7 +44,7 @@ class EvictionMode(Protocol):
 
     @property
     def queues(self) -> ZoneQueues:
-        """The queues of nodes that wait for a token."""
+        """The rate-limited queues of unhealthy nodes, one queue for each zone."""
         ...
 
     def on_not_ready(self, seen: Observation) -> list[Command]:

@@ -66,11 +66,11 @@ class NotReadyMarker:
         return [mark]
 
     def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Handle the outcome of a command of `mark`; return the NodeNotReady event of its pod.
+        """After a command of `mark`, return the NodeNotReady event of the pod that it patched.
 
-        Returns [] if `outcome` belongs to another command, if the pod no longer exists, or if the
-        constructor's `reports` is False. The event is returned even if the command failed. If the
-        command failed although the pod exists, the pod's node is added to `nodes_to_retry`.
+        Returns [] if `mark` did not return this command, if the pod no longer exists, or if the
+        constructor's `reports` is False. If the command failed although the pod exists, the event
+        is returned nevertheless, and the pod's node is added to `nodes_to_retry`.
         """
         command = outcome.command
         if not isinstance(command, PatchStatus):

@@ -237,7 +237,7 @@ class Rollout(Struct):
             self.creating, self.failures = "", 0
 
     def create(self, replicas: int) -> Command:
-        """Return the creation of the Deployment's current ReplicaSet with `replicas` pods."""
+        """Return the command that creates the current ReplicaSet with `replicas` replicas."""
         # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
         digest = template_hash(self.deployment.spec.template, self.collisions)
         self.creating = f"{self.deployment.metadata.name}-{digest}"
@@ -257,7 +257,7 @@ class Rollout(Struct):
         return PatchObject(object_ref(self.replica_sets[key]), patch)
 
     def cleanup_commands(self, sets: dict[str, PodSet]) -> list[Command]:
-        """Return deletions of old, empty ReplicaSets that exceed revisionHistoryLimit."""
+        """Return the commands that delete old, empty ReplicaSets beyond revisionHistoryLimit."""
         # upstream: sync.go:cleanupDeployment
         old = [
             (number_in(one.metadata.annotations, REVISION) or 0, one.metadata.name, key)

@@ -147,9 +147,10 @@ def beginning(loads: WorkloadLoads, after: DurationNs | None) -> WorkloadLoads:
 
 
 def annotated_load(annotations: Mapping[str, str]) -> WorkloadLoad:
-    """Return the constant load in the annotation of a workload, by resource.
+    """Return the load in the annotation `fairlead.dev/load` of a workload.
 
-    Returns {} if the annotation is missing or invalid.
+    The result maps each resource to a constant load. Returns {} if the annotation is missing or
+    invalid.
     """
     text = annotations.get(LOAD)
     return NO_LOAD if text is None else _parsed(text)

@@ -255,9 +255,9 @@ def _container_problem(pod: Pod, metered: MeteredResource) -> str:
 def _is_unready(
     reading: _Reading, groups: PodGroups, config: HorizontalPodAutoscalerConfig, now: Instant
 ) -> bool:
-    """Return whether the pod's cpu metric does not count yet.
+    """Return whether the pod's cpu metric is ignored because the pod counts as unready.
 
-    Records in `groups` the time at which the result changes.
+    If the result will change with time, the time of this change is recorded in `groups`.
     """
     if reading.readiness is None:
         return True

@@ -104,7 +104,7 @@ class ScaleHistory(Struct):
     def normalize(
         self, spec: HorizontalPodAutoscalerSpec, current: int, desired: int, now: Instant
     ) -> NormalizedReplicas:
-        """Return the number of replicas to set if `desired` is recommended; record `desired`."""
+        """Return the recommendation `desired` after stabilization and limits; record `desired`."""
         behavior = spec.behavior
         if behavior is None:
             cutoff = now - self.downscale_stabilization

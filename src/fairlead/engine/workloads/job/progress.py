@@ -165,7 +165,10 @@ class JobProgress(Struct):
                 self._counted.pop(uid, None)
 
     def fail_unfinished(self, pods: Iterable[Pod]) -> None:
-        """Count the unfinished `pods` of a failed Job as failed if they have the finalizer."""
+        """If a pod in `pods` has the Job tracking finalizer, count this pod as failed.
+
+        `pods` are the unfinished pods of a failed Job.
+        """
         # upstream: job_controller.go:trackJobStatusAndRemoveFinalizers
         for pod in pods:
             uid = pod.metadata.uid

@@ -275,7 +275,7 @@ class PodSets(Struct):
         return [one for desired in created for one in self._create(pods, desired, now)]
 
     def _create(self, pods: PodSet, desired: DesiredPod, now: Instant) -> list[Command]:
-        """Return the creation of the pod `desired`, or of the claims that it lacks."""
+        """Return the command that creates the pod, or commands that create its missing claims."""
         replacement = pods.next_replacement(desired.slot)
         name = desired.name or _free_name(pods, desired.prefix or pods.owner.name)
         pods.expect_creation(name, ExpectedCreation(desired.slot, replacement))

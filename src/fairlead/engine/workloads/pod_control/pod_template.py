@@ -76,7 +76,8 @@ def pod_manifest(
 ) -> Json:
     """Return the manifest of the pod `name` from `template`, controlled by `owner`.
 
-    `replaces` is the name of the new pod's original (`api.pods.original`), or "". `prefix` is the
+    `replaces` is the name of the new pod's original, or "". The original is the pod that the new
+    pod replaces, directly or through other replacements (`api.pods.original`). `prefix` is the
     generateName of the new pod, or "".
     """
     # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate

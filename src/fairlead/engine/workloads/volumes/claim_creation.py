@@ -109,7 +109,7 @@ class ClaimCreator:
                 pass
 
     def _forget_pod(self, gone: Pod) -> None:
-        """Stop repeating the creations of a deleted pod's claims."""
+        """Stop retrying to create claims for the deleted pod `gone`."""
         for key, pod in self._creating.items():
             if pod is not None and pod.metadata.uid == gone.metadata.uid:
                 self._creating[key] = None
@@ -315,7 +315,9 @@ def missing_bindings(objects: Iterable[ApiObject]) -> Iterator[PatchObject]:
 
 
 def _missing_classes(known: Iterable[ApiObject]) -> Iterator[CreateObject]:
-    """Yield creations of StorageClasses that claims of StatefulSets and ephemeral volumes need.
+    """Yield commands that create the StorageClasses named in templates of claims.
+
+    StatefulSets and the ephemeral volumes of pods contain such templates.
 
     `known` contains the objects of the dump. Yields nothing if the dump contains a StorageClass, or
     a PersistentVolume without a claimRef.

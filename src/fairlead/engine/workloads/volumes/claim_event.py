@@ -140,9 +140,9 @@ class ClaimEvents:
 
 
 class NoClaimEvents:
-    """Writes no events, annotations or phase Lost, for simulations without API clients.
+    """Writes no events and no annotations, for simulations without API clients.
 
-    A claim from a dump is not set to Lost, because the dump may lack the volume of the claim.
+    No claim from a dump gets the phase Lost, because the dump may lack the volume of the claim.
     """
 
     def forget(self, claim: PersistentVolumeClaim) -> None:

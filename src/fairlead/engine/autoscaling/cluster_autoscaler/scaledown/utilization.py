@@ -94,7 +94,7 @@ def _share(
 ) -> float:
     """Return the requested amount of `resource` divided by the node's allocatable amount.
 
-    The requests of pods that `rules` ignore are not counted. They are subtracted from the
+    If `rules.ignores` is True for a pod, its request is not counted, but subtracted from the
     allocatable amount. The requests of pods that have been terminating for too long are neither
     counted nor subtracted. Raises UtilizationError if the node has no allocatable amount of
     `resource`.

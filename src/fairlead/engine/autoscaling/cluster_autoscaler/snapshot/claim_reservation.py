@@ -1,4 +1,4 @@
-"""The ResourceClaims of a pod after a simulation has put the pod on a node or removed the pod.
+"""Computes how a pod's ResourceClaims change when a simulation adds or removes the pod.
 
 upstream: simulator/dynamicresources/snapshot/snapshot.go
 """

@@ -57,7 +57,7 @@ CloudDrift = Callable[[NodeClaim], str]
 class ClaimConditions:
     """Computes the Consolidatable and Drifted conditions of NodeClaims.
 
-    A check finds out whether the provider still offers the instance type of a NodeClaim. If so, the
+    Checks whether the provider still offers the instance type of a NodeClaim. If it does, this
     check is not repeated for half an hour.
     """
 

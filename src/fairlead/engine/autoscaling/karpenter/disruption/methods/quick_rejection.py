@@ -124,7 +124,10 @@ Compare = Callable[[Sequence[DisruptionCandidate], NodeClaimRequest], NodeClaimR
 
 
 class QuickRejection:
-    """Rejects removals during one search. The cluster must not change during the search."""
+    """Rejects removals of nodes, without a simulation, during one search for a command.
+
+    The cluster must not change during the search.
+    """
 
     def __init__(
         self,

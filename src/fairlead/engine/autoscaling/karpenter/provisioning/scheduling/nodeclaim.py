@@ -154,7 +154,7 @@ class InFlightNodeClaim:
         return self._with_volumes(pod, joined, alternatives[-1], relaxes_min_values)
 
     def _joined(self, added: Requirements) -> Requirements | str:
-        """Return the claim's requirements with `added`, or upstream's text if they conflict."""
+        """Return the NodeClaim's requirements plus `added`, or an error text if they conflict."""
         key = (self.requirements, added)
         known = self._context.joined
         found = known.get(key)

@@ -329,7 +329,11 @@ class ProvisioningScheduler:
     def _possible_claims(
         self, pod: PendingPod, claims: list[InFlightNodeClaim]
     ) -> Iterable[InFlightNodeClaim]:
-        """Return the NodeClaims whose free resources and hosts do not exclude the pod."""
+        """Return those of `claims` that the pod may fit.
+
+        The result leaves out NodeClaims without enough free resources, and NodeClaims that a
+        topology group over hostnames excludes.
+        """
         fitting = self._room.fitting(pod.facts.requests)
         found = [one for one in claims if fitting[one.number]]
         for group in pod.groups:

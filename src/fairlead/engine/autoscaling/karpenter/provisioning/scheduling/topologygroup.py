@@ -127,10 +127,10 @@ class TopologyGroup:
                 )
 
     def closed_domains(self, pod_domains: LabelRequirement, *, selects: bool) -> Collection[str]:
-        """Return domains whose nodes cannot get a pod, because the group's term forbids it there.
+        """Return domains in which the group's term certainly forbids a pod.
 
-        The term may forbid more domains than these; `next_domains` decides exactly. `pod_domains`
-        are the domains that the pod allows.
+        The term may forbid further domains; `next_domains` decides exactly. `pod_domains` are the
+        domains that the pod allows. `selects` is True if the term's selector matches the pod.
         """
         if self.kind == ANTI_AFFINITY:
             return self.occupied
