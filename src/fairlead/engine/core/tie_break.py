@@ -44,7 +44,7 @@ def _hashes(start: int) -> list[int]:
 
 
 class TieBreak:
-    """Picks one of several equal options; `choices` counts the picks from at least two options.
+    """Picks one of several equal options; `choices` counts picks among two or more options.
 
     Each pick has a number, and a hash of the seed and this number selects the option. `_block` has
     the hashes of the picks from number `_first` on. They are computed together, because computing a

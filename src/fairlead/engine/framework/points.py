@@ -104,8 +104,8 @@ class FilterPoint(Struct, frozen=True, eq=False):
 class ScorePoint(Struct, frozen=True, eq=False):
     """The Score of one plugin, callable for one node (`one`) and over columns (`many`).
 
-    `normalize` scales raw scores to 0..100. `normalization` is None if the plugin has its own
-    `normalize_scores`.
+    `normalize` scales raw scores to 0..100. `normalization` names the built-in method that
+    `normalize` uses. It is None if the plugin has its own method `normalize_scores`.
     """
 
     name: str

@@ -236,7 +236,10 @@ class BindingCycles:
         return status is not None
 
     def resume(self, now: Instant) -> Iterator[tuple[PodBinding, list[Command] | BindingRefused]]:
-        """Continue each binding that no longer waits for Permit or PreBind."""
+        """Continue each binding whose wait for Permit or PreBind is over, and refuse canceled ones.
+
+        Yields each of these bindings with its next commands or its refusal.
+        """
         while self._canceled:
             pod_id = next(iter(self._canceled))
             binding = self._by_pod[pod_id]

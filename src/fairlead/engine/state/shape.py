@@ -279,8 +279,8 @@ def _have_equal_other_fields(one: PodSpec, other: PodSpec) -> bool:
     """Return True if the keys (`_key_of`) of two specs certainly agree in all but two parts.
 
     The two parts are the affinity and what `_have_equal_requests` compares. The callers compare
-    these parts. If the result is False, the keys may still be equal. Comparing two specs takes half
-    the time of encoding one of them.
+    these parts. If the result is False, the keys may still be equal. This function takes half the
+    time that `_key_of` takes for one spec.
     """
     return (
         one.node_selector == other.node_selector

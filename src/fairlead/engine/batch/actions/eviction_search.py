@@ -239,8 +239,9 @@ class EvictionSearch:
     ) -> bool:
         """Return whether `task` fits on `node` once `victims`, which run on it, are gone.
 
-        `leaving` are the victims on all nodes, if there are victims on other nodes. With
-        kube-batch's defect `evict-ignores-idle`, the victims alone must free enough resources.
+        The queue of `task` must also stay within its limits. If victims on other nodes are evicted
+        too, `leaving` contains the victims on all nodes, and the limits are checked without them.
+        With kube-batch's defect `evict-ignores-idle`, the victims alone must free enough resources.
         """
         freed: dict[int, int] = {}
         for victim in victims:

@@ -86,8 +86,9 @@ class JobTable:
     def component_of(self, job: JobInfo) -> str:
         """Return the reportingController of events about the group of `job`.
 
-        It is the schedulerName of the job's pods that this scheduler owns. For a job without such
-        pods, it is the name of this scheduler, or "volcano" if this scheduler has several names.
+        If this scheduler owns a pod of the job, the result is the schedulerName of this pod.
+        Otherwise, it is the scheduler's only name, or "volcano" if the scheduler has several names.
+
         upstream: volcano/pkg/scheduler/util: GenerateComponentName
         """
         names = self._ownership.scheduler_names

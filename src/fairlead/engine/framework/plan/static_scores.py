@@ -72,7 +72,7 @@ class StaticScores:
             self._scores[at] = np.where(static.codes == 0, static.score, NOT_FEASIBLE)
 
     def rejected(self, member: int) -> Mask:
-        """Return, for each node, whether a Locality.NODE Filter rejects the pods of `member`."""
+        """Return, by row, whether a Locality.NODE Filter of the plan `member` rejects the node."""
         rejected: Mask = self._scores[self._index[member]] < 0
         return rejected
 

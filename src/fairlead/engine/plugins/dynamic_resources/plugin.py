@@ -297,7 +297,7 @@ class DynamicResources:
         return replace(claim, status=replace(claim.status, allocation=allocation))
 
     def _cannot_bind(self, claim: ResourceClaim) -> bool:
-        """Return whether `claim` has binding conditions that have failed or timed out."""
+        """Return whether a device of `claim` reports a failed binding, or the binding timed out."""
         if not has_binding_conditions(claim):
             return False
         try:

@@ -2,8 +2,8 @@
 
 The used fraction of a resource is requested / allocatable, but at most 1. The balance is
 int((1 - deviation) × 100), where deviation is the standard deviation of the used fractions. The
-score is 75 plus half of the change, rounded down. The change is the balance with the pod minus the
-balance without it (plugins/noderesources/balanced_allocation.go).
+change is the balance with the pod minus the balance without the pod. The score is 75 plus half of
+the change, rounded down (plugins/noderesources/balanced_allocation.go).
 """
 
 from __future__ import annotations

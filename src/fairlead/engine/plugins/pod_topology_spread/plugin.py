@@ -251,9 +251,9 @@ def is_schedulable_after(
 
 
 def _selecting(constraints: Sequence[Constraint], pod: PodInfo) -> list[bool]:
-    """Return, for each of `constraints`, whether its selector matches `pod`.
+    """Return, for each of `constraints`, whether its selector matches the labels of `pod`.
 
-    A terminating pod matches as well.
+    Whether `pod` is terminating does not matter.
     """
     return [selector_matches(one.selector, pod.labels) for one in constraints]
 

@@ -79,7 +79,10 @@ class VolumeBinder:
             self._assumed.restore_claim(key)
 
     def commands(self, decision: Decision, node: str) -> tuple[PatchObject, ...]:
-        """Return the commands that write the assumptions of `decision` to the API."""
+        """Return the patches that bind volumes, or that request volumes from a provisioner.
+
+        `decision` lists the volumes and claims to patch (see `assume`).
+        """
         bindings = decision.pod_volumes.bindings
         return (
             *(_bind(one, claim) for claim, one in bindings if one.key in decision.volumes),

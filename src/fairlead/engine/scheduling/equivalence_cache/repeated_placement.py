@@ -126,9 +126,9 @@ class RepeatedPlacements:
         return Placement(node, state, via, feasible, len(best), kept.only_bind_runs)
 
     def keep(self, pod: PodInfo, found: Feasibility) -> None:
-        """Store the results of the cycle of `pod` that the cycles of equal pods can use, if any.
+        """Store results of the cycle of `pod` if the cycles of equal pods can use them.
 
-        `found` are the verdicts of the cycle of `pod`, in which at least one node fits. Nothing is
+        `found` contains the verdicts of this cycle. At least one node must be feasible. Nothing is
         stored for the first pod of a shape, because there may be no second pod of this shape.
         """
         plan, skipped = found.plan, found.state.skipped_filters

@@ -83,7 +83,10 @@ _CHANGES_MAX: Final = 1_024
 
 
 class DryRun(Struct, frozen=True):
-    """The results of dry runs on the node rows in `potential` (ascending), stored in `columns`."""
+    """The results of dry runs: `columns` has a result for each node row in `potential`.
+
+    The rows are in ascending order.
+    """
 
     columns: CandidateColumns
     potential: Rows
@@ -411,7 +414,7 @@ class DryRuns:
             columns.refuse(short[refusals == refusal], by_sums.statuses[refusal])
 
     def _find_victims(self, run: _Run, row: int) -> Candidate | Status:
-        """Repeat the dry run on the node at `row`, for which only the costs are stored."""
+        """Repeat the dry run on the node at `row` to find its victims, which are not stored."""
         verdicts = run.find_verdicts()
         fit = run.fit if verdicts is None else verdicts.fit
         return self._evaluate(run.pod, run.found, fit, row)
