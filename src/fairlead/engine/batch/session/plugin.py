@@ -100,7 +100,7 @@ class JobReady(BatchPlugin, Protocol):
     """A plugin that decides whether a job may be bound."""
 
     def job_ready(self, job: JobInfo) -> bool:
-        """Return whether enough members have a node."""
+        """Return whether enough members have a node, so that `job` can start."""
         ...
 
 

@@ -44,7 +44,7 @@ class EvictionMode(Protocol):
 
     @property
     def queues(self) -> ZoneQueues:
-        """The rate-limited queues of unhealthy nodes, one queue for each zone."""
+        """The nodes that wait for eviction, in one rate-limited queue per zone."""
         ...
 
     def on_not_ready(self, seen: Observation) -> list[Command]:

@@ -115,7 +115,7 @@ class ZoneQueues:
 
 
 class RateLimitedQueue:
-    """The nodes of one zone that wait to be handled, in order. `limiter` limits the rate."""
+    """The nodes of one zone that wait for eviction, in order; `limiter` limits evictions."""
 
     def __init__(self, limiter: Limiter) -> None:
         self.limiter = limiter
