@@ -23,7 +23,10 @@ _WHY: Final = "belonged to a deleted machine"
 
 
 class NodeDependents(Struct, frozen=True):
-    """Manifests (`objects`) of the CSINode and the ResourceSlices of the node named `like`."""
+    """Manifests (`objects`) of the CSINode and the ResourceSlices of the existing node `like`.
+
+    `creations` copies these objects for a new node.
+    """
 
     like: str = ""
     objects: tuple[Json, ...] = ()

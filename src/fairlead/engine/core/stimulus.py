@@ -35,8 +35,9 @@ class ReadinessChanged(ObjectChanged, frozen=True):
     """Only the readiness of a pod or the restarts of its containers have changed.
 
     Readiness means the conditions Ready and ContainersReady. A world sends this stimulus only for a
-    bound pod that has not ended and is not being deleted. It may send an ObjectChanged instead. A
-    controller that needs no ReadinessChanged sets `Interest.readiness` to False.
+    bound pod that has not ended and is not being deleted. A world may also report such a change
+    with an ObjectChanged. A controller that needs no ReadinessChanged sets `Interest.readiness` to
+    False.
     """
 
 
@@ -87,7 +88,10 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 
     @cached_property
     def bound(self) -> LazyDict[Pod]:
-        """The pods that have a node, by key, in their order; callers must not change the result."""
+        """The pods that have a node, by key, in the order of `pods`.
+
+        Callers must not change the result.
+        """
         found = LazyDict(pod_at)
         for pods in self.replicas:
             if pods[0].spec.node_name:

@@ -9,8 +9,8 @@ If `accepts_pods` is configured, a kubelet also reports that it has accepted a p
 observed a changed spec (OBSERVE). A pod becomes ready some time after its start (READY). It becomes
 ready again after another controller has marked it not ready. After the pod's machine was down, the
 containers start again (RESTART, `pod_workers`). A pod that is not admitted fails instead of
-starting (REJECT, `pod_admission`). A pod stays Pending if one of its containers had failed to start
-when the pod was loaded.
+starting (REJECT, `pod_admission`). A loaded pod never starts if its status shows that one of its
+containers failed to start.
 
 Each pod waits for at most one act at a time. `next_act` computes it from the pod. `pod_workers`
 adds REJECT, RESTART, STOP and the OBSERVE of a resize. Containers that have ended by themselves are

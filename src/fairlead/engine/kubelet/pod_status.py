@@ -184,7 +184,7 @@ def _not_ready(unready: Iterable[Container]) -> tuple[Condition, ...]:
 
 
 def interrupted(ref: ObjectRef, pod: Pod) -> PatchStatus:
-    """Return the status patch of `pod` when its containers are lost and will start again."""
+    """Return the status patch after all containers of `pod` were lost; they will start again."""
     return PatchStatus(ref, conditions=_not_ready(pod.spec.containers))
 
 

@@ -457,7 +457,7 @@ class Scheduler:
         return commands
 
     def _without_stale_preemption(self, cycle: _Cycle, failure: Failure) -> Failure:
-        """Return `failure`; if the pod is gone, replaced or bound, the result evicts no pods."""
+        """Return `failure`, but without evictions if the pod is gone, replaced or bound."""
         pod = cycle.pod
         known = self._cluster.pods.get(pod.key)
         if known is None:

@@ -107,7 +107,7 @@ class HypotheticalKeyedCounts:
         return [(column(key).ids, counts) for key, counts in self._by_key.items()]
 
     def total(self) -> int:
-        """Return the sum of the counts of all keys; correct only if every pod has weight 1."""
+        """Return the sum of the counts of all keys; all pods must be counted with weight 1."""
         return sum(counts.total() for counts in self._by_key.values())
 
 
@@ -133,7 +133,7 @@ class CountsCache(Generic[Key, Entry]):
         self._entries: dict[Key, Entry] = {}
 
     def get(self, key: Key) -> Entry | None:
-        """Return the entry of `key`, or None; it becomes the most recently used entry."""
+        """Return the entry of `key`, which becomes the most recently used entry, or None."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._entries[key] = entry

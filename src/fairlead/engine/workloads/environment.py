@@ -77,7 +77,7 @@ def served_environment() -> ControllerEnvironment:
 
 
 def cron_job_environment() -> ControllerEnvironment:
-    """Return the environment for a simulation with CronJobs, in which all statuses are written."""
+    """Return the environment for a simulation with CronJobs; controllers write all statuses."""
     return replace(
         served_environment(),
         pod_factory=SimulatedPodFactory(),

@@ -65,7 +65,7 @@ def owner_kind(reference: OwnerReference) -> str:
 def owner_event(
     owner: ObjectRef, reason: str, note: str, *, is_warning: bool = False
 ) -> RecordEvent:
-    """Return an event from the controller of `owner`."""
+    """Return an event about `owner`, reported by the controller for this kind of object."""
     return RecordEvent(
         regarding=owner,
         type="Warning" if is_warning else "Normal",

@@ -73,7 +73,7 @@ class NoOwnerStatus(Struct, frozen=True):
 
 
 class OwnerStatus(Struct):
-    """Writes the status of owners; keeps the newest version of each, by key."""
+    """Writes the status of the owners of pods; stores the newest version of each owner, by key."""
 
     pod_sets: PodSets
     histories: Histories

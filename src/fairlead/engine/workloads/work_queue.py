@@ -174,7 +174,7 @@ class BurstLimiter(Struct):
     _times: dict[object, int] = field(default_factory=dict)
 
     def record(self, key: object, now: Instant, times: int = 1) -> None:
-        """Add `times` to the number of writes of `key` at `now`."""
+        """Count `times` more writes of `key` at the instant `now`."""
         if now != self._now:
             self._now, self._times = now, {}
         self._times[key] = self._times.get(key, 0) + times

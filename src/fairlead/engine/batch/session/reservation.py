@@ -2,9 +2,9 @@
 
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
 become free. Of the gangs for which `StartSearch` finds a start, the one that has waited longest
-gets the reservation. Gangs of queues that already have their share get no reservation if another
-job could start whose queue has less than its share. That job would reclaim the reserved resources
-immediately. The reservation is computed again in each session:
+gets the reservation. Suppose that a gang's queue already has its share, and that a job of a queue
+with less than its share could start. Then the gang gets no reservation, because that job would
+reclaim the reserved resources immediately. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end at the time that they declared. Tasks without a declared end are assumed to end

@@ -140,7 +140,7 @@ class TaintEviction:
         return self._observe_pod(pod, now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next toleration expires or a deletion is retried.
+        """Return the earliest time at which a toleration expires or a deletion is retried.
 
         Returns None if neither is pending.
         """

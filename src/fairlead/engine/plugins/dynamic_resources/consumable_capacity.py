@@ -76,7 +76,8 @@ def has_capacity(
 def _consumed(wanted: Quantity | None, capacity: DeviceCapacity) -> Quantity:
     """Return the amount that a request for `wanted` consumes of a capacity.
 
-    If `wanted` is None, the amount is the default, or the whole capacity without a default.
+    If `wanted` is None, the amount is the default of the request policy. If there is no default,
+    the amount is the whole capacity.
 
     upstream: calculateConsumedCapacity, fillEmptyRequest.
     """

@@ -198,7 +198,7 @@ def _fractions(used: Scores, offered: Floats) -> Floats:
 
 
 def _balances(fractions: Floats) -> Scores:
-    """Return the balance of each node from its used `fractions`, which are overwritten.
+    """Return the balance of cpu and memory on each node; overwrites `fractions`.
 
     `fractions[0]` contains the used fraction of cpu on each node, `fractions[1]` that of memory.
     The standard deviation of the two is half of their difference, so the balance is

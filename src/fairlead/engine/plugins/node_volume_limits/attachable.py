@@ -43,7 +43,7 @@ class Attachables:
     def of(
         self, pod: PodInfo, note: Note | None = None, *, is_new: bool
     ) -> dict[str, str] | Status:
-        """Return the drivers of the pod's attachable volumes, keyed by unique name, or a rejection.
+        """Return {unique volume name: driver} of the pod's attachable volumes, or a rejection.
 
         `note` is called with the key of each claim, volume and class that the result depends on.
         `is_new` is set for a pod that is not placed yet. If a claim is missing, such a pod is

@@ -117,7 +117,7 @@ class PodTopologySpread:
         return found.refresh()
 
     def _scope(self, shape: Shape) -> bytes:
-        """Return a key that is equal for pod specs with the same constraints and eligible nodes."""
+        """Return a key of the constraints and of the fields that decide which nodes count."""
         found = self._scopes.get(shape.id)
         if found is None:
             # Shapes are dropped and created again, so the cache could grow without limit.

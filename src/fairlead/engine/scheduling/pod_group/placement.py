@@ -159,7 +159,8 @@ def schedule_pod_group(
 class _Assumption(Struct, frozen=True):
     """A pod that is assumed on a node while the other pods of its group are tried.
 
-    `nominated` is the node of the pod's earlier nomination, which is withdrawn during that time.
+    `nominated` is the node to which the pod is nominated, or "". `make` withdraws this nomination,
+    and `undo` restores it.
     """
 
     built: BuiltProfile

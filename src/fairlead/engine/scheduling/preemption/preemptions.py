@@ -58,7 +58,10 @@ class Execution(Protocol):
         ...
 
     def must_wait(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Return whether the preemptor must still wait; `pods` is keyed by `namespace/name`."""
+        """Return whether the preemptor must still wait for this preemption.
+
+        `pods` are all pods in the cluster, keyed by `namespace/name`.
+        """
         ...
 
 

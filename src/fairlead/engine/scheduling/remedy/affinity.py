@@ -155,9 +155,9 @@ def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInf
     found: dict[str, PodInfo] = {}
 
     def nearby(term: AffinityTerm, where: PodLocations) -> Iterator[PodInfo]:
-        """Yield all pods on those nodes in `where` that are in the same domain as `node`.
+        """Yield all pods on the nodes in `where` that are in the same topology domain as `node`.
 
-        `node` is the argument of `_blockers`. The domain is that of the topologyKey of `term`.
+        `term` names the topologyKey. `node` is an argument of the enclosing function `_blockers`.
         """
         domain = node.labels.get(term.topology_key)
         for row in where.rows if domain is not None else ():

@@ -111,7 +111,7 @@ class BudgetRoom:
                 self._limits[key] = self._limit(key, state, now)
 
     def of(self, pod: Pod) -> list[BudgetLimit]:
-        """Return the limits of the budgets that select `pod`, sorted by name."""
+        """Return the limits of the budgets that select `pod`, sorted by the budgets' names."""
         budgets = self._namespaces.get(pod.metadata.namespace)
         if budgets is None:
             return []

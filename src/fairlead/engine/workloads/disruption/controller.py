@@ -235,7 +235,7 @@ class Disruption:
         return self._react(pod, changed, now) if changed else []
 
     def _react(self, pod: Pod, changed: list[BudgetState], now: Instant) -> list[Command]:
-        """Return the writes of the `changed` budgets; warn if several of them select `pod`."""
+        """Return the writes for the `changed` budgets; add a warning if several select `pod`."""
         commands = self._sync_all(changed, now)
         meta = pod.metadata
         if len(changed) > 1:

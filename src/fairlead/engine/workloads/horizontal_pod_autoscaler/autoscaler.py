@@ -180,9 +180,9 @@ class Autoscaler:
 
         The write is a scale patch or a status write. There is none if nothing changes.
 
-        `register` stores the target's pod selector in `self.selector`, and the selected pods in
-        `self.pods`. `register` returns a function. This function returns the keys of all
-        autoscalers that select any of these pods.
+        The function `register` takes the target's pod selector. It stores the pod selector in
+        `selector` of this autoscaler and the selected pods in `pods`. It returns another function,
+        which returns the keys of all autoscalers that select any of these pods.
         """
         self._recall_skipped(now)
         self._last_sync, self.due = now, now + self.config.sync_period

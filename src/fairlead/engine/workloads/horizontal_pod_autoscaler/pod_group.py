@@ -314,7 +314,8 @@ def _container_request(pod: Pod, container: Container, resource: str) -> int:
 def _container_part(pod: Pod, metered: MeteredResource) -> Fraction:
     """Return the metered container's part of the pod's usage.
 
-    It equals the container's part of the pod's requests.
+    The usage is divided among the containers in proportion to their requests. If no container has
+    a request, all parts are equal.
     """
     requested = {
         one.name: parse_quantity(one.resources.requests.get(metered.name, 0)).nano

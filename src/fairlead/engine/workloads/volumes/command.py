@@ -162,7 +162,7 @@ def provision(
     node: Node | None,
     csi_node: CSINode | None,
 ) -> CreateObject:
-    """Return the creation of a volume for `claim`, accessible from the topology of `node`.
+    """Return the command that creates a volume for `claim` in the topology of `node`.
 
     The topology consists of labels of `node`. Their keys are those that `_topology_keys` returns
     for the driver and `csi_node`. If `node` is None or has none of these labels, the volume is

@@ -1,7 +1,7 @@
 """SimulatedProvider: node groups whose machines become Nodes after a delay.
 
     increase ──▶ Creating ──▶ Node is created ──▶ Node is Ready, at the end of the provision time
-    delete   ──▶ the machine is removed immediately, and its Node after the deletion time
+    delete   ──▶ the machine is removed immediately, its Node when `deletion_time` has passed
 
 The provision time of a machine is between 3/4 and 5/4 of the group's provision time. The seed, the
 group and the machine's number in the group determine the exact time.

@@ -20,10 +20,11 @@ _GROUPS_MAX: Final = 10
 class PodEquivalenceGroup(Struct):
     """Equivalent pending pods, represented by the first pod.
 
-    `accepted` are the ids of node groups: the first pod fits a new node of each of them. `rejected`
-    maps the ids of other node groups to the reasons why the first pod does not fit. `fits_skipped`
-    is set if the first pod fits new nodes of a group that scale-up skipped. It is computed only for
-    pods that no group accepts, and only with --scaleup-simulation-for-skipped-node-groups-enabled.
+    `accepted` are the ids of the node groups whose new nodes the first pod fits. `rejected` maps
+    the ids of other node groups to the reasons why the first pod does not fit. `fits_skipped` is
+    set if the first pod fits new nodes of a group that scale-up skipped. `fits_skipped` is computed
+    only for pods that no group accepts, and only with
+    --scaleup-simulation-for-skipped-node-groups-enabled.
     """
 
     pods: list[PodInfo]

@@ -298,7 +298,7 @@ class DisruptionController:
         return None if change is None else (sorted(waiting), change)
 
     def replaced_claims(self) -> frozenset[str]:
-        """Return the names of the commands' candidates that are NodeClaims of static NodePools."""
+        """Return the names of static NodePools' NodeClaims that are candidates of commands."""
         return self._queue.replaced_claims()
 
     def is_waiting(self) -> bool:
@@ -382,7 +382,7 @@ class DisruptionController:
     def process_queue(self, now: Instant) -> None:
         """If a check of the queue is due, remove the completed and the failed commands.
 
-        The candidates of a command are deleted if its replacements are ready.
+        Also deletes the candidates of each removed command whose replacements are ready.
         """
         if self._queue_at is None or self._queue_at > now:
             return

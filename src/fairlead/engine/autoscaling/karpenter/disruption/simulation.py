@@ -34,7 +34,7 @@ class NoNodePoolsError(Exception):
 
 
 class SchedulingErrors(Struct, frozen=True):
-    """The reason to keep `candidates`: not all their pods would be scheduled.
+    """The reason not to disrupt `candidates`: some of their pods would not be scheduled.
 
     `first` is upstream's text at the time of the simulation. If the simulation stopped early, the
     text has only the error at which it stopped. `Simulator.text_of` simulates again to find the

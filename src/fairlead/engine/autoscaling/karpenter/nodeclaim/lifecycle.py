@@ -236,9 +236,9 @@ class NodeClaimLifecycle:
     def _is_stopped(self, claim: NodeClaim, now: Instant) -> bool:
         """Return whether an outage prevents the creation of the Node of `claim` at `now`.
 
-        If so, the Node is postponed to the end of the outage, or to the NodeClaim's registration
-        timeout if that is earlier. If the timeout has already been reached, the NodeClaim is
-        removed instead.
+        If so, this call postpones the Node to the end of the outage, or to the NodeClaim's
+        registration timeout if that is earlier. If the timeout has already been reached, the call
+        removes the NodeClaim instead.
         """
         until = self._machines.stopped_until(claim, now)
         if until is None:

@@ -67,7 +67,7 @@ class Drift:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> DelayedCommands:
-        """Return a generator that returns the result of `compute` and yields no waiting times."""
+        """Return a generator that never waits; its return value is the result of `compute`."""
         yield from ()
         return self.compute(candidates, allowed, now)
 
