@@ -130,8 +130,8 @@ class Karpenter:
     def pods_without_node(self) -> dict[str, str]:
         """Return the pods for which Karpenter creates no node, each with the reason.
 
-        Pods that still have a node are left out. Upstream publishes an event about such a pod if
-        its node is being deleted and no other node can be created for the pod. The result also
+        Pods that still have a node are left out, although upstream publishes an event about a pod
+        if its node is being deleted and no other node can be created for the pod. The result also
         contains unschedulable pods of DaemonSets, about which upstream publishes no event.
         """
         placed = {pod.key for pod in self.cluster.pods.values() if pod.spec.node_name}

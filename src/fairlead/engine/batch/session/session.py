@@ -454,7 +454,7 @@ class Session:
 
     @property
     def admits_groups(self) -> bool:
-        """Whether the action enqueue, which admits groups, is configured."""
+        """Whether the action `enqueue`, which admits groups, is configured."""
         return "enqueue" in self.policy.actions
 
     def enqueue(self, job: JobInfo) -> None:

@@ -57,7 +57,7 @@ class AllocateOperation(Struct, frozen=True):
 
 
 class Pipeline(Struct, frozen=True):
-    """Pipelines `task` onto releasing resources of `node`; the pipelining ends with the session."""
+    """Pipelines `task`, until the session ends, onto resources that are becoming free on `node`."""
 
     task: TaskInfo
     node: NodeInfo
