@@ -133,7 +133,7 @@ class CountsCache(Generic[Key, Entry]):
         self._entries: dict[Key, Entry] = {}
 
     def get(self, key: Key) -> Entry | None:
-        """Return the entry of `key`, which becomes the most recently used entry, or None."""
+        """Return the entry of `key`, now the most recently used entry; None if there is none."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._entries[key] = entry

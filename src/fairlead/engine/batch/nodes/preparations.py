@@ -162,8 +162,8 @@ class Preparations:
 
         If a preparation's command failed, the result contains the tasks whose placement must be
         undone. These are the task of the preparation, and the tasks that were dispatched with it.
-        Otherwise the result is None. After the last command has succeeded, a later call of `check`
-        returns whether the task is prepared.
+        Otherwise the result is None. After the last command has succeeded, later calls of `check`
+        find out whether the task is prepared.
         """
         prepared = self._preparing.handle_outcome(outcome, now)
         return None if prepared is None else self._prepared(prepared)

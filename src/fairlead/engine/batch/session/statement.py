@@ -57,7 +57,10 @@ class AllocateOperation(Struct, frozen=True):
 
 
 class Pipeline(Struct, frozen=True):
-    """Pipelines `task`, until the session ends, onto resources that are becoming free on `node`."""
+    """Pipelines `task` onto resources that are becoming free on `node`.
+
+    The pipelining ends with the session.
+    """
 
     task: TaskInfo
     node: NodeInfo

@@ -159,7 +159,7 @@ def schedule_pod_group(
 class _Assumption(Struct, frozen=True):
     """A pod that is assumed on a node while the other pods of its group are tried.
 
-    `nominated` is the node to which the pod is nominated, or "". `make` withdraws this nomination,
+    `nominated` is the node to which the pod was nominated, or "". `make` withdraws this nomination,
     and `undo` restores it.
     """
 

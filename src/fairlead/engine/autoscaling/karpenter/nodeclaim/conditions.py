@@ -195,7 +195,7 @@ def _has_other_hash(claim: NodeClaim, pool: NodePool) -> bool:
 def _with_consolidatable(
     claim: NodeClaim, pool: NodePool, now: Instant
 ) -> tuple[NodeClaim, DurationNs | None]:
-    """Return the NodeClaim with its Consolidatable condition, and the ns until this becomes True.
+    """Return the NodeClaim with its Consolidatable condition, and the ns until the condition holds.
 
     An initialized NodeClaim is Consolidatable if its last pod event is at least `consolidateAfter`
     ago. Without a pod event, the time of its initialization counts. The number of ns is None if the
