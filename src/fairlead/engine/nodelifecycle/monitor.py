@@ -1,8 +1,8 @@
 """Monitor: one pass over the nodes that need examination.
 
     1 register     nodes that were added or deleted since the last pass
-    2 examine      each queued node: mark it Unknown if its heartbeat is overdue, report its Ready
-                   status to the eviction mode, count it in its zone
+    2 examine      each queued node: mark it Unknown if its heartbeat is overdue, pass its Ready
+                   status to the EvictionMode (see below), count it in its zone
     3 assess       the zone states; stop, resume or adjust the eviction rates
 
 All decisions use the objects at the start of the pass. A node whose heartbeat is overdue counts as

@@ -168,10 +168,10 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
 def _with_prices(
     tables: Mapping[str, str], types: Sequence[StatedType], nodes: Sequence[Node]
 ) -> list[StatedType]:
-    """Return `types` with the prices in `tables`, the texts of files from OpenCost by path.
+    """Return `types` with the prices in `tables`.
 
-    `nodes` are the nodes of the cluster. Raises InputError if `types` is empty, or if none of
-    `types` has a price in `tables`.
+    `tables` maps the path of each file from OpenCost to its text. `nodes` are the nodes of the
+    cluster. Raises InputError if `types` is empty, or if none of `types` has a price in `tables`.
     """
     first = next(iter(tables))
     if not types:

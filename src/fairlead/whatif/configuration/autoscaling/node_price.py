@@ -28,7 +28,7 @@ def node_prices(nodes: Iterable[NodeInfo], stated: list[StatedType]) -> dict[str
 
 
 def price_notes(nodes: Sequence[NodeInfo], stated: Sequence[StatedType]) -> Iterator[str]:
-    """Yield notes about `nodes` whose price `stated` does not contain, and about assumed prices.
+    """Yield notes about those of `nodes` that have no price in `stated`, and about assumed prices.
 
     If `stated` is empty, yield nothing.
     """

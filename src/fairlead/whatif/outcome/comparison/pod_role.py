@@ -131,9 +131,9 @@ def pod_roles(
 ) -> Iterator[PodRole]:
     """Yield a role for each pod that changed in either run.
 
-    Pods with the same key in both runs come first, sorted by key. Pods whose counterpart in the
-    other run has a different key follow, then pods without a counterpart. `PodRole.is_displaced`
-    explains `displaced` and `lost`.
+    Pods with the same key in both runs come first, sorted by key. Then come pods whose counterpart
+    in the other run has a different key, and at last pods without a counterpart.
+    `PodRole.is_displaced` explains `displaced` and `lost`.
     """
     alone: list[PodEnd] = []
     new: list[PodEnd] = []
