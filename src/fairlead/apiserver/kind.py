@@ -230,7 +230,7 @@ class Kind:
 
     @cached_property
     def list_kind(self) -> str:
-        """The kind of a list of these objects, such as `PodList`."""
+        """The kind of a list of objects of this kind, such as `PodList` for `Pod`."""
         return self.list_kind_name or f"{self.kind}List"
 
     def part(self, name: str) -> Subresource | None:

@@ -1,10 +1,11 @@
 """ObservedMutations: gives new pods what mutating admission gave to the pods of a snapshot.
 
 A simulation calls no webhooks. But the pods of a snapshot show what the webhooks and admission
-plugins of its server changed. They added containers, tolerations, nodeSelector entries and other
-fields that the template of the pod's workload lacks, or they changed requests and limits. A new pod
-of the workload gets the same additions and amounts. But the fields that its own template sets take
-precedence, and so do the amounts in its own template that differ from the observed template.
+plugins of the real server changed. They added containers, tolerations, nodeSelector entries and
+other fields that the template of the pod's workload lacks, or they changed requests and limits. A
+new pod of the workload gets the same additions and amounts. But a field that the new pod's template
+sets is kept. A request or limit in this template is kept if it differs from the template of the
+observed pods.
 
     template       containers: app                 (requests cpu 300m)
     snapshot pod   containers: app, istio-proxy    (requests cpu 300m and 100m)
@@ -109,7 +110,7 @@ class _Mutation(Struct, frozen=True):
     def _with_amounts(self, container: Json) -> Json:
         """Return `container` with the amounts that admission set.
 
-        An amount of `container` that differs from the observed template's amount is kept.
+        An amount of `container` is kept if it differs from the template of the observed pods.
         """
         changed = self.amounts.get(container["name"])
         if not changed:

@@ -86,7 +86,7 @@ def _daemon_set_object(obj: Json) -> Json:
 
 
 def _replication_controller(obj: Json) -> Json:
-    """Return a ReplicationController whose selector and labels default to its template's labels."""
+    """Return a ReplicationController; its selector and labels default to its template's labels."""
     spec = obj["spec"]
     labels = (spec.get("template") or {}).get("metadata", {}).get("labels", {})
     if labels:

@@ -46,7 +46,10 @@ def api_group(registry: ServedKinds, group: str) -> Json | None:
 
 
 def api_resource_list(registry: ServedKinds, group: str, version: str) -> Json | None:
-    """Return the document at `/apis/<group>/<version>` or `/api/v1`; None if it is not served."""
+    """Return the APIResourceList at `/apis/<group>/<version>` or `/api/v1`.
+
+    Return None if the server serves no kinds of this version.
+    """
     kinds = registry.kinds(group, version)
     if not kinds:
         return None

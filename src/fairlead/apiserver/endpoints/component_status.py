@@ -28,7 +28,7 @@ class Components:
         self._components = components
 
     def objects(self, namespace: str, now: int) -> list[Json]:
-        """Return all components."""
+        """Return all ComponentStatuses."""
         return list(self._components)
 
     def absent(self, namespace: str, name: str) -> ApiError:

@@ -1,8 +1,8 @@
 """Streams the events of a watch until it ends or the client disconnects.
 
 The stream pauses after each send, so that the events of a busy watch are sent together. The pause
-grows with the number of watches on the same kind of objects. An event can be sent to each of them,
-and each send takes time.
+grows with the number of watches on the same kind of objects, because one change can cause an event
+in all these watches, and each send takes time.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class _Stream:
         return min(PAUSE_S_MAX, max(PAUSE_S_MIN, PAUSE_S_PER_WATCH * watches))
 
     async def _is_durable(self) -> bool:
-        """Return True once the changes are durable; False if the wait fails with ApiError."""
+        """Wait until all changes so far are durable; return False after an ApiError."""
         if self._wait_until_durable is not None:
             try:
                 await self._wait_until_durable()

@@ -1,4 +1,4 @@
-"""Columns that several kinds of printed objects have; every field may be missing."""
+"""Texts of the columns that several kinds have; any field of an object may be missing."""
 
 from __future__ import annotations
 

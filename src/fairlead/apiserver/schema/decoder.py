@@ -5,7 +5,8 @@ are dropped, kept or added according to upstream's types (`Zero`).
 
 If a value has the wrong type, the whole object is refused with Go's message about the first such
 value. Some Go types have their own UnmarshalJSON (quantities, timestamps). A malformed value of
-such a type ends the decoding, and the error about this value is reported instead.
+such a type ends the decoding. Then the message is about the malformed value, even if an earlier
+value has the wrong type.
 
 Unknown and duplicate fields are not errors; they cause notes, in document order. As in Go, a
 later value of a duplicate field is decoded into the earlier value: objects and maps are merged. If

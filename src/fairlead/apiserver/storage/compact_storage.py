@@ -160,7 +160,7 @@ class CompactStorage(Storage):
             raise no_space()
 
     def _keep_new(self, change: StoredChange) -> None:
-        """Store a new object as JSON text; the text is decoded when the object is read."""
+        """Store the new object of `change` as JSON text, which is decoded when it is read."""
         objects: dict[Key, Any] = self._of(change.kind)
         objects[change.key] = change.text
 

@@ -323,7 +323,7 @@ class SqliteLog:
 
     @contextmanager
     def _error_conversion(self) -> Iterator[None]:
-        """Convert SQLite's errors in this context to SqliteLogError."""
+        """Raise SqliteLogError for an SQLite error in the body of the `with` statement."""
         try:
             yield
         except sqlite3.Error as cause:
@@ -333,7 +333,7 @@ class SqliteLog:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Run the statements in this context in one transaction."""
+        """Run the SQL statements in the body of the `with` statement in one transaction."""
         with self._error_conversion(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             yield

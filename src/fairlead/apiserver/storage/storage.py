@@ -2,8 +2,8 @@
 
 One counter numbers all changes, so a resourceVersion is a position in the common history of all
 kinds. Changes use `put`, `add_text` or `remove`. These methods assign the version, append to the
-log and call the listeners, in this order. Only `rewrite` and the methods that restore a storage
-replace objects without a log entry and without calling listeners. The rules about objects are in
+log and call the listeners, in this order. The exceptions are `rewrite` and the methods that restore
+a storage: they write no log entry and call no listeners. The rules about objects are in
 `registry.store`. A `write_ahead_log` may keep a copy of the storage on disk. `look_for_room` checks
 the disk space for this copy. If there is too little space, changes are refused until a later check
 finds enough. Deletions are still accepted until the disk space that is reserved for them is used
@@ -281,7 +281,7 @@ class Storage:
         """Yield (key, JSON value or text) of the objects of `kind`, unordered.
 
         `namespace` None means all namespaces. Use this method if only some objects are needed as
-        JSON values; see `value_of`.
+        JSON values; `value_of` decodes a text.
         """
         for key, kept in self._objects.get(kind.resource, {}).items():
             if namespace is None or key[0] == namespace:

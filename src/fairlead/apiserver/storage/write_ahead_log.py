@@ -6,8 +6,9 @@ Changes are recorded in order and written by one thread. All changes that arrive
 transaction are written in the next transaction (group commit), so writers share the cost of an
 fsync. A transaction begins as soon as a caller waits for changes. If no caller waits, the writer
 collects changes for at most COLLECT_S before it begins a transaction. A server that acknowledges
-writes only after `wait_until_durable` never loses an acknowledged write. A response with one object
-waits only until this version of the object is durable, so reads do not wait for unrelated writes.
+writes only after `wait_until_durable` never loses an acknowledged write. A response that contains
+one object waits only until the version in the response is durable. Therefore reads do not wait for
+unrelated writes.
 
 A failed write is retried until it succeeds. `has_room` returns False before the disk is full, so
 that all accepted changes can still be written. Deletions are accepted with less free disk space

@@ -30,7 +30,7 @@ _PARTS: Final = ("group", "resource", "subresource", "namespace", "name", "path"
 class RequesterAuthorizer(Struct, frozen=True):
     """The requesting user, and the server's authorizer (`rights`).
 
-    If `rights` is None, every check is allowed.
+    If `rights` is None, the user has all permissions.
     """
 
     rights: Authorizer | None

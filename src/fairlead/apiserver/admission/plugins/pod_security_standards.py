@@ -86,7 +86,7 @@ class Check(Struct, frozen=True):
 
     `reason` is the name of the violated rule in messages. `violation` takes a pod spec and a minor
     version, and returns a description of the violation, or "" if there is none. At the level
-    `restricted`, this check replaces the check of `baseline` whose reason is `overrides`.
+    `restricted`, this check replaces the `baseline` check whose `reason` equals `overrides`.
     """
 
     reason: str

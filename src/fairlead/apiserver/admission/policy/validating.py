@@ -142,7 +142,7 @@ def _message(rule: Json, context: ExpressionContext) -> str:
 def _enforce(
     match: PolicyMatch, decision: _Decision, attributes: AdmissionAttributes
 ) -> Iterator[_Denial]:
-    """Carry out the binding's validationActions for one violation; yield a denial for Deny."""
+    """Carry out the binding's validationActions for one violation; Deny yields a denial."""
     binding = match.binding or {}
     name, binding_name = match.policy["metadata"]["name"], binding["metadata"]["name"]
     actions = binding["spec"].get("validationActions") or ()

@@ -257,7 +257,7 @@ def _claim_usage(claim: Json) -> Amounts:
 
 
 def _devices(spec: Json) -> Amounts:
-    """Return the number of devices of each class that a ResourceClaim may get."""
+    """Return, for each DeviceClass, the maximum number of devices that a claim can get."""
     used: Amounts = {}
     for request in (spec.get("devices") or {}).get("requests") or ():
         alternatives = request.get("firstAvailable") or [request.get("exactly") or {}]

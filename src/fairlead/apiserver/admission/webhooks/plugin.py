@@ -55,7 +55,7 @@ CODE_MAX: Final = 599  # there is no status line for a higher code
 class _Hook(Struct, frozen=True):
     """A webhook that applies to a request.
 
-    `kind` is the kind that its rules matched.
+    `kind` is the kind that the webhook's rules match.
     """
 
     webhook: Json

@@ -44,7 +44,7 @@ class _NeededError(Exception):
 
 
 class Conversions:
-    """Converts the objects of one request for `kind`; `storage` contains Services of webhooks."""
+    """Converts the objects of one request for `kind`; `storage` contains webhooks' Services."""
 
     def __init__(self, kind: Kind, storage: Storage) -> None:
         self._kind = kind

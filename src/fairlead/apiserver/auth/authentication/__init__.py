@@ -1,1 +1,1 @@
-"""Finds the user who sends a request, by a known bearer token or a service account token."""
+"""Authentication: a known bearer token or a service account token identifies the user."""

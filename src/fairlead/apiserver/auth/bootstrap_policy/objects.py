@@ -74,7 +74,7 @@ def _with_gated_rules(role: Json, gates: Collection[str]) -> Json:
 
 
 def _controllers(gates: Collection[str]) -> list[str]:
-    """Return the lines of CONTROLLERS, and of GATED_CONTROLLERS for each gate in `gates`."""
+    """Return the lines of CONTROLLERS, and of the GATED_CONTROLLERS whose gate is in `gates`."""
     gated = (table for gate, table in GATED_CONTROLLERS.items() if gate in gates)
     return [line for table in (CONTROLLERS, *gated) for line in table.strip().splitlines()]
 

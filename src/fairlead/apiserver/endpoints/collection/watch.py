@@ -273,7 +273,7 @@ class Watch:
     def pop_lines(self, bytes_max: int = BACKLOG_BYTES_MAX) -> list[bytes]:
         """Remove queued events, oldest first, and return them.
 
-        Stop when the returned events are larger than `bytes_max`, or when no events are left.
+        Stop when the total size of the returned events exceeds `bytes_max`, or when none is left.
         """
         taken, size, self.is_drained = [], 0, False
         for line in self._first:

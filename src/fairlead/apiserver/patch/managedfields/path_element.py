@@ -260,7 +260,7 @@ def _set_item_problem(item: Any) -> str:
 
 
 def _required_key_default(schema: Schema, key: str) -> Any:
-    """Return the zero value of the list key `key` if Go always serializes it; otherwise None.
+    """Return the zero value of the list key `key` if Go always serializes `key`; otherwise None.
 
     Go always serializes a field without `omitempty`.
     """

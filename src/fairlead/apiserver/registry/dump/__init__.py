@@ -1,1 +1,1 @@
-"""Loads the objects of a dump, which another API server has stored; most are decoded on demand."""
+"""Loads a dump: objects that another API server has stored. Most are decoded on demand."""

@@ -1,4 +1,4 @@
-"""Loads a snapshot: the objects of a cluster, which another API server has stored.
+"""Loads a snapshot: objects that the API server of another cluster has stored.
 
 Objects keep their uids, versions, timestamps, status and priorities. Missing fields are set,
 because a hand-written file leaves out fields that a server would set. An object whose
@@ -90,11 +90,11 @@ def load(  # noqa: PLR0913 - the parts of a store
 
     Return the views of the objects in listing order. `ids` generates missing uids. `registry` sets
     defaults and validates. `admission` sets fields of pods, such as the priority. `kind_of` returns
-    the kinds of manifests in JSON. `now` (ns since 1970) is the creation time of each object that
-    has no creationTimestamp.
+    the kind of a JSON manifest. `now` (ns since 1970) is the creation time of each object that has
+    no creationTimestamp.
 
     Raises ApiError if an object is malformed, a duplicate, or refused by `admission`; the error
-    names the object. After an error, the store must not be used.
+    names the object. After an error, `storage` must not be used.
     """
     loaded: list[Loaded | DumpedReplicas] = [
         manifest

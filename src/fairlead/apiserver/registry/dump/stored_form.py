@@ -9,8 +9,8 @@ needs to be built until the object is read.
 consists of `snapshot_load.as_stored` and admission. If the effect is uncertain, `has` returns
 False, and the object is loaded as JSON.
 
-Equal parts of views become one object, which saves memory and lets later stages compare them by
-identity.
+Equal parts of different views become one Python object. This saves memory, and later stages can
+compare the parts by identity.
 """
 
 from __future__ import annotations

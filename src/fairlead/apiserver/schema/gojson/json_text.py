@@ -51,13 +51,13 @@ class JsonError(ValueError):
 
 
 class Repeating(dict[str, Any]):
-    """An object that repeats a member; `pairs` contains all occurrences of members in order."""
+    """A JSON object in which a member is repeated; `pairs` also contains the repetitions."""
 
     pairs: list[tuple[str, Any]]
 
 
 def parse_json(text: bytes | str) -> Any:
-    """Return the value of a JSON text; objects that repeat members are `Repeating`.
+    """Return the value of a JSON text; an object with a repeated member is a `Repeating`.
 
     Lone surrogates and invalid UTF-8 bytes become U+FFFD, so the value can be encoded again. Raises
     JsonError for invalid JSON, for numbers beyond a double's range, and for values nested deeper

@@ -237,7 +237,8 @@ def check_conditions(
 ) -> Causes:
     """Yield the errors of matchConditions, a list of named CEL expressions.
 
-    `known` are the optional variables that the expressions may use. None allows only `authorizer`.
+    `known` says which optional CEL variables are allowed. None means that `authorizer` is the only
+    optional variable.
     """
     known = known or ExpressionVariables()
     if len(conditions) > CONDITIONS_MAX:

@@ -55,7 +55,7 @@ def duplicate(field: str, value: Any) -> Cause:
 
 
 def forbidden(field: str, why: str) -> Cause:
-    """Return the error for a field that must not have this value; `why` is the reason."""
+    """Return the error FieldValueForbidden; `why` says what is not allowed in `field`."""
     return Cause("FieldValueForbidden", field_problem.forbidden(why), field)
 
 

@@ -124,7 +124,7 @@ def is_ip(text: str) -> bool:
 
 
 def check_ip(field: str, text: str) -> Causes:
-    """Yield the errors of an IPv4 or IPv6 address, which need not be in canonical form."""
+    """Yield the errors of an IP address; a non-canonical form (`2001:DB8::1`) is no error."""
     # upstream: ip.go:IsValidIPForLegacyField
     found = parse_ip(text)
     if found is None:
@@ -146,7 +146,7 @@ def check_strict_ip(field: str, text: str) -> Causes:
 
 
 def check_cidr(field: str, text: str) -> Causes:
-    """Yield the errors of a CIDR, which need not be in canonical form."""
+    """Yield the errors of a CIDR; a non-canonical form (`2001:DB8::/32`) is no error."""
     # upstream: ip.go:IsValidCIDRForLegacyField
     found = parse_cidr(text)
     if found is None:
