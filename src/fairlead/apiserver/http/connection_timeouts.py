@@ -111,7 +111,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self._refuse_long_head()
 
     def on_message_begin(self) -> None:
-        """Start the head timeout of a request."""
+        """Start the timeout for the head of a new request."""
         super().on_message_begin()
         if not self._head.is_set:  # a pipelined request
             self._expect_head()

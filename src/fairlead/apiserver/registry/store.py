@@ -497,10 +497,11 @@ class Store:
         now: int,
         kind_of: snapshot_load.KindOf = kind_of,
     ) -> LoadedObjects:
-        """Load objects of a cluster as another server has stored them; see `snapshot_load`.
+        """Load objects that another API server has stored; see `snapshot_load`.
 
-        Return views of the objects in listing order. Listeners are not called, and watches can
-        only start after the load. Raises ApiError if an object is refused; the error names it.
+        Return views of the objects in listing order. Listeners are not called. The change log
+        becomes empty, so no watch can start at a version from before the load. Raises ApiError if
+        an object is refused; the error names it.
         """
         return snapshot_load.load(
             self.storage,
@@ -526,8 +527,8 @@ class Store:
     ) -> Json:
         """Merge `patch` into the whole object, including its status; return the stored result.
 
-        The result is stored as by `put_as_is`. Raises ApiError 404 if the object does not exist,
-        and 422 or 400 if the result is malformed.
+        As with `put_as_is`, admission does not run. Raises ApiError 404 if the object does not
+        exist, and 422 or 400 if the result is malformed.
         """
         return self.put_as_is(merge_patch(self.get(kind, namespace, name), patch), now)
 

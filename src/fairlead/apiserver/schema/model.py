@@ -118,7 +118,7 @@ class Schema:
 
     @property
     def short_name(self) -> str:
-        """The version and name of the type, such as `v1.Container`, as type errors quote them."""
+        """The version and name of the type, such as `v1.Container` in type errors."""
         return ".".join(self.definition.split(".")[-2:])
 
     @property

@@ -1,4 +1,4 @@
-"""Finds fields that a kind does not have, such as misspelled fields, and values of a wrong type."""
+"""Finds values of a wrong type, and fields that a kind does not have, such as misspelled fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validates the scaling policies of a HorizontalPodAutoscaler, and a minReplicas of 0.
+"""Validates a HorizontalPodAutoscaler's scaling policies, and its metrics if minReplicas is 0.
 
 upstream: pkg/apis/autoscaling/validation/validation.go: validateScalingPolicy, validateMetrics
 """

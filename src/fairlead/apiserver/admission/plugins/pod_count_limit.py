@@ -18,7 +18,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 class PodCountLimit(Struct, frozen=True):
-    """The admission plugin `PodCountLimit`; `pods_max` is the maximum number of pods."""
+    """The admission plugin `PodCountLimit`; the cluster may have at most `pods_max` pods."""
 
     CHECKS_ONLY: ClassVar[bool] = True
     COUNTS_PODS: ClassVar[bool] = True

@@ -188,7 +188,7 @@ def _apply_configuration(kind: Kind, obj: Json, configuration: Any) -> Json:
 
 
 def _atomic_fields(schema: Schema, value: Any, path: str) -> Iterator[str]:
-    """Yield the path of each atomic list, map or struct that merging `value` would replace."""
+    """Yield the path of each atomic list, map or struct that a merge of `value` would replace."""
     if not isinstance(value, dict | list):
         return
     if schema.topology is ElementRelationship.ATOMIC and path:

@@ -37,7 +37,7 @@ Problems = Callable[[str], tuple[str, ...]]
 
 
 def _prefix(problems: Problems) -> Problems:
-    """Return the variant of `problems` for prefixes of names: a prefix may end with a dash."""
+    """Return a check like `problems` that also permits a dash at the end, for prefixes of names."""
     return lambda text: problems(f"{text[:-1]}a" if text.endswith("-") else text)
 
 

@@ -48,7 +48,7 @@ def object_schema(schema: Structural) -> Schema:
 
 
 def value_schema(schema: Structural, *, keeps_unknown: bool = False) -> Schema:
-    """Return the schema for managedFields that corresponds to `schema`, the schema of a value.
+    """Convert the structural `schema` of a value to the schema that server-side apply uses.
 
     `keeps_unknown` is True if an enclosing value preserves unknown fields.
     """

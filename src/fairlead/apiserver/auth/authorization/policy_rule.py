@@ -63,7 +63,7 @@ def compact_rules(rules: Iterable[Json]) -> list[Json]:
 
 
 def rule_text(rule: Json) -> str:
-    """Return `rule` as error messages quote it.
+    """Return the text of `rule` in error messages.
 
     Example: `{APIGroups:["apps"], Resources:["*"], Verbs:["get"]}`.
     """

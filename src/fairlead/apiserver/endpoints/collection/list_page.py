@@ -82,8 +82,8 @@ class ListPage(Struct, frozen=True):
 class ListCandidates(Struct, frozen=True):
     """The objects from which a list takes those that its selectors match.
 
-    `count` is the number of `objects`, which are ordered by key. They are the objects at `version`.
-    If `limit` is positive, a page of the list contains at most this many objects.
+    `objects` contains `count` objects, ordered by key, as they were at resourceVersion `version`.
+    If `limit` is positive, a page of the list contains at most `limit` objects.
     """
 
     objects: Iterable[ListEntry]
@@ -99,7 +99,7 @@ def list_page(
     predicate: SelectionPredicate,
     options: ListOptions,
 ) -> ListPage:
-    """Return the page of objects that `options` request. Raises ApiError 400, 410, 504."""
+    """Return the page of objects that `options` describe. Raises ApiError 400, 410, 504."""
     found = candidates(storage, kind, namespace, predicate, options)
     return _page(found, *_first_matches(found.objects, predicate, found.limit), predicate)
 
@@ -150,7 +150,7 @@ def candidates(
     predicate: SelectionPredicate,
     options: ListOptions,
 ) -> ListCandidates:
-    """Return the candidates for the page that `options` request. Raises ApiError 400, 410, 504."""
+    """Return the candidates for the page that `options` describe. Raises ApiError 400, 410, 504."""
     if options.continue_token:
         return _next_candidates(storage, kind, namespace, options)
     version = _requested_version(storage, options.version)
@@ -357,8 +357,8 @@ def encoded(token: Token) -> str:
 def decoded(text: str) -> Token:
     """Return the token that `text` encodes.
 
-    The key `start` of the result has no leading slash, even if `text` contains one. Raises ApiError
-    400 if `text` is malformed.
+    The field `start` of the token has no leading slash, even if it has one in `text`. Raises
+    ApiError 400 if `text` is malformed.
     """
     at = _first_fault(text)
     if at is not None:

@@ -115,7 +115,7 @@ def _converted_list(
 def page_in_request_version(
     scope: RequestScope, predicate: SelectionPredicate, options: ListOptions
 ) -> WebhookCalls[ListPage]:
-    """Return the page of objects that `options` request, in the version of the request.
+    """Return the page of objects that `options` describe, in the version of the request.
 
     Raises ApiError 400, 410, 500, 504.
     """

@@ -1,7 +1,7 @@
 """EncodedObjects: the JSON text of objects in responses and watch events.
 
-A response with one object contains the same text as storage. Items of a list of built-in objects
-have no kind and apiVersion, but items of a list of custom resources have both:
+A single object in a response has the same text as in storage. So has an item in a list of custom
+resources. An item in a list of built-in objects has no kind and apiVersion:
 
     {"kind":"Pod","apiVersion":"v1", + "metadata":{...},"spec":{...}}       an object
     {                                + "metadata":{...},"spec":{...}}       an item of a list

@@ -189,7 +189,7 @@ def _items_equal(one: Any, other: Any) -> bool:
 
 
 def _members_or_items(part: Any) -> Any:
-    """Return the members of an object as a dict, the items of a list, or a scalar unchanged."""
+    """Return an object or list as a dict or list of parts; return a scalar unchanged."""
     match _decoded(part):
         case PartialObject() as one:
             return one.members

@@ -136,7 +136,7 @@ def _comparable(value: Any) -> tuple[int, Any]:
 
 
 def element_text(element: str) -> str:
-    """Return an element as error messages show it: `.image`, `[name="c"]`, `[="x"]`, `[0]`."""
+    """Return the text of `element` in error messages: `.image`, `[name="c"]`, `[="x"]`, `[0]`."""
     # upstream: element.go:PathElement.String
     prefix, rest = element[:2], element[2:]
     if prefix == "f:":

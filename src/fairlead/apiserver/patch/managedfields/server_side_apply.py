@@ -145,10 +145,10 @@ def _apply_or_conflict(
     request: ApplyRequest,
     timestamp: str,
 ) -> tuple[Json, ManagedFields]:
-    """Return (object, entries) after an apply. Raises ApiError 409 for conflicts.
+    """Apply `request` to `live`; return (new object, new managedFields entries).
 
-    Raises ApiError 500 if a list item has no usable key. If kubectl is the manager, a field that
-    still has kubectl's last-applied value causes no conflict.
+    Raises ApiError 409 for conflicts, and 500 if a list item has no usable key. If the field
+    manager is kubectl, a field that still has kubectl's last-applied value causes no conflict.
     """
     try:
         return _apply(resource, live, managed, request, timestamp)

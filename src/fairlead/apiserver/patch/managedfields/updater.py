@@ -183,7 +183,7 @@ def _release_changed(
     *,
     force: bool,
 ) -> dict[Name, FieldSet]:
-    """Return `owners` after every manager except `manager` has lost the changed fields.
+    """Return `owners` without the changed fields; only `manager` keeps these fields.
 
     Raises OwnershipConflictError if another manager owns an added or modified field and `force` is
     False. Removed fields never conflict.

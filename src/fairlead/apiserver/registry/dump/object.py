@@ -44,7 +44,7 @@ class DumpedTemplate(Protocol):
     def replica_strings(self, text: Text) -> Sequence[str] | None:
         """Return the strings that `text` has in place of the template's placeholders.
 
-        Return None if `text` does not match the template, or if its pod is not a replica.
+        Return None if `text` does not match the template, or if the pod in `text` is not a replica.
         """
 
     def number_at(self, path: Sequence[str | int]) -> int | None:

@@ -25,7 +25,7 @@ from fairlead.apiserver.storage.storage import Key
 
 
 class DumpedReplicas(Replicas):
-    """Pods of a dump, one for each of `texts`; `template` makes their views in stored form."""
+    """Pods of a dump, one for each of `texts`; `template` makes a typed view from each text."""
 
     def __init__(self, template: DumpedTemplate, texts: TemplateRows) -> None:
         """Each of `texts` describes one pod. `template.makes_replicas` must be True."""

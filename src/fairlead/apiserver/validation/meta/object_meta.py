@@ -39,7 +39,7 @@ def check_metadata(rules: KindRules, meta: ObjectMeta) -> Causes:
 
 
 def check_owner_ids(meta: ObjectMeta) -> Causes:
-    """Yield an error for each owner reference without a kind, a name or a uid."""
+    """Yield an error for each missing kind, name or uid in an owner reference."""
     for owner in meta.owner_references:
         for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
             if not value:

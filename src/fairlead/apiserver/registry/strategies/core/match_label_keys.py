@@ -1,4 +1,4 @@
-"""matchLabelKeys and mismatchLabelKeys: merges the pod's labels into its selectors.
+"""Merges matchLabelKeys and mismatchLabelKeys into the label selectors in a pod's spec.
 
 Each key is the name of a label. When a pod is created, the server looks up the pod's own value of
 this label. It adds a requirement for this value to the stored labelSelector. Readers of the pod

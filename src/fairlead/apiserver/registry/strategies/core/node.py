@@ -1,4 +1,4 @@
-"""Nodes: warnings about removed fields, and selectable fields.
+"""The strategy of Nodes: their selectable fields, and warnings about removed fields.
 
 upstream: pkg/registry/core/node/strategy.go
 """
