@@ -28,7 +28,7 @@ def emitted(schema: Schema) -> tuple[tuple[str, Schema | None], ...]:
 
 
 def zero_value(schema: Schema) -> Any:
-    """Return the JSON value that encodes the zero value of a type; None if it is null."""
+    """Return the zero value of a type as a JSON value; None means null."""
     if schema.type is Type.OBJECT:
         return {key: inner and zero_value(inner) for key, inner in emitted(schema)}
     if schema.type in _NUMBERS or schema.type is Type.INT_OR_STRING:

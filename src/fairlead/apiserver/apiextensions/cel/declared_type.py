@@ -55,8 +55,8 @@ class Declared(Struct, frozen=True):
     def size_of(self, path: tuple[str, ...]) -> Estimate | None:
         """Return the range of sizes of the value at `path`: from 0 to its maximum size.
 
-        The first segment of `path` is the name of a variable that has the type `self`. Return None
-        if the schema does not declare the value.
+        The first segment of `path` is the name of a variable of this type. Return None if the
+        schema does not declare the value.
         """
         declared_at: Declared | None = self
         for segment in path[1:]:

@@ -248,8 +248,8 @@ class DefinitionController:
     def _advance_deletion(self, name: str, definition: Json, now: int) -> bool:
         """Advance the deletion; return whether to delete the definition's objects now.
 
-        Without delays, return True. In a replay with delays, return False until the Terminating
-        condition is written and a further delay has passed.
+        If the controller has no delays, return True. If it has delays, as in a replay, return False
+        until the Terminating condition is written and a further delay has passed.
         """
         if not self._delays.ended:
             return True
