@@ -258,10 +258,10 @@ def _common_entries(pods: Sequence[Pod]) -> Mapping[str, str]:
 
 
 def _changed(stated: Json, admitted: Json) -> _Amounts:
-    """Return the amounts of `admitted`, a container of a pod, that differ from the template.
+    """Return the requests and limits of the container `admitted` that differ from its template.
 
-    `stated` is the container in the template. A request that `stated` lacks defaults to the limit
-    in `stated`.
+    `stated` is the same container in the pod template of the workload. A request that `stated`
+    lacks defaults to the limit in `stated`.
     """
     before, after = stated.get("resources") or {}, admitted.get("resources") or {}
     limits = before.get("limits") or {}  # a limit is also the default of a request

@@ -228,9 +228,9 @@ class _IfListed(Struct, frozen=True):
     """Runs `plugin` if the snapshot includes the objects of `kind` that `plugin` looks up.
 
     If these objects are missing, the plugin `otherwise` runs. If `otherwise` is None, the request
-    is admitted. If `kind` is not Namespace, both plugins run only for new pods. If `plugin` would
-    look up an object for a new pod, but the snapshot has no object of `kind` at all, the name of
-    `plugin` is added to `unchecked`.
+    is admitted. Unless `kind` is Namespace, a request without a new pod is admitted, and neither
+    plugin runs. If `plugin` would look up an object for a new pod, but the snapshot has no object
+    of `kind` at all, the name of `plugin` is added to `unchecked`.
     """
 
     plugin: AdmissionPlugin

@@ -25,10 +25,10 @@ _CONTAINER_LISTS: Final = ("containers", "initContainers")
 
 
 def with_pod_level_requests(spec: Json) -> Json:
-    """Return `spec` with defaults for its pod-level limits and requests.
+    """Return the pod spec `spec` with defaults for its pod-level limits and requests.
 
-    `spec` must have the field `resources`, and its containers must already have their own default
-    requests. Raises QuantityError if a container has a malformed quantity.
+    `spec` must have the field `resources`. The defaults of the containers' requests must already be
+    set. Raises QuantityError if a container has a malformed quantity.
     """
     resources = spec["resources"]
     limits = resources.get("limits", {})

@@ -143,7 +143,8 @@ def backoff_limit(spec: Json) -> int:
 def with_metrics_and_rules(spec: Json) -> Json:
     """Return a HorizontalPodAutoscaler's spec with the defaults of its metrics and behavior.
 
-    The default metric is a CPU utilization of 80%. Without a behavior, no scaling rules are set.
+    The default metric is a CPU utilization of 80%. The defaults of the scaling rules are set only
+    if `spec` has a behavior.
     """
     if not spec.get("metrics"):
         spec = {**spec, "metrics": [_CPU]}

@@ -178,6 +178,6 @@ def id_prefix(now: int) -> str:
 
 
 def _shown_user(user: User) -> Json:
-    """Return `user` in the form of an audit event."""
+    """Return the UserInfo of `user` for an audit event."""
     shown: Json = {"username": user.name, "groups": list(user.groups)}
     return {**shown, "uid": user.uid} if user.uid else shown

@@ -41,7 +41,7 @@ _ALL: Final = ["*"]
 
 
 def create_as_apiserver(store: Store, manifests: Iterable[Mapping[str, Any]], now: int) -> None:
-    """Create `manifests` with the field manager of the API server. Raises ApiError."""
+    """Create the objects `manifests`, with the API server as field manager. Raises ApiError."""
     for manifest in manifests:
         note = track(kind_of(dict(manifest)), MANAGER, "Update", "", now)
         store.create(manifest, now, write=Write(track=note))

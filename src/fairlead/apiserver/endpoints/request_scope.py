@@ -51,7 +51,8 @@ class ServerDeps(Struct, frozen=True, kw_only=True):
     """The dependencies that all requests to one server share.
 
     `computed` serves kinds that are not stored. If `protobuf` is None, protobuf bodies are
-    rejected. If `identity` is None, reviews and token requests are rejected.
+    rejected. If `identity` is None, TokenRequests and reviews such as SubjectAccessReviews are
+    rejected.
     """
 
     store: Store

@@ -229,9 +229,9 @@ async def _body(headers: Mapping[str, str], receive: Receive, count: Count) -> b
 
 @lru_cache(maxsize=4)
 def _cluster_time(seconds: int) -> tuple[bytes, bytes]:
-    """Return the header with the time of the cluster, `seconds` since 1970.
+    """Return the header fairlead-time: the time of the cluster, `seconds` since 1970.
 
-    The header Date has the real time, because clients compare it with their own clocks.
+    This time is not sent as the header Date, because clients compare Date with their own clocks.
     """
     return (CLUSTER_TIME, formatdate(seconds, usegmt=True).encode())
 

@@ -22,7 +22,7 @@ class CoalescingTransport(asyncio.Transport):
     __slots__ = ("_head", "_is_head_sent", "_transport")
 
     def __init__(self, transport: asyncio.Transport) -> None:
-        """Wrap `transport`. No part of the response may have been written to it yet."""
+        """Wrap `transport` before any part of the response is written to it."""
         self._transport = transport
         self._head: bytes | None = None
         self._is_head_sent = False

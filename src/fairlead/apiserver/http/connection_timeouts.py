@@ -117,7 +117,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self._expect_head()
 
     def on_headers_complete(self) -> None:
-        """Cancel the head timeout and check the head; the application limits the body."""
+        """Cancel the timeout of the request head, and refuse the request if the head is invalid."""
         self._head.clear()
         problem = self._head_problem()
         if problem:
@@ -152,7 +152,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
                 oldest.transport.abort()
 
     def resume_writing(self) -> None:
-        """Cancel the timeout of `pause_writing`, because the client has gone on reading."""
+        """Cancel the timeout that `pause_writing` started, because the client reads again."""
         self._reading.clear()
         self._unread.pop(self, None)
         super().resume_writing()

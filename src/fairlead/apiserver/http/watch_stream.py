@@ -162,7 +162,7 @@ class _Stream:
             self._over.set()
 
     def _pause_s(self) -> float:
-        """Return the seconds during which events are collected before the next send."""
+        """Return how many seconds to collect events before they are sent together."""
         watches = self._watches.count(self._watch.scope.kind)
         return min(PAUSE_S_MAX, max(PAUSE_S_MIN, PAUSE_S_PER_WATCH * watches))
 

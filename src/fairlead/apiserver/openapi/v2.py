@@ -46,10 +46,9 @@ def swagger(registry: ServedKinds) -> Json:
 
 
 def _merge(definitions: Json, name: str, schema: Json) -> None:
-    """Add a type to `definitions`.
+    """Add the type `name` to `definitions`; `schema` replaces an earlier definition of the type.
 
-    Several API versions may contain the type. `x-kubernetes-group-version-kind` of its definition
-    then lists the kinds of all these versions.
+    `x-kubernetes-group-version-kind` of the new definition lists the kinds of both definitions.
     """
     kinds = "x-kubernetes-group-version-kind"
     known = definitions.get(name, {}).get(kinds, [])

@@ -1,7 +1,7 @@
 """The protobuf wire format: a message is a sequence of numbered fields.
 
-A field is a key (field number and wire type) and a value. The value is a varint, eight or four
-bytes, or a length followed by that many bytes.
+A field is a key (field number and wire type) and a value. The wire type states the form of the
+value: a varint, four bytes, eight bytes, or a length that is followed by that many bytes.
 
 upstream: protobuf.dev/programming-guides/encoding
 """

@@ -127,7 +127,7 @@ def may_remove(strategy: ResourceStrategy, obj: Json) -> bool:
 
 
 def shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
-    """Return the terminating `obj`, with a grace period of at most `grace_period_s`.
+    """Return `obj`, which is terminating, with a grace period of at most `grace_period_s`.
 
     If `grace_period_s` is None, the grace period does not change.
     """

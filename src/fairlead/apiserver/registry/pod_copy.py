@@ -64,7 +64,7 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 class Recording:
-    """Records the warnings and audit annotations that the stages of `Store.create` issue."""
+    """Records the warnings and audit annotations that one call of `Store.create` issues."""
 
     def __init__(self, write: Write) -> None:
         """`self.write` is a copy of `write` that also records each warning and annotation."""

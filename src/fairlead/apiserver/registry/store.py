@@ -186,7 +186,7 @@ class Store:
         return stored
 
     def _pod_copies(self) -> PodCopies | None:
-        """Return the PodCopies that creates pods from templates; None if `_create` creates pods."""
+        """Count a new pod; return the PodCopies that creates it, or None if `_create` does."""
         copying = self._copying
         if self._copies is None and copying is not None:
             self._pods_created += 1
@@ -202,7 +202,7 @@ class Store:
     def _create(
         self, manifest: Mapping[str, Any], now: int, kind: Kind | None, write: Write
     ) -> WebhookCalls[Json]:
-        """Create an object by running all stages, without copying an earlier pod. See `create`."""
+        """Create an object from `manifest`, instead of copying an earlier pod. See `create`."""
         # 1. Find the kind, and decode the object.
         kind, obj = (kind, dict(manifest)) if kind else self._decoded(manifest)
         strategy = self.registry.strategy(kind)
@@ -346,11 +346,11 @@ class Store:
     def commit(
         self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN
     ) -> WebhookCalls[Json]:
-        """Store `new`, which has passed all stages, in place of `old`; return the stored object.
+        """Replace `old` with `new`, which is already validated; return the stored object.
 
-        Nothing is written if the stored form would not change. An object that is being deleted is
-        removed when its last finalizer is removed. Raises SupersededError if `old` is no longer the
-        newest version.
+        If the stored form would not change and contains all defaults, nothing is written. An object
+        that is being deleted is removed when its last finalizer is removed. Raises SupersededError
+        if `old` is no longer the newest version.
         """
         strategy, meta = self.registry.strategy(kind), new["metadata"]
         self._require_newest(kind, old)

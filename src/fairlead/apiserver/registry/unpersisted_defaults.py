@@ -31,9 +31,9 @@ class UnpersistedDefaults:
         self._versions: dict[_Key, str] = {}
 
     def note(self, kind: Kind, strategy: ResourceStrategy, sent: Json, stored: Json) -> None:
-        """Record the new object `stored` if some of its defaults are not persisted.
+        """Record the new object if some defaults are missing in its stored form `stored`.
 
-        `sent` is the object with its defaults, as it was before PrepareForCreate.
+        `sent` is the object before PrepareForCreate, when it had all defaults.
         """
         lacks = strategy.has_unpersisted_defaults
         if lacks is not None and lacks(sent, stored):

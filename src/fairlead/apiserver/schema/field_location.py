@@ -27,8 +27,8 @@ class FieldLocation:
     ) -> None:
         """Create the location of a value; the root has no `parent`.
 
-        `step` is the key or index of the value in the value at `parent`. If `step` is a field of an
-        object type, `owner` is this type.
+        `parent` is the location of the object or list that contains the value, and `step` is the
+        value's key or index there. If `step` is a field of an object type, `owner` is this type.
         """
         self.parent = parent
         self.step = step
@@ -70,7 +70,7 @@ class FieldLocation:
 
     @property
     def struct(self) -> str:
-        """The name of the type that declares the field, without its version; "" at the root."""
+        """The unversioned name of the type that declares the field: "PodSpec"; "" at the root."""
         owners = [
             location.owner for location in self._path_from_root() if location.owner is not None
         ]

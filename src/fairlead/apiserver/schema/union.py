@@ -33,10 +33,10 @@ def is_union(schema: Schema) -> bool:
 
 
 def read_union(schema: Schema, value: Any, read: Read) -> Any:
-    """Return `value`, decoded by `read` as the member of the union that it fits.
+    """Return `value`, decoded by `read` as one of the types of the union `schema`.
 
-    If the value fits no member, return None. Exception: for the union JSONSchemaPropsOrBool, such a
-    value raises NeitherError.
+    `value` must have the JSON type of one of these types; otherwise, return None. Exception: for
+    the union JSONSchemaPropsOrBool, raise NeitherError instead.
     """
     match value:
         case dict():

@@ -288,7 +288,7 @@ class Storage:
                 yield key, kept
 
     def stored_pods_on(self, node: str) -> Iterator[tuple[Key, StoredObject]]:
-        """Yield (key, JSON value or text) of each pod on `node`; `node` must not be empty."""
+        """Yield (key, stored pod) for each pod on `node`; `node` must not be empty."""
         if self._pods_by_node is None:
             self._pods_by_node = PodNodeIndex(self.stored_items(POD))
         for key in self._pods_by_node.on(node):

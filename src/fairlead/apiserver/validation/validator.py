@@ -154,7 +154,7 @@ class ApiValidator:
         _refuse(kind, new, chain(kept, form, check(old, new) if check else ()))
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
-        """Refuse `obj` if `fields`, which a write has merged into its status, are invalid.
+        """Refuse `obj` if the status fields `fields`, which a write has set, are invalid.
 
         Raises ApiError.
         """
@@ -227,7 +227,7 @@ class SimulationValidator:
         self.validate_status(kind, new, new.get("status", {}))
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
-        """Refuse `obj` if `fields`, which a write has merged into its status, are invalid.
+        """Refuse `obj` if the status fields `fields`, which a write has set, are invalid.
 
         Raises ApiError.
         """

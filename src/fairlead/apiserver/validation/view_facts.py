@@ -32,13 +32,13 @@ _KEYWORDS: Final = ("enum", "minimum", "maximum")
 
 
 class _Member(Struct, frozen=True):
-    """One member of a view. It is checked itself, or it contains checked members.
+    """A member of a view; `check_view_facts` checks its value, or members inside its value.
 
     `name` is the member's name in Python, `field` its name in JSON. Exactly one of `is_time`,
     `facts` and `members` is set. `is_time` marks a time. `facts` limit the member's value, or the
-    items if the value is a list. `members` is set for a struct or a list of structs. It contains
-    those members of the struct that are checked or contain checked members. `checks_zero` is set if
-    the number 0 is checked too, because it does not stand for a field that was left out.
+    items if the value is a list. `members` is set for a struct or a list of structs, and contains
+    those members of the struct that `check_view_facts` reads. `checks_zero` is set if the number 0
+    is checked too, because 0 does not stand for a field that was left out.
     """
 
     name: str
@@ -80,7 +80,7 @@ def _wrong(path: str, members: tuple[_Member, ...], part: Struct) -> Causes:
 
 @cache
 def _members_of_view(view: type[ApiObject]) -> tuple[_Member, ...]:
-    """Return the members of `view` that are checked or contain checked members."""
+    """Return the members of `view` that `check_view_facts` reads."""
     schema = _schemas().get(view)
     kind = inspect.type_info(view)
     if schema is None or not isinstance(kind, inspect.StructType):
@@ -132,8 +132,8 @@ def _members(
 def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> FieldFacts | None:
     """Return only those of a field's `facts` that belong to `keywords`; None if there are none.
 
-    If the field is a list and `facts` limit its items to a set of values, this set counts as the
-    fact `enum`, and all other facts are left out.
+    If the field is a list and `facts` limit its items to a set of values, this set is treated as
+    the only fact, with the keyword `enum`.
     """
     if facts is None:
         return None
@@ -143,10 +143,10 @@ def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> FieldFacts 
 
 
 def _part(kind: inspect.Type) -> inspect.StructType | None:
-    """Return the struct type in `kind`, the type of a view's member; None if there is none.
+    """Return the struct type inside `kind`, the type of a view's member; None if it contains none.
 
-    A struct type is itself the result. For a list, the result is the struct type in the type of the
-    items. For a union, it is the struct type in the first of its types that contains one.
+    If `kind` is a struct type, return `kind`. If `kind` is a list, return the struct type that the
+    type of the items contains. If `kind` is a union, return the first struct type in the union.
     """
     match kind:
         case inspect.StructType():

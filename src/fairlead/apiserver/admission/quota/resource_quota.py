@@ -173,7 +173,7 @@ class QuotaExcess(Struct, frozen=True):
 
 
 class _Charge(Struct, frozen=True):
-    """An object whose usage is checked against the limits of quotas and added to their usage."""
+    """An object whose usage must not exceed the quotas, and is added to their status.used."""
 
     kind: Kind
     obj: Json

@@ -144,7 +144,7 @@ class Rbac:
 
 
 def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
-    """Return ApiError 403 for a request that its user may not make; the message has `reason`."""
+    """Return ApiError 403: the user may not make this request. The message ends with `reason`."""
     # upstream: apiserver/pkg/endpoints/handlers/responsewriters/errors.go:forbiddenMessage
     user = f'User "{attributes.user.name}" cannot {attributes.verb}'
     explanation = f": {reason}" if reason else ""

@@ -123,7 +123,7 @@ class WatchScope(Struct, frozen=True):
 
 
 class Bookmark(Struct, frozen=True):
-    """A bookmark that waits for the conversion of earlier changes."""
+    """A BOOKMARK event that is not sent before the earlier changes are converted and sent."""
 
     metadata: Json
 
@@ -195,7 +195,7 @@ class Watch:
         return min(BOOKMARK_EVERY_S, self.bookmark_s - elapsed_s)
 
     def begin_waiting(self, existing: Sequence[StoredObject]) -> None:
-        """Queue `existing` objects for `convert_waiting`; to be called before any `defer`."""
+        """Queue the objects `existing` for `convert_waiting`; called before the first `defer`."""
         self._wait(Existing(existing))
 
     def begin(self, existing: Sequence[StoredObject]) -> None:
@@ -401,7 +401,7 @@ class Watches:
 
 
 def _objects(waiting: Waiting, predicate: SelectionPredicate) -> Iterator[StoredObject]:
-    """Yield the objects of `waiting` that must be converted."""
+    """Yield the objects in `waiting` that must be converted before their events can be sent."""
     match waiting:
         case Existing():
             yield from waiting.objects

@@ -116,7 +116,7 @@ class Patcher(Struct, frozen=True):
         return in_internal_version(self.scope, self.kind, changed)
 
     def created(self) -> WebhookCalls[Json]:
-        """Return the object that server-side apply creates, in its internal version.
+        """Return the object that server-side apply creates, converted to the internal version.
 
         Raises ApiError.
         """
@@ -374,7 +374,7 @@ _VERSIONLESS: Final = "Object 'apiVersion' is missing in 'object has no apiVersi
 
 
 class PatchedObject(Struct, frozen=True):
-    """A patched object, `made`, which error messages can quote.
+    """The result `made` of a patch, in a form that error messages can quote.
 
     `document` returns the object's JSON, and is called only when an error message quotes the
     object.

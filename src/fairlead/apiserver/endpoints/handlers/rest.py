@@ -223,7 +223,7 @@ def write_of(
 
 
 def conversions_of(scope: RequestScope) -> Conversions | None:
-    """Return the conversions for a write; None if its objects are not custom resources."""
+    """Return the conversions for a write of a custom resource; None for built-in kinds."""
     return None if scope.kind.custom is None else Conversions(scope.kind, scope.deps.store.storage)
 
 

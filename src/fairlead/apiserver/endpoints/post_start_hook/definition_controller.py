@@ -108,7 +108,7 @@ class DefinitionController:
         return bool(self._changed or self._due)
 
     def reconcile(self, now: int) -> None:
-        """Handle all recorded changes, at `now` (ns since 1970)."""
+        """Handle the recorded changes, and the delayed steps due at `now` (ns since 1970)."""
         for name in [name for name, due in self._due.items() if due <= now]:
             del self._due[name]
             self._changed[name] = None

@@ -145,10 +145,9 @@ def parsed_yaml(body: bytes, most: int = VALUES_MAX) -> tuple[Any, list[str]]:
 def require_few_values(body: bytes, most: int) -> None:
     """Refuse JSON with more than `most` values, without parsing it. Raises ApiError 413.
 
-    Other requests wait while a request is handled. The handling time depends on the number of
-    values in the body rather than on the number of bytes. Commas and closing brackets outside
-    strings are counted, because every value is followed by one of them. A malformed body with too
-    many values may be accepted here.
+    The number of values determines how long the request takes, and meanwhile all other requests
+    wait. The function counts commas and closing brackets outside strings, because every value is
+    followed by one of them. A malformed body with too many values may be accepted here.
     """
     if _separators(body) > most and _separators(_STRING.sub(b"", body)) > most:
         raise _too_many_values(most)

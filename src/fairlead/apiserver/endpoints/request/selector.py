@@ -70,12 +70,12 @@ class SelectionPredicate(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name that a matching object must have; "" if any name matches."""
+        """The name that a matching object must have; "" if no term requires one."""
         return next((one.value for one in self.terms if one.field == NAME and one.is_equal), "")
 
     @property
     def node_name(self) -> str:
-        """The spec.nodeName that a matching object must have; "" if any node matches."""
+        """The spec.nodeName that a matching object must have; "" if no term requires one."""
         return next((one.value for one in self.terms if one.field == NODE and one.is_equal), "")
 
     @property

@@ -35,9 +35,9 @@ def schema_of_kind(kind: Kind) -> Schema | None:
 
 
 def zero_object(kind: Kind) -> Json:
-    """Return an empty object of a kind, for the objects in bookmark events.
+    """Return the empty object of `kind`, to which a bookmark event adds its metadata.
 
-    All callers share the object, so they must not mutate it.
+    All callers share the result, so they must not mutate it.
     """
     schema = None if kind.is_custom else schema_of(kind.api_version, kind.kind)
     return {} if schema is None else empty(schema)

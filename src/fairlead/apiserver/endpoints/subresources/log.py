@@ -206,8 +206,8 @@ class _LogWatch(Watch):
 class _LogEncoder(Struct, eq=False):
     """Encodes a change of a pod as the new lines of a container's log.
 
-    `sent` is the number of lines that have already been sent. The list `watch` contains the only
-    watch that uses this encoder. The encoder ends this watch when the container ends or the pod is
+    `sent` is the number of lines that have already been sent. `watch` is a list with one item: the
+    watch that sends the lines. The encoder ends this watch when the container ends or the pod is
     deleted.
     """
 

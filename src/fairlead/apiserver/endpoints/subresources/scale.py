@@ -162,7 +162,7 @@ def _selector_text(selector: Json) -> str:
 
 
 def _scale_paths(kind: Kind) -> ScalePaths | None:
-    """Return the JSON paths of the Scale values in a custom resource; None if built-in."""
+    """Return the JSON paths of the Scale values in a custom resource; None for built-in kinds."""
     paths = kind.custom.scale if kind.custom else None
     return paths if isinstance(paths, ScalePaths) else None
 

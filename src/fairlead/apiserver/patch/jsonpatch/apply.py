@@ -246,7 +246,10 @@ def _add_to(container: PartialObject | PartialArray, key: str, value: Any, probl
 
 
 def _path_of(operation: Mapping[str, Any], kind: str, member: str = "path") -> str:
-    """Return the path in `member` of an operation. Raises OperationError if it is no string."""
+    """Return the path that the member `member` of an operation contains.
+
+    Raises OperationError if the member is not a string.
+    """
     value = _member(operation, member)
     if isinstance(value, str):
         return value

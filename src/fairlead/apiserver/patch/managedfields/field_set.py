@@ -94,7 +94,7 @@ def recursive_difference(fields: FieldSet, roots: FieldSet) -> FieldSet:
 
 
 def set_of_path(*names: str) -> FieldSet:
-    """Return the set that contains one field: `set_of_path("spec", "replicas")`."""
+    """Return the set of one field; for example, `set_of_path("spec", "replicas")`."""
     node = LEAF
     for name in reversed(names):
         node = {field_element(name): node}

@@ -289,7 +289,7 @@ def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> Manage
 
 
 def _decoded_entries(entries: list[Json]) -> ManagedFields:
-    """Return the entries by manager. Raises ValueError if an entry is malformed."""
+    """Return {identifier of the manager: entry}. Raises ValueError if an entry is malformed."""
     managed: ManagedFields = {}
     for entry in entries:
         operation = entry.get("operation", "")

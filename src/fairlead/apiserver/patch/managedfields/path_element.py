@@ -178,7 +178,7 @@ def is_leaf(schema: Schema, value: Any) -> bool:
 
 
 def is_composite(schema: Schema) -> bool:
-    """Return whether values of this type have path elements below them."""
+    """Return whether values of the type `schema` can contain fields or items."""
     return schema.type in _COMPOSITE
 
 
