@@ -189,9 +189,9 @@ def _pods_now(storage: Storage, namespace: str, node: str) -> list[ListEntry]:
 
 
 def _requested_version(storage: Storage, text: str) -> int:
-    """Return the version in `text`, the resourceVersion of a list; 0 if it is "".
+    """Return the number in `text`, the parameter resourceVersion of a list request; 0 for "".
 
-    Raises ApiError 400 if it is malformed, and 504 if the version does not exist yet.
+    Raises ApiError 400 if `text` is malformed, and 504 if the version does not exist yet.
     """
     if not text:
         return 0

@@ -133,7 +133,10 @@ def _checked(number: int, size: int) -> int:
 
 
 def opened(part: Any) -> PartialObject | PartialArray:
-    """Return the partial form of an object or list. Raises OperationError for other parts."""
+    """Return `part`, an object or list, as a PartialObject or PartialArray.
+
+    Raises OperationError for any other part.
+    """
     match _decoded(part):
         case PartialObject() | PartialArray() as one:
             return one

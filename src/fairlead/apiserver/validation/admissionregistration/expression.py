@@ -120,11 +120,11 @@ def check_expression(
     wanted: tuple[str, ...] = (),
     known: ExpressionVariables | None = None,
 ) -> Causes:
-    """Yield the errors of `expression`, which may use the variables `known`.
+    """Yield the errors of `expression`; `known` states which optional variables it may use.
 
-    The type of its result must be one of `wanted`; if `wanted` is empty, every type is allowed. If
-    `known` is None, `authorizer` is the only optional variable that is allowed. A blank expression
-    has no errors.
+    If `known` is None, `expression` may use only the optional variable `authorizer`. The type of
+    the result must be one of `wanted`; if `wanted` is empty, every type is allowed. A blank
+    expression has no errors.
     """
     if not expression.strip():
         return

@@ -43,8 +43,8 @@ ON_NODES: Final = ("NodePort", "LoadBalancer")
 def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> Json:
     """Return a new Service with its cluster IP and node ports.
 
-    A dry run allocates nothing; a cluster IP or node port that is not requested gets a placeholder.
-    Raises ApiError 422, 500.
+    A dry run allocates nothing: it sets placeholders for the cluster IP and the node ports that
+    `service` does not request. Raises ApiError 422, 500.
     """
     return addressed(service, storage, dry_run=dry_run)
 
