@@ -1,4 +1,4 @@
-"""Kind: the facts about a kind of objects that the API server needs.
+"""Kind: the facts that the API server needs about a kind of objects.
 
 `kind_table` contains the built-in kinds. For all other kinds, `kind_of` guesses the facts. A server
 uses `registry.served_kinds` instead, which knows the custom resources that the server serves.

@@ -152,7 +152,7 @@ class SimulatedAdmission:
         self.observed.observe(loaded)
 
     def add(self, webhook: AdmissionPlugin) -> None:
-        """Let `webhook` change the objects of requests after the other mutating plugins."""
+        """Run `webhook` for each request, after all other mutating plugins."""
         self._added.plugins = (*self._added.plugins, webhook)
 
 

@@ -69,7 +69,7 @@ class Write(Struct, frozen=True, kw_only=True):
         return (yield from self.conversions.run(lambda: self.tracked(old, new)))
 
     def from_storage(self, stored: Json) -> WebhookCalls[Json]:
-        """Return a stored object in the version of the write."""
+        """Return `stored`, converted from the storage version to the version of the write."""
         if self.conversions is None:
             return stored
         return (yield from self.conversions.from_storage(stored))

@@ -222,7 +222,10 @@ class ApiServer:
             self._authorized_path(request)
 
     def _authorized_path(self, request: Request) -> Request:
-        """Authorize a request for a path without a resource. Raises ApiError 403."""
+        """Authorize a request whose path names no resource.
+
+        Return the request with the user that it impersonates, if any. Raises ApiError 403.
+        """
         attributes = AuthorizationAttributes(request.user, request.method.lower(), request.path)
         return self._authorized(request, attributes)
 

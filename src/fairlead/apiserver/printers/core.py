@@ -68,7 +68,7 @@ def _namespace(obj: Json, now: int) -> list[Cell]:
 
 
 def _event(obj: Json, now: int) -> list[Cell]:
-    """Return the row of an event that has the field names of core/v1."""
+    """Return the row of the event `obj`, which has the field names of core/v1."""
     event_time = age(obj.get("eventTime"), now)
     first = age(obj["firstTimestamp"], now) if obj.get("firstTimestamp") else event_time
     last = age(obj["lastTimestamp"], now) if obj.get("lastTimestamp") else first

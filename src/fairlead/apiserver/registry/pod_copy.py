@@ -108,7 +108,7 @@ class PodCopies:
     ) -> None:
         """`ids` generates the uids of copies and the names of their token volumes.
 
-        The value of the annotation `own_annotation` may differ between pods of one template.
+        `own_annotation` names an annotation whose value may differ between copies of one template.
         """
         self._storage = storage
         self._own = own_annotation
@@ -145,7 +145,10 @@ class PodCopies:
         return self._storage.put(POD, pod, is_arranged=True)
 
     def record(self, write: Write) -> Recording:
-        """Return a Recording of `write`, for a pod that is not created as a copy."""
+        """Return a Recording of the warnings and audit annotations that `write` receives.
+
+        `Store.create` calls this for a pod that `create` cannot create as a copy.
+        """
         return Recording(write)
 
     def learn(self, manifest: Mapping[str, Any], recording: Recording, stored: Json) -> None:

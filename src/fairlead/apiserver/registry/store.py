@@ -86,8 +86,8 @@ class Store:
 
     An argument `write` is the context of a request: its user, options and callbacks. By default,
     the server itself is the writer. `storage` is the lower layer. `admission` runs the plugins.
-    If an admission plugin or webhook refuses a request, the verb raises the ApiError of the plugin
-    or webhook. The docstrings of the verbs list only the other errors.
+    If an admission plugin or webhook refuses a request, the called method raises the ApiError of
+    the plugin or webhook. The docstrings of the methods list only the other errors.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Decodes a changed object without decoding its unchanged parts again.
 
-The result is in stored form, which is the form in which the store keeps objects. If the new object
-shares a part with the old object, this part was decoded with the old object.
+The result is in stored form, which is the form in which the store keeps objects. The old object is
+already in stored form, and so is each part that the new object shares with the old object.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ LOG_BYTES_MAX: Final = 48 << 20
 
 
 class CompactStorage(Storage):
-    """Storage with at most `hot_max` decoded objects and `log_bytes_max` bytes of log text.
+    """Storage with at most `hot_max` decoded objects and a log of at most `log_bytes_max` bytes.
 
     All objects together take at most `bytes_max` bytes, including OVERHEAD_BYTES for each object.
     """

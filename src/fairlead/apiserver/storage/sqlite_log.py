@@ -352,9 +352,9 @@ class SqliteLog:
     def _logged(self) -> Iterator[StoredChange]:
         """Return the newest logged changes, as many as a log in memory would keep.
 
-        A StoredChange contains the previous version of its object, except for a new object. If the
-        previous version is not in an earlier loaded change, this change and all changes before it
-        are left out.
+        The StoredChange of an update or deletion contains the previous version of the object, which
+        is taken from an earlier loaded change. If there is no such change, the StoredChange and all
+        earlier ones are left out.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []

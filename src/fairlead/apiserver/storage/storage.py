@@ -324,9 +324,10 @@ class Storage:
         return any(self._objects.get(resource) for resource in resources)
 
     def kinds(self) -> list[Kind]:
-        """Return the kinds that have or had objects, in the order of their first object.
+        """Return the kinds that have or had objects.
 
-        A custom kind is returned in its storage version.
+        They are in the order in which their first objects were stored. A custom kind is returned in
+        its storage version.
         """
         return list(self._kinds.values())
 

@@ -142,9 +142,10 @@ class WriteAheadLog:
     # --- writing ---------------------------------------------------------------------------
 
     def begin(self, storage: Storage) -> None:
-        """Write the contents of `storage` if the file is empty, then record each later change.
+        """Start to record each change of `storage`.
 
-        `storage` refuses changes while there is no disk space. Raises SqliteLogError.
+        If the file is empty, first write the contents of `storage`. After this call, `storage`
+        refuses changes while there is no disk space. Raises SqliteLogError.
         """
         if self.is_empty:
             self._file.write_all(storage)

@@ -293,7 +293,7 @@ _STATUSES: Final = (
 
 
 def effective_spec(pod: Json) -> Json:
-    """Return the spec of `pod`, with the resources that quotas count.
+    """Return the spec of `pod`, with the requests and limits that quotas count.
 
     During a resize, the desired, the allocated and the actual amounts of a container can differ.
     Quotas count the largest of them. They ignore the desired amounts if the resize is infeasible.

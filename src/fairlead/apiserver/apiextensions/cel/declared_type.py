@@ -71,9 +71,10 @@ class Declared(Struct, frozen=True):
         return Estimate(0, declared_at.size) if declared_at is not None else None
 
     def structures(self) -> dict[str, dict[str, CelType]]:
-        """Return the field types of all structure types in this type.
+        """Return the structure types that occur in this type, with the types of their fields.
 
-        The result maps the name of each structure type to {name of the field: its type}.
+        The result maps the name of each structure type to {name of a field: type of the field}.
+        This type itself is included if it is a structure type.
         """
         found: dict[str, dict[str, CelType]] = {}
         if self.type_.is_structure:

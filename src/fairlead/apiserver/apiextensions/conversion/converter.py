@@ -123,7 +123,10 @@ def _pruned(
 
 
 def _batches(objects: Sequence[Json], places: Sequence[int]) -> Iterator[list[int]]:
-    """Yield `places`, indexes in `objects`, in batches for one webhook call each."""
+    """Divide `places` into batches; yield each batch, which is for one webhook call.
+
+    `places` are indexes in `objects`.
+    """
     batch: list[int] = []
     size = 0
     for at in places:

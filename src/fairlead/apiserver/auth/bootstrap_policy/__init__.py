@@ -1,4 +1,4 @@
-"""The RBAC roles, bindings and namespaces that every new cluster has.
+"""The namespaces, RBAC roles and RBAC bindings that every new cluster has.
 
 upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy
 """

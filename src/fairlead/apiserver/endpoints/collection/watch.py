@@ -256,7 +256,7 @@ class Watch:
             self._send_converted(waiting, objects)
 
     def _send_converted(self, waiting: Waiting, objects: Iterator[Json]) -> None:
-        """Queue the events of `waiting`, whose converted objects come next in `objects`."""
+        """Queue the events of `waiting`, with the converted objects that come next in `objects`."""
         match waiting:
             case Bookmark():
                 self.send("BOOKMARK", {"metadata": waiting.metadata})

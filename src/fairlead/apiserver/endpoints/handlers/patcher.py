@@ -405,8 +405,8 @@ PatchSubject = PatchedObject | PatchBody
 def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
     """Return ApiError 422: the result of a patch is invalid, because of `why`.
 
-    The message quotes `subject`, the patched object or the patch itself. As in upstream, the
-    message contains "" in place of the object's name.
+    The message quotes `subject`, which is the patched object or the patch itself. As in upstream,
+    the message contains "" in place of the object's name.
     """
     cause = Cause("FieldValueInvalid", field_problem.invalid(subject.text(), why), "patch")
     message = f' "" is invalid: {cause}'

@@ -226,9 +226,9 @@ def _is_named_only(kind: Kind) -> bool:
 
 
 def _selectable(paths: tuple[str, ...], field: str) -> FieldReader:
-    """Return a function that reads the selectable field of a custom resource as text.
+    """Return a function that reads the field `field` of a custom resource as text.
 
-    Raises ApiError 400 if `field` is not in `paths`.
+    Raises ApiError 400 if `field` is not in `paths`, the paths of the selectable fields.
     """
     # upstream: apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
     if f".{field}" not in paths:

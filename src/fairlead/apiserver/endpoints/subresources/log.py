@@ -198,7 +198,7 @@ class _LogWatch(Watch):
     """
 
     def add(self, line: bytes) -> None:
-        """Queue an encoded event unless it is empty."""
+        """Queue the encoded event `line`; ignore an empty `line`."""
         if line:
             super().add(line)
 
@@ -227,7 +227,7 @@ class _LogEncoder(Struct, eq=False):
         return _text(new, self.options)
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return False: the result of `event` depends on what this watch has already sent."""
+        """Return False: the method `event` returns only lines that this watch has not yet sent."""
         return False
 
 

@@ -29,7 +29,7 @@ _CACHE: Final[dict[Schema, Presence]] = {}
 def presence_of(schema: Schema) -> Presence:
     """Return a function that returns the set of all fields of a value of type `schema`.
 
-    The function raises ItemKeyError.
+    The returned function can raise ItemKeyError.
     """
     made = _CACHE.get(schema)
     if made is not None:

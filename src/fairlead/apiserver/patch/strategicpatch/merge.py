@@ -240,7 +240,7 @@ def merged_list(
     """Return `original` merged with the items of `patch`.
 
     `in_set_order` determines the order of the items. If `is_deletion` is True and the items are
-    scalars, the scalars in `patch` are removed instead. Raises ApiError 422, 500.
+    scalars, the result is `original` without the scalars in `patch`. Raises ApiError 422, 500.
     """
     if not original and not patch:
         return original

@@ -46,7 +46,7 @@ class DumpedReplicas(Replicas):
     def __getitem__(self, index: slice) -> Sequence[Pod]: ...
 
     def __getitem__(self, index: int | slice) -> Pod | Sequence[Pod]:
-        """Return a pod, or the pods of a slice. Each access returns the same Python objects."""
+        """Return a pod, or the pods of a slice. An index always returns the same Python object."""
         if isinstance(index, slice):
             return [self[one] for one in range(len(self))[index]]
         made = self._made.get(index)

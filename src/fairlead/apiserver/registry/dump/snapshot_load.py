@@ -203,8 +203,9 @@ def _in_listing_order(
 ) -> list[Loaded | DumpedReplicas]:
     """Return `loaded` sorted by kind, namespace and name; pods come last.
 
-    DumpedReplicas that overlap with other pods are joined or divided (see `_without_overlaps`).
-    Raises ApiError if an object occurs twice in `loaded`, or is already in `storage`.
+    A DumpedReplicas stays whole only if no other pod is listed between its pods (see
+    `_without_overlaps`). If `storage` has or had pods, each DumpedReplicas is divided into single
+    pods. Raises ApiError if an object occurs twice in `loaded`, or is already in `storage`.
     """
     present = {kind.resource for kind in storage.kinds()}
     if not all(map(_is_one, loaded)):

@@ -206,7 +206,7 @@ def json_problem(cause: json.JSONDecodeError, text: str) -> str:
 
 
 class _Scanner:
-    """Scans as Go does, from the position where Python's decoder stopped.
+    """Scans JSON text as Go does, from the position where Python's decoder stopped.
 
     `_at` is the offset of the next character.
     """

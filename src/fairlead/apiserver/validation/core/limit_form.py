@@ -1,4 +1,4 @@
-"""Checks the fields of LimitRanges and ResourceQuotas that admission reads.
+"""Checks those fields of LimitRanges and ResourceQuotas that admission reads.
 
 These kinds have no typed view, so this module checks amounts, operators and the types of fields
 when a snapshot is loaded. An API server checks more (see `limit_range` and `resource_quota`).

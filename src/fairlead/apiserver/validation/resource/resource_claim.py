@@ -419,7 +419,7 @@ COST_MAX: Final = 1_000_000
 
 
 def check_selectors(field: str, selectors: list[Json]) -> Causes:
-    """Yield the errors of the device selectors of a request or DeviceClass."""
+    """Yield the errors of the device selectors in a claim's request or in a DeviceClass."""
     for index, selector in enumerate(selectors):
         where = f"{field}[{index}].cel"
         if selector.get("cel") is None:
