@@ -96,11 +96,14 @@ class PostStartHook(Protocol):
 
     @property
     def waits(self) -> bool:
-        """True if recorded changes wait for `reconcile`, including those still delayed."""
+        """True if this hook has recorded changes that `reconcile` has not handled yet."""
         ...
 
     def reconcile(self, now: int) -> None:
-        """Handle the recorded changes, except those still delayed at `now` (ns since 1970)."""
+        """Handle the changes in the store that this hook has recorded.
+
+        `now` is in ns since 1970. A change whose delay ends after `now` stays recorded.
+        """
         ...
 
 

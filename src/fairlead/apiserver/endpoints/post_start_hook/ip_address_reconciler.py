@@ -50,7 +50,7 @@ class IpAddressReconciler:
     def reconcile(self, now: int) -> None:
         """Create missing IPAddresses and delete unused ones; `now` is in ns since 1970.
 
-        Only addresses with recorded changes are examined.
+        Only the addresses of changed Services and of deleted IPAddresses are examined.
         """
         changed, self._changed = self._changed, {}
         for address, service in changed.items():

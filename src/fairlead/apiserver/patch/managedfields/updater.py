@@ -148,7 +148,7 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
 
 
 class _Changes:
-    """The fields that a write changes, for the API version of the write and for other versions."""
+    """The fields that a write changes, in the API version of the write and in other versions."""
 
     def __init__(self, version: OwnedVersion, old: Any, new: Any) -> None:
         self.version = version

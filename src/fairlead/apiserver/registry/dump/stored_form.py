@@ -124,8 +124,9 @@ class StoredForm:
         Python object. So nothing else may use `view` yet.
 
         `like` is an object in stored form, of the same class as `view`. Parts that a pod shares
-        with the pod `like` are not checked again. If `view` is a workload, the spec of its pod
-        template may differ from that in `like` only in images, and is not checked again.
+        with the pod `like` are not checked again. If `view` is a workload, the specs of the pod
+        templates in `view` and `like` must be equal except for images. The spec in `view` is not
+        checked again.
 
         The caller must have checked that all integers of a workload fit into 64 bits. For a pod
         with a longer integer, OverflowError is raised.
