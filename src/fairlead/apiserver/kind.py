@@ -191,13 +191,14 @@ class Kind:
 
     @cached_property
     def as_stored(self) -> Kind:
-        """The kind in the version `stored_as`, if it is a custom resource; else the kind itself."""
+        """For a custom resource, the kind in the version `stored_as`; else the kind itself."""
         return self.in_version(self.stored_as) if self.is_custom else self
 
     def in_version(self, api_version: str) -> Kind:
-        """Return the kind in another version of its definition.
+        """Return a custom resource's kind in the version `api_version`.
 
-        Return the kind itself if the definition does not have the version.
+        Return the kind itself if its CustomResourceDefinition does not have this version, and for a
+        built-in kind.
         """
         custom = dict(self.all_types).get(api_version)
         if custom is None or api_version == self.api_version:

@@ -284,8 +284,8 @@ def _is_new_pod(attributes: AdmissionAttributes) -> bool:
 class _Policies(Struct):
     """Applies admission policies to requests of users, after all defaults of the object are set.
 
-    `load` imports CEL and returns the plugin. It is not called before the first request of a user,
-    because the import takes time.
+    `load` imports CEL and returns the admission plugin that evaluates the policies. Because the
+    import takes time, `load` is not called before the first request of a user.
     """
 
     load: Callable[[], AdmissionPlugin]

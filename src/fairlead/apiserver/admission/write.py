@@ -26,11 +26,11 @@ NO_OPTIONS: Final[Mapping[str, Any]] = {}
 
 
 def _ignore(_warning: str) -> None:
-    """Drop a warning."""
+    """Do nothing; the default of `Write.warn`."""
 
 
 def _forget(_key: str, _value: str) -> None:
-    """Drop an annotation."""
+    """Do nothing; the default of `Write.annotate`."""
 
 
 class Write(Struct, frozen=True, kw_only=True):

@@ -16,10 +16,10 @@ from fairlead.apiserver.request import User
 
 
 class AuthorizationAttributes(Struct, frozen=True):
-    """The attributes of a request that an authorizer reads.
+    """What an authorizer knows about a request.
 
     For a non-resource request, all attributes except `user`, `verb` and `path` are "". `selector`
-    is the field selector of a request for many objects, as the client sent it.
+    is the field selector that the client sent with a request for many objects.
     """
 
     user: User

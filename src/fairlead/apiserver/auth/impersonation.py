@@ -83,10 +83,11 @@ def impersonated(
 def _by_constrained_permission(
     attributes: AuthorizationAttributes, target: User, mode: str, authorize: Authorize
 ) -> User:
-    """Return `target` if the user may make this request as `target`.
+    """Return `target` with its effective groups, if the requesting user may impersonate `target`.
 
-    `mode` is the part of the verb after `impersonate:`. Raises ApiError 403 if a permission is
-    missing.
+    `mode` is a part of the required verbs. For example, to list pods with the mode `user-info`, the
+    requesting user needs the verb `impersonate:user-info` for each value of `target`, and the verb
+    `impersonate-on:user-info:list` for pods. Raises ApiError 403 if a permission is missing.
     """
     authorize(replace(attributes, verb=f"{_VERB}-on:{mode}:{attributes.verb}"))
     values = (*target.groups, *target.extra, *chain.from_iterable(target.extra.values()))

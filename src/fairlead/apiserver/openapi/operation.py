@@ -38,7 +38,7 @@ _DELETE_OPTIONS: Final = f"{META}.DeleteOptions"
 
 
 class Subject(Struct, frozen=True):
-    """The kind of an operation, and the names of its object and list types."""
+    """The kind that an operation reads or writes, and the names of its object and list types."""
 
     kind: Kind
     object_type: str

@@ -121,7 +121,7 @@ class Types(Struct):
                 waiting += _references(self._made[definition], self.dialect.prefix)
 
     def put(self, definition: str, document: Json) -> None:
-        """Add a type that the schema tables lack: its name `definition`, its schema `document`."""
+        """Add the type `definition`, which the schema tables lack; `document` is its schema."""
         self._made[definition] = document
 
     def documents(self) -> dict[str, Json]:

@@ -200,7 +200,7 @@ def _go_name(name: str, schema: Schema) -> str:
 
 @cache
 def numbers() -> Mapping[str, FieldNumbers]:
-    """Return the field numbers of all message types, by definition name."""
+    """Return the field numbers of all types, keyed by type name (`io.k8s.api.core.v1.Pod`)."""
     path = files("fairlead.apiserver.protobuf").joinpath("data", "numbers.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
     found = msgspec.json.decode(content, type=dict[str, dict[str, Any]])

@@ -55,10 +55,10 @@ def default(kind: Kind, obj: Json) -> Json:
 
 
 def read(kind: Kind, obj: Json) -> Json:
-    """Return `obj` decoded and with its defaults.
+    """Return `obj`, an object of a snapshot, decoded and with its defaults.
 
-    Upstream, too, sets defaults when it reads an object from etcd. Without them, an update of an
-    object that a user wrote by hand would add defaults to immutable fields, and be refused.
+    Upstream also sets defaults when it reads an object from etcd. If an object of a snapshot kept
+    its immutable fields without defaults, an update would add the defaults and be refused.
     """
     return default(kind, decode(kind, obj))
 

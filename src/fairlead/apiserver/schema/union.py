@@ -28,7 +28,7 @@ class NeitherError(ValueError):
 
 
 def is_union(schema: Schema) -> bool:
-    """Return whether `schema` is a union type of CustomResourceDefinitions."""
+    """Return whether `schema` is one of the union types, such as JSONSchemaPropsOrBool."""
     return schema.definition in (_OR_LIST, _OR_BOOLEAN, _OR_TEXTS)
 
 

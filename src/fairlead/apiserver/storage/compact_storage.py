@@ -209,8 +209,8 @@ class CompactStorage(Storage):
     ) -> None:
         """Mark a decoded object as recently used; encode decoded objects if there are too many.
 
-        The limits are `hot_max` decoded objects and HOT_BYTES_MAX bytes. Events are encoded first,
-        then the least recently used objects.
+        The limits are `hot_max` decoded objects and HOT_BYTES_MAX bytes. Objects of the kind Event
+        are encoded first, then the least recently used objects.
 
         `text` is the JSON text of the object, or None if the text is not known. If `is_new` is
         True, `text` is a new version, and its size is counted in the total size.

@@ -279,7 +279,7 @@ class WriteAheadLog:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Shrink the file to its contents, if there is enough disk space to do so."""
+        """Free the unused space of the file. If this fails, no error is raised."""
         with suppress(SqliteLogError):
             self._file.shrink()
 

@@ -257,9 +257,9 @@ def validated_stored(kind: Kind, rules: KindRules, obj: Json) -> Json:
 
 
 def stored_problems(rules: KindRules, obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors of a snapshot's object.
+    """Yield the errors of `obj`, which was loaded from a snapshot.
 
-    The object already has its defaults; `view` is its typed view.
+    `obj` already has its defaults; `view` is its typed view.
     """
     yield from _stored_metadata(rules, view)
     yield from simulation.check_simulated(obj, view)

@@ -96,7 +96,7 @@ def _is_invoked(match: PolicyMatch, reinvocation: ReinvocationContext | None) ->
 def _apply_policy(
     match: PolicyMatch, attributes: AdmissionAttributes, storage: Storage
 ) -> WebhookCalls[Json]:
-    """Return the object after one policy has run once for each of its parameters.
+    """Return the object after the policy of `match` has run once for each item of `match.params`.
 
     Raises ApiError 403 if the policy fails and its failurePolicy is Fail.
     """

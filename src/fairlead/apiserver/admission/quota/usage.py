@@ -101,9 +101,9 @@ def is_counted(kind: Kind, resource: str) -> bool:
 def missing_resources(spec: Json, required: Iterable[str]) -> str:
     """Return, as text, the resources in `required` that a container of the pod does not specify.
 
-    Only requests and limits of cpu and memory are considered. Example: `cpu for: a,b; memory for:
-    a`. Resources in the pod's spec.resources are not missing. The text is "" if no resource is
-    missing.
+    Only requests and limits of cpu and memory are considered. A resource that the pod's
+    spec.resources specifies counts as specified in all containers. Example: `cpu for: a,b; memory
+    for: a` (a and b are containers). The text is "" if no resource is missing.
     """
     requirement = _REQUIRED_BY_QUOTA.intersection(required)
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]

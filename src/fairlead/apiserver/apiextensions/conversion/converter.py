@@ -1,8 +1,8 @@
 """Converts custom resources to another version, by the strategy in spec.conversion.
 
 The strategy `None` changes only the apiVersion. With the strategy `Webhook`, the webhook converts
-the objects. A call converts as many objects as a ConversionReview of BATCH_BYTES can contain.
-Objects that already have the wanted version are not converted.
+the objects. It gets several objects per call: as many as fit into a ConversionReview of
+BATCH_BYTES. Objects that already have the wanted version are not converted.
 
 upstream: apiextensions-apiserver/pkg/apiserver/conversion/{converter,webhook_converter}.go,
 pkg/apiserver/customresource_handler.go:crdConversionRESTOptionsGetter
@@ -87,9 +87,10 @@ def converted(
 def from_storage(
     kind: Kind, stored: Sequence[StoredObject], storage: Storage
 ) -> WebhookCalls[list[Json]]:
-    """Return `stored`, converted to the version of `kind` and without undeclared fields.
+    """Return the objects `stored` in the version of `kind`.
 
-    Objects that have this version are returned unchanged. Raises ConversionFailedError.
+    If an object already has this version, it is returned unchanged. Any other object is converted,
+    and its undeclared fields are dropped. Raises ConversionFailedError.
     """
     before = list(map(value_of, stored))
     if kind.custom is None:

@@ -63,8 +63,8 @@ class RuleCostTotal:
     def charge(self, field: str, name: str, cost: int) -> Iterator[Cause]:
         """Add `cost`, the cost of the expression at `field`, to the total.
 
-        Yield an error if `cost` alone exceeds the limit for one rule. The error text calls the
-        expression `name`, for example `rule`.
+        Yield an error if `cost` alone exceeds the limit for one rule. `name` is the term for the
+        expression in the error text: `rule` or `messageExpression`.
         """
         if cost > RULE_COST_MAX:
             yield forbidden(

@@ -41,8 +41,9 @@ _VERBS: Final = {"READ": READ, "WRITE": WRITE, "READ_WRITE": READ_WRITE}
 
 
 def bootstrap_objects(gates: Collection[str] = ()) -> Iterator[Json]:
-    """Yield the namespaces, roles and bindings. Roles include the rules that they aggregate.
+    """Yield the initial namespaces of a cluster, and its RBAC roles and bindings.
 
+    A ClusterRole with an aggregationRule already has the rules of the roles that it selects.
     `gates` are the enabled feature gates, which add rules.
     """
     for name in NAMESPACES:

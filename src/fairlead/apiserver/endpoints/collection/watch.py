@@ -414,9 +414,10 @@ def _objects(waiting: Waiting, predicate: SelectionPredicate) -> Iterator[Stored
 def _converted(
     change: StoredChange, objects: Iterator[Json], predicate: SelectionPredicate
 ) -> tuple[Json, Json | None]:
-    """Take the converted object of `change` and its previous state from `objects`; return both.
+    """Return (new state, previous state) of the object in `change`, both converted.
 
-    The previous state is None if there is none or if the watch has no selector.
+    Takes the converted states from `objects`. The previous state is None, and `objects` does not
+    contain it, if `change` has no previous state or if the watch has no selector.
     """
     obj = next(objects)
     has_previous = change.previous is not None and not predicate.is_everything

@@ -154,7 +154,10 @@ class Patcher(Struct, frozen=True):
         return self._decoded_apply(config, made)
 
     def _decoded_apply(self, config: Json, applied: Json) -> Json:
-        """Decode `applied`, the result of server-side apply, with the schema; return the object."""
+        """Return `applied`, the result of server-side apply, decoded by the kind's schema.
+
+        Raises ApiError 500 if a value has the wrong type.
+        """
         try:
             made, _ = self._restored(applied)  # without warnings about dropped fields
         except TypeMismatchError as cause:

@@ -139,9 +139,10 @@ def _last_bookmark_s(options: ListOptions, timeout_s: float) -> float | None:
 
 
 def _conversion(scope: RequestScope) -> Convert | None:
-    """Return the function that converts objects to the request's version by a webhook.
+    """Return a function that calls the conversion webhook of the requested kind.
 
-    Return None if the kind has no conversion webhook.
+    The function converts objects to the version of the request. Return None if the kind has no
+    conversion webhook.
     """
     if scope.kind.conversion_webhook is None:
         return None

@@ -135,10 +135,10 @@ def from_fields_v1(node: Any) -> FieldSet:
 
 
 def paths(node: FieldSet, prefix: str = "") -> Iterator[str]:
-    """Yield the fields of a set as text: `prefix`, then e.g. `.spec.containers[name="c"].image`.
+    """Yield the path of each field in the set `node`, with `prefix` before each path.
 
-    The children of a node come before all deeper fields below the node. Upstream lists conflicts
-    in this order.
+    Example of a path: `.spec.containers[name="c"].image`. All fields directly inside an object come
+    before the fields at deeper levels of the object. Upstream lists conflicts in this order.
     """
     # upstream: set.go:iteratePrefix
     elements = [element for element in in_order(node) if element != SELF]

@@ -116,7 +116,7 @@ class TrackedResource(Struct, frozen=True, kw_only=True):
         return OwnedVersion(self.schema, self.reset_fields)
 
     def versions_of(self, managed: ManagedFields) -> dict[ManagerIdentifier, OwnedVersion]:
-        """Return the version of each manager whose entry is in one of `other_versions`."""
+        """Return {manager: its version} for managers whose API version is in `other_versions`."""
         return {
             owner: self.other_versions[owner.api_version]
             for owner in managed

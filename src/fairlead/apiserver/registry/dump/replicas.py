@@ -137,7 +137,7 @@ class DumpedReplicas(Replicas):
 
     @property
     def have_equal_state(self) -> bool:
-        """Whether either all pods or none have a node, and either all or none have a start time."""
+        """Whether all or none of the pods have a node, and all or none have a start time."""
         return len({*map(bool, self.nodes)}) == len({*map(bool, self.start_times)}) == 1
 
     @cached_property

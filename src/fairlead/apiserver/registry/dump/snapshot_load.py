@@ -234,10 +234,10 @@ def _without_overlaps(
 ) -> Iterator[Iterable[Loaded | DumpedReplicas]]:
     """Yield `pods` in groups; the groups are in listing order.
 
-    A DumpedReplicas contains similar pods of a dump. This function sorts its pods by name. The
-    DumpedReplicas stays whole if its names and uids are unique and no other pod is listed between
-    its pods. Otherwise, its pods and the pods listed between them become one larger DumpedReplicas
-    if `_joined` can join them, and single pods if not.
+    A DumpedReplicas contains similar pods of a dump; this function sorts these pods by name. If
+    their names and uids are unique, and no other pod is listed between them, the DumpedReplicas is
+    one entry of the result. Otherwise, `_joined` makes a larger DumpedReplicas of these pods and
+    the pods listed between them. If `_joined` returns None, the pods are yielded singly.
     """
     entries = [one.by_name() if isinstance(one, DumpedReplicas) else one for one in pods]
     run: list[Loaded | DumpedReplicas] = []  # entries that overlap

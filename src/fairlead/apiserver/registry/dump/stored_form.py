@@ -426,7 +426,7 @@ def _are_texts(amounts: ResourceList) -> bool:
 
 
 def _is_version(text: str) -> bool:
-    """Return whether loading would keep the resourceVersion `text`."""
+    """Return whether `text` is a decimal int64; `load` replaces any other resourceVersion."""
     if not text.isdecimal():
         return False
     is_short = len(text) <= _INT64_DIGITS and text.isascii()

@@ -90,7 +90,7 @@ def _check_signer(field: str, name: str) -> Causes:
 
 
 def _csr_problem(text: str) -> str:
-    """Return the error text of an invalid PEM certificate request; "" if it is valid."""
+    """Return why the certificate request `text` (base64 of PEM) is invalid; "" if it is valid."""
     # upstream: validation.go:validateCSR, pkg/apis/certificates/helpers.go:ParseCSR
     content = _decoded(text)
     if _HEAD not in content:
@@ -227,9 +227,9 @@ def _with_rows(status: Json, rows: list[Json]) -> Json:
 
 
 def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[Json]:
-    """Return `rows` with its conditions of type `verdict` replaced by those of `before`.
+    """Return the conditions `rows`, but take those of type `verdict` from `before`.
 
-    If `before` and `rows` have different numbers of such conditions, `rows` is returned unchanged.
+    If `before` has more or fewer conditions of this type than `rows`, return `rows` unchanged.
     """
     # upstream: strategy.go:preserveConditionInstances
     had = [row for row in before if row.get("type") == verdict]

@@ -57,10 +57,11 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
     def __init__(
         self, variant: Callable[[str, ResourceStrategy], ResourceStrategy | None] | None = None
     ) -> None:
-        """`variant` returns the strategy of a resource in this table; None if it has no strategy.
+        """`variant` replaces the API server's strategy for each resource.
 
-        The arguments of `variant` are the resource and the API server's strategy for it. Without a
-        `variant`, the table has the API server's strategies.
+        The arguments of `variant` are the resource and the API server's strategy for this resource.
+        If `variant` returns None, the table has no strategy for the resource. Without a `variant`,
+        the table has the API server's strategies.
         """
         self._variant = variant
         self._modules: set[str] = set()

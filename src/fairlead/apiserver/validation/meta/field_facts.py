@@ -1,7 +1,7 @@
 """Checks single fields against the facts in `api/data/facts`, with upstream's error texts.
 
-The code of a group calls these checks in upstream's order, because kubectl prints the errors in
-that order.
+The validators of each API group call these checks in upstream's order, because kubectl prints the
+errors in that order.
 
 upstream: apimachinery/pkg/api/validate/{enum,limits,required}.go
 """
