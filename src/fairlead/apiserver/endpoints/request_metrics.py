@@ -69,7 +69,7 @@ class RequestCounts:
 
 
 def labels_of(scope: RequestScope) -> RequestLabels:
-    """Return the labels of a request."""
+    """Return the labels of the metric `apiserver_request_total` for a request."""
     kind, target, request = scope.kind, scope.info, scope.request
     verb = _VERBS.get(scope.verb) or scope.verb.upper()
     if verb == "PATCH" and request.headers.get("content-type", "").startswith(_APPLY_TYPES):

@@ -120,7 +120,7 @@ def table_with(
 ) -> Json:
     """Return `columnDefinitions` and `rows` of objects of `kind`, printed by `printer_`.
 
-    The arguments and errors are those of `table`.
+    The other arguments and the errors are those of `table`.
     """
     embed = embedding(kind, include)
     objects = sorted(objects, key=printer_.order) if printer_.order else objects

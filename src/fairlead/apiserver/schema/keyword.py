@@ -20,7 +20,7 @@ def broken_keywords(
 ) -> Iterator[Broken]:
     """Yield (keyword, value of the keyword) for each keyword that `value` violates.
 
-    Of the keywords for the length and pattern of a string, only the first violation is yielded.
+    If a string violates several of minLength, maxLength and pattern, only one is yielded.
     `matches(pattern, text)` returns whether the text contains a match of the pattern.
     """
     match value:

@@ -454,7 +454,7 @@ class Storage:
             self._oldest = self._log[0].version - 1
 
     def changes_since(self, version: int, kind: Kind | None = None) -> list[StoredChange]:
-        """Return the changes after `version`, in order; [] if there are none.
+        """Return the changes of all kinds after `version`, in order; [] if there are none.
 
         Raises ApiError 410 if the log no longer contains all of them, or if objects of `kind` were
         rewritten after `version`.

@@ -1,8 +1,8 @@
 """Decodes JSON patches into operations, and returns warnings about their fields.
 
-Values stay JSON text, because `test` compares JSON texts. With field validation (`is_typed`),
-upstream decodes each operation into a struct of four fields, so unknown and duplicate fields cause
-warnings.
+Values stay JSON text, because the operation `test` compares JSON texts. With field validation
+(`is_typed`), upstream decodes each operation into a struct of four fields, so unknown and duplicate
+fields cause warnings.
 
 upstream: apiserver/pkg/endpoints/handlers/patch.go:jsonPatchOp, gopkg.in/evanphx/json-patch.v4
 """

@@ -121,7 +121,7 @@ def _metadata(config: Json) -> Json:
 
 
 def object_name(obj: Json) -> str:
-    """Return the text for an object in error messages: `namespace/name; group/version, Kind=…`."""
+    """Return how error messages name `obj`: `namespace/name; group/version, Kind=…`."""
     # upstream: structuredmerge.go:objectGVKNN
     meta = _metadata(obj)
     namespace, name = (_string_or_empty(meta.get(key)) for key in ("namespace", "name"))

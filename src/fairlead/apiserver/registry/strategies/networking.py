@@ -71,7 +71,7 @@ def _check_parent(field: str, parent: Json) -> Causes:
 
 
 def check_service_cidr(obj: Json) -> Causes:
-    """Yield the errors of a ServiceCIDR. It has one CIDR, or one CIDR of each IP family."""
+    """Yield the errors of a ServiceCIDR. It must have one CIDR, or one of each IP family."""
     spec = obj.get("spec") or {}
     ranges = spec.get("cidrs") or []
     if not ranges:

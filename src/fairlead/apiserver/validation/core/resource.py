@@ -85,7 +85,7 @@ def check_requirements(field: str, requirements: ResourceRequirements) -> Causes
 
 @text_cache(maxsize=4096)
 def _amount_errors(name: str, text: QuantityText) -> tuple[Cause, ...]:
-    """Return the errors of one amount in requests or limits, without the path of its field."""
+    """Return the errors of one amount in requests or limits. Their `field` is ""."""
     return (
         *check_container_resource("", name),
         *check_quantity("", name, text),

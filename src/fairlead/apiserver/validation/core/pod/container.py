@@ -118,7 +118,10 @@ def check_init_containers(
 
 
 def check_container(field: str, container: Json, view: Container | None, pod: PodContext) -> Causes:
-    """Yield the errors that any container can have. `view` is None for ephemeral containers."""
+    """Apply the rules that are the same for all containers of a pod; yield the errors.
+
+    `view` is None for ephemeral containers.
+    """
     yield from check_fields(field, "core.v1.Container", container, "terminationMessagePolicy")
     yield from _check_port_names(f"{field}.ports", container.get("ports") or [])
     for index, port in enumerate(view.ports if view else ()):
