@@ -202,7 +202,7 @@ def check_runnable_template(template: Json) -> Causes:
 
 
 def check_scheduled_template(template: Json) -> Causes:
-    """Yield the errors in those fields of a new or stored template that the scheduler reads."""
+    """Yield the errors of a pod template, but only of those fields that the scheduler reads."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Cause):
         yield pod

@@ -421,10 +421,7 @@ def _with_resources(old_template: Json, template: Json) -> Json:
 
 
 def _with_scheduling_directives(old_template: Json, template: Json) -> Json:
-    """Return `old_template` with the scheduling directives of the new `template`.
-
-    Labels and annotations are also those of the new template.
-    """
+    """Return `old_template` with scheduling directives, labels and annotations from `template`."""
     # upstream: validation.go:validatePodTemplateUpdate
     spec, wanted = dict(old_template["spec"]), template["spec"]
     for key in ("nodeSelector", "tolerations", "schedulingGates"):

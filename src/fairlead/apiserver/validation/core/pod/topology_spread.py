@@ -29,7 +29,7 @@ POSITIVE: Final = "must be greater than zero"
 def check_spread(field: str, constraints: Sequence[TopologySpreadConstraint]) -> Causes:
     """Yield the errors of `constraints`.
 
-    Two constraints must not have the same topologyKey and the same whenUnsatisfiable.
+    If two constraints have the same topologyKey, their whenUnsatisfiable must differ.
     """
     pairs = [(one.topology_key, one.when_unsatisfiable) for one in constraints]
     last = {pair: index for index, pair in enumerate(pairs)}
