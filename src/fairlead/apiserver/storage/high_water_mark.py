@@ -35,7 +35,7 @@ class Mark(Struct, frozen=True):
 
 
 class HighWaterMark:
-    """Reads and writes the Mark of a log, which is stored in the file at `path`."""
+    """Reads and writes the file at `path`, which contains the Mark of a log."""
 
     def __init__(self, path: Path) -> None:
         """Store the path; the first write opens the file."""

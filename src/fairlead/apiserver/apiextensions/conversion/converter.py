@@ -1,7 +1,7 @@
 """Converts custom resources to another version, by the strategy in spec.conversion.
 
 The strategy `None` changes only the apiVersion. With the strategy `Webhook`, the webhook converts
-the objects. It gets several objects per call: as many as fit into a ConversionReview of
+the objects. Each call of the webhook contains as many objects as fit into a ConversionReview of
 BATCH_BYTES. Objects that already have the wanted version are not converted.
 
 upstream: apiextensions-apiserver/pkg/apiserver/conversion/{converter,webhook_converter}.go,

@@ -398,7 +398,7 @@ class PatchBody(Struct, frozen=True):
     sent: Json
 
     def text(self) -> str:
-        """Return the text for the body in error messages: the format in which Go prints a map."""
+        """Return the body as text for error messages, in the format in which Go prints a map."""
         return format_v(self.sent)
 
 

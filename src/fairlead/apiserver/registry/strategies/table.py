@@ -57,7 +57,7 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
     def __init__(
         self, variant: Callable[[str, ResourceStrategy], ResourceStrategy | None] | None = None
     ) -> None:
-        """`variant` replaces the API server's strategy for each resource.
+        """`variant` is called for each resource, and returns this table's strategy for it.
 
         The arguments of `variant` are the resource and the API server's strategy for this resource.
         If `variant` returns None, the table has no strategy for the resource. Without a `variant`,
