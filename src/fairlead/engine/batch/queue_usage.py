@@ -46,7 +46,7 @@ def proportion_of(session: Session) -> Proportion | None:
 
 
 def queue_usage(session: Session, plugin: Proportion, share: QueueShare) -> QueueUsage:
-    """Return the usage of one queue; `share` contains its amounts as `plugin` computed them."""
+    """Return the usage of `share.queue`; `plugin` has computed the amounts in `share`."""
     names = session.table.resources.names
     columns = sorted({*share.deserved, *share.request})
     return QueueUsage(

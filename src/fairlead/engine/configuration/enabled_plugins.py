@@ -80,7 +80,7 @@ class PluginChoice(Struct, frozen=True):
         return *in_place, *((name, w) for name, w in chosen.items() if name not in named)
 
     def at_points(self, form: PluginsForm) -> dict[str, PointPlugins]:
-        """Return the plugins that the file configures for single extension points, by point.
+        """Return, by extension point, the plugins in the point's own field (not in `multiPoint`).
 
         Raises ConfigurationError if a plugin is unknown, does not implement the point, or has an
         invalid weight.

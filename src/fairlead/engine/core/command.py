@@ -206,7 +206,8 @@ class LookUpOwners(Struct, frozen=True):
 class UpdateQuotaStatus(Struct, frozen=True):
     """PATCH a ResourceQuota's status: the quota's limits, and the current usage in its namespace.
 
-    The command does not contain the usage: the API server that performs it counts the objects.
+    The command does not contain the usage, because the API server counts the objects when it
+    performs the command.
     """
 
     target: ObjectRef

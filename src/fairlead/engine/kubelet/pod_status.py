@@ -94,7 +94,7 @@ def _closed_gates(pod: Pod) -> Iterator[str]:
 
 
 def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
-    """Return the status patch of `pod` while its containers are being created."""
+    """Return the status patch of the accepted `pod`, whose containers are not created yet."""
     # upstream: pkg/kubelet/status/generate.go:GeneratePodInitializedCondition
     fields = {"phase": "Pending", "startTime": format_timestamp(now)}
     initialized = Condition("Initialized", "True")

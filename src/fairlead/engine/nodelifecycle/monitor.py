@@ -198,7 +198,7 @@ class Monitor:
     def _notify_mode(
         self, node: Node, zone: str, found: Examination, now: Instant
     ) -> list[Command]:
-        """Pass the Ready status of `node` to the eviction mode, if it has a Ready condition."""
+        """If `node` has a Ready condition, pass the condition's status to the eviction mode."""
         if found.current is None:
             self._stop_requeuing(node.metadata.name)
             return []

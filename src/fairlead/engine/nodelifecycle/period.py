@@ -17,16 +17,16 @@ class Period(Struct, frozen=True):
     period: DurationNs
 
     def at_or_after(self, instant: Instant) -> Instant:
-        """Return the first time of the periodic task at or after `instant`."""
+        """Return the time of the periodic task's first run at or after `instant`."""
         missing = max(0, instant - self.first)
         return self.first + -(-missing // self.period) * self.period
 
     def after(self, instant: Instant) -> Instant:
-        """Return the first time of the periodic task after `instant`."""
+        """Return the time of the periodic task's first run after `instant`."""
         return self.at_or_after(instant + 1)
 
     def before(self, instant: Instant) -> Instant:
-        """Return the last time of the periodic task before `instant`.
+        """Return the time of the periodic task's last run before `instant`.
 
         Returns `first - period` if `instant` is not later than `first`.
         """

@@ -24,9 +24,9 @@ class DisruptionBudgets(Sequence[PodDisruptionBudget]):
     """The budgets, sorted by `namespace/name`.
 
     Three facts about a budget matter for preemption: its selector, the number of allowed
-    disruptions, and the recorded evictions. When a budget's number or evictions change but not its
-    selector, `limit_log` records the budget's key. `selection_version` increases when a budget is
-    added or removed, or gets another selector.
+    disruptions, and the recorded evictions. `limit_log` records the key of a budget whose allowed
+    disruptions or recorded evictions change while its selector stays the same. `selection_version`
+    increases when a budget is added or removed, or gets another selector.
     """
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget] = ()) -> None:

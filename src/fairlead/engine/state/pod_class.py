@@ -1,4 +1,4 @@
-"""PodClass: the pods with equal namespace, labels and `terminating`, and their nodes' rows."""
+"""PodClass: pods with equal namespace and labels; either all or none of them are terminating."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class Workloads:
         self._daemon_sets: dict[str, None] = {}  # keys of DaemonSets
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return the commands of the owners that `stimulus` affects."""
+        """Return the commands for the owners that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
                 return self._observe(one, now)

@@ -87,7 +87,7 @@ def pod_created(owner: ObjectRef, name: str) -> RecordEvent:
 
 
 def pod_deleted(owner: ObjectRef, pod: Pod) -> list[RecordEvent]:
-    """Return the events of `owner` about its deletion of `pod`."""
+    """Return the events about `owner` that report the deletion of `pod`."""
     deleted = _pod_deleted(owner, pod.metadata.name)
     cause = DAEMON_POD_ENDED.get(pod.status.phase) if owner.kind == DAEMON_SET else None
     if cause is None:

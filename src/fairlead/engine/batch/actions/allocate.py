@@ -104,8 +104,8 @@ def _place_tasks(
 
     Returns whether a task was placed, and the skipped tasks. Under Fairlead's rules, a task that
     fits on no node is skipped. Under kube-batch's rules, such a task ends the turn of the job, and
-    the job gets no further turn. In this case, the result is (False, []), even if a task was
-    placed.
+    the job gets no further turn. When a task ends the turn, the result is (False, []), even if
+    earlier tasks were placed.
     """
     placed, passed_over, unplaceable = False, list[TaskInfo](), set[int]()
     while tasks:

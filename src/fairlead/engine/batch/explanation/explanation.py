@@ -192,10 +192,11 @@ def batch_overview(
 
 
 def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) -> GroupExplanation:
-    """Return `found` with the start `start`, an estimate that takes other groups into account.
+    """Return `found` with `start`, an estimated time that takes other groups into account.
 
-    If only other groups delay the start, `obstacle` becomes OTHERS_FIRST. If `obstacle` shows that
-    the estimate is too early, `starts_at` becomes None, and `lacks_other` is set.
+    If only other groups delay the start, `obstacle` becomes OTHERS_FIRST. If the group lacks
+    something else than free resources (`_is_refuted`), the estimate is too early: `starts_at`
+    becomes None, and `lacks_other` is set.
     """
     is_later = start is not None and start > now
     others_first = is_later and found.obstacle is Obstacle.NEXT_SESSION

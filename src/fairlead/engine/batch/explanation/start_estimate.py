@@ -96,7 +96,7 @@ class _Simulation:
                 self._add_end(one.end, one.row, one.amounts, one.queue)
 
     def starts(self) -> dict[str, Instant]:
-        """Advance the time and start every job that fits; return the start times, by job id."""
+        """Start each waiting job as soon as it fits; return the start times, by job id."""
         found: dict[str, Instant] = {}
         for _ in range(INSTANTS_MAX):
             while (started := self._start_one()) is not None:

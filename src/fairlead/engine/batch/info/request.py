@@ -139,7 +139,10 @@ def effective_requests(pod: PodInfo, _columns: ResourceColumns, slack: Slack) ->
 
 
 def container_requests(pod: PodInfo, columns: ResourceColumns, slack: Slack) -> TaskRequest:
-    """Return the request by kube-batch's rule (pod_info.go: GetPodResourceRequest)."""
+    """Return the request of `pod` as kube-batch computes it.
+
+    upstream: pod_info.go: GetPodResourceRequest
+    """
     spec = pod.shape.spec
     running = _sum(_requests(c) for c in spec.containers)
     starting = dict(running)

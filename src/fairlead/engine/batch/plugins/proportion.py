@@ -271,7 +271,7 @@ class Proportion:
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the candidates that their queue can spare according to its deserved amounts.
+        """Return the candidates that may be evicted because their queue has more than it deserves.
 
         After the eviction, the bound tasks of the queue must still hold the queue's deserved amount
         of at least one resource that the candidate uses. With kube-batch's defect

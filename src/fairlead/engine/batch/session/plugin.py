@@ -115,7 +115,7 @@ class JobPipelined(BatchPlugin, Protocol):
 
 @runtime_checkable
 class JobValid(BatchPlugin, Protocol):
-    """A plugin that excludes jobs for which a search is useless."""
+    """A plugin that excludes invalid jobs from a session."""
 
     def job_valid(self, job: JobInfo) -> Unschedulable | None:
         """Return the reason to exclude `job` from this session, or None if the job is valid."""

@@ -128,7 +128,7 @@ def _is_below_share(session: Session, job: JobInfo) -> bool:
 
 
 class StartSearch:
-    """Finds the earliest start of jobs, assuming that no other task is started.
+    """Finds the earliest start of a job, assuming that no tasks of other jobs are started.
 
     A job can start as soon as `place` finds a node for each of its `lacking_tasks` and its queue
     stays within its limits. At a pod's declared end, the pod's resources become free on its node,

@@ -464,7 +464,7 @@ class Session:
         self.tiers.enqueued(job)
 
     def candidates(self) -> list[JobInfo]:
-        """Return the jobs to schedule: admitted, without objections, and in an open queue."""
+        """Return the jobs to schedule: admitted, not excluded by a plugin, and in an open queue."""
         return [
             job
             for job in self.jobs.values()

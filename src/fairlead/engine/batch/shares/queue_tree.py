@@ -194,10 +194,10 @@ def _amount(amounts: Amounts, column: int, default: float) -> float:
 def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
     """Return the amount of `pool` that each part gets.
 
-    Each part gets its `stages[0]`, even if `pool` is smaller than the sum of these amounts. Then
-    the parts are filled up to their `stages[1]`, and then up to their `stages[2]`. A part keeps
-    what it got in earlier stages. It gets more only if it has less than its proportion of `pool`
-    by weight. A part with weight 0 gets nothing in the last stage.
+    Each part gets its `stages[0]`, even if `pool` is smaller than the sum of these amounts. Two
+    more stages fill the parts up to their `stages[1]`, and up to their `stages[2]`. A part keeps
+    what it got in earlier stages. In each of the two stages, it gets more only if it has less than
+    its proportion of `pool` by weight. A part with weight 0 gets nothing in the last stage.
     """
     given = {part.name: part.stages[0] for part in parts}
     for stage in (1, 2):

@@ -52,9 +52,9 @@ class StaticResults:
     """The verdicts and scores of the plugins in `points` on every node.
 
     If `node_names` is not None, there are results only for the nodes with these names. The results
-    include the changes in the node log before `position`. `changed_at` is the value of `position`
-    after the last call of `refresh` that may have changed a result. `refresh` increments `version`
-    if results of unchanged nodes may have changed.
+    are up to date with the entries of the node log before `position`. `changed_at` is the value of
+    `position` after the last call of `refresh` that may have changed a result. `refresh` increments
+    `version` if results of unchanged nodes may have changed.
     """
 
     def __init__(

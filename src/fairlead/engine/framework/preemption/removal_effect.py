@@ -47,8 +47,11 @@ def has_volumes(pod: PodInfo) -> bool:
 
 @runtime_checkable
 class RemovalEffectPlugin(Plugin, Protocol):
-    """A Filter plugin that states which removals can change its verdicts."""
+    """A Filter plugin that states which pods can change its verdicts when they are removed."""
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removals in this cycle; not called if PreFilter returned SKIP."""
+        """Return which pods can change verdicts of this cycle when they are removed.
+
+        Not called if PreFilter returned SKIP.
+        """
         ...

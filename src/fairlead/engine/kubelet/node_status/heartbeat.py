@@ -348,8 +348,8 @@ class Heartbeats(Struct):
 def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
     """Return renewals with the period `every` ns for a node that is added at `now`.
 
-    The first renewal lies in the period that ends at `now`. Its exact time depends on the hash of
-    `name`.
+    The time of the first renewal is not after `now`, and at most one period before it. The exact
+    time depends on the hash of `name`.
     """
     phase = crc32(name.encode()) * every >> 32
     return renewals_from(now - (now - phase) % every, every)

@@ -13,7 +13,7 @@ from fairlead.engine.nodelifecycle.period import Period
 
 
 class ExaminationQueue:
-    """The nodes to examine, by name. `last_pass` is the time of the last pass that ran."""
+    """The nodes to examine, by name. `last_pass` is the time of the last monitor pass that ran."""
 
     def __init__(self, passes: Period) -> None:
         """`passes` are the times of all monitor passes."""

@@ -73,7 +73,7 @@ class ZoneQueues:
         return zone in self._queues
 
     def open(self, zone: str, now: Instant) -> None:
-        """Create an empty queue for `zone`, which replaces its old queue."""
+        """Create an empty queue for `zone`; drop the old queue of the zone if there is one."""
         stopped = NeverLimiter(self._never_rate) if self._begins_stopped else None
         self._queues[zone] = RateLimitedQueue(stopped or TokenBucket(self._rate, now))
 

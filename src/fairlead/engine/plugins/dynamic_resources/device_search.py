@@ -450,7 +450,7 @@ class SharedCapacity:
         return found if has_capacity(found, device.device, allocated, allocating) else None
 
     def consume(self, device: PoolDevice, consumption: Consumption) -> None:
-        """Count a share of the device that the search has just chosen; `release` reverts this."""
+        """Record that the search has taken a share of `device`; `release` reverts this call."""
         self._shares[device.id] = self._shares.get(device.id, 0) + 1
         self._add(device, consumption, 1)
 

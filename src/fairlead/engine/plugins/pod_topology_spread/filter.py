@@ -1,8 +1,9 @@
 """Filters nodes by the DoNotSchedule constraints (PodTopologySpread).
 
-A node fits if count(domain) + self - lowest count <= maxSkew. Here, self is 1 if the pod matches
-its own selector, otherwise 0. Constraints are evaluated in order, and the first violated constraint
-is reported. A node without the topology key never fits (podtopologyspread/filtering.go: Filter).
+A node fits if count(domain) + self - lowest count <= maxSkew. Here, self is 1 if the constraint's
+selector matches the incoming pod, otherwise 0. Constraints are evaluated in order, and the first
+violated constraint is reported. A node without the topology key never fits.
+upstream: podtopologyspread/filtering.go: Filter
 """
 
 from __future__ import annotations

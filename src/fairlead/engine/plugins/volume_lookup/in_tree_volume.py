@@ -134,7 +134,7 @@ def _gce_handle(disk: str, zones_label: str) -> str:
 
 
 def driver_selector(volume: PersistentVolume) -> NodeSelector | None:
-    """Return the volume's node affinity, translated to the driver's labels; None means any node.
+    """Return the volume's node affinity with the labels of its CSI driver; None means any node.
 
     upstream: plugins/in_tree_volume.go: translateTopologyFromInTreeToCSI
     """

@@ -31,9 +31,9 @@ _MOVED_MAX: Final = 16  # if more rows change their domain, all pods are added u
 class NodeEpoch:
     """The version of data that is derived from Node objects.
 
-    There are two epochs. In both, `value` increases when a node is added or removed, or when the
-    labels of a node change. In `PodIndex.nodes`, it also increases when taints change; in
-    `PodIndex.labels`, it does not.
+    `value` increases when a node is added or removed, or when the labels of a node change. There
+    are two NodeEpochs, `PodIndex.nodes` and `PodIndex.labels`. The value of `PodIndex.nodes` also
+    increases when the taints of a node change.
     """
 
     __slots__ = ("value",)

@@ -40,7 +40,7 @@ from fairlead.engine.workloads.status_writer import StatusWriter, status_patch
 
 
 class RolloutOutput(Protocol):
-    """Builds the commands that write data for API clients; one method per stage of a rollout."""
+    """Builds the writes of data that only API clients read; one method per stage of a rollout."""
 
     def is_pending(self, rollout: Rollout) -> bool:
         """Return whether a status write is in flight; the sync must then wait for its outcome."""

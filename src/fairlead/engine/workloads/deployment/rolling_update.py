@@ -144,12 +144,12 @@ def proportional(
     is_rolling: bool,
     reported: int,
 ) -> Sizes:
-    """Return the sizes after a change of the Deployment's replicas; `reported` is status.replicas.
+    """Return new sizes for the ReplicaSets after a change of the Deployment's replicas.
 
-    The change is divided among several ReplicaSets only if `is_rolling` is set (strategy
-    RollingUpdate). If it is divided, the result includes all active ReplicaSets. This is necessary
-    even for a ReplicaSet whose size stays the same, because its annotation must get the new number
-    of desired replicas.
+    `reported` is status.replicas of the Deployment. The change is divided among several ReplicaSets
+    only if `is_rolling` is set (strategy RollingUpdate). If the change is divided, the result
+    includes all active ReplicaSets. This is necessary even for a ReplicaSet whose size stays the
+    same, because its annotation must get the new number of desired replicas.
     """
     # upstream: sync.go:scale
     only = _only_one(new, old)

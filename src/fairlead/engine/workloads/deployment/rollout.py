@@ -220,7 +220,7 @@ class Rollout(Struct):
         )
 
     def rule(self, key: str) -> ReplicaSetRule:
-        """Return the rule for the pods of the implied ReplicaSet `key`."""
+        """Return the rule for the pods of ReplicaSet `key`, which must be in `implied`."""
         name = self.implied[key].owner.name
         digest = name.removeprefix(f"{self.deployment.metadata.name}-")
         template = with_labels(self.template, {TEMPLATE_HASH_LABEL: digest})

@@ -72,7 +72,8 @@ class HintedSlices(Struct):
     `written` contains the endpoints of slices that the sync creates or updates, new slices first.
     `unchanged` contains the endpoints of the other slices, by slice name. If the hints of an
     unchanged slice must change, `rewrite` moves its endpoints to `written`. `rewritten` contains
-    the moved endpoints, by slice name. Hints are set in place.
+    the moved endpoints, by slice name. Hints are added to the endpoints in `written` themselves,
+    not to copies.
     """
 
     written: list[Entries]

@@ -432,7 +432,7 @@ class Autoscaler:
         return found
 
     def _state(self, replicas: int, at: Instant) -> str | None:
-        """Return a state such as "on target"; None if a sync at `at` would change the target."""
+        """Return a state such as "on target"; None if a sync at `at` would scale the workload."""
         proposed = _proposed(self._metrics, replicas, at)
         if proposed == FAILED:
             return "failed"

@@ -57,10 +57,10 @@ def job_status(job: Job, progress: JobProgress, pods: PodSet, now: Instant) -> J
 
 
 def _is_suspending(job: Job, progress: JobProgress) -> bool:
-    """Return whether the Job is unfinished and suspended, and its status does not report this yet.
+    """Return whether an unfinished Job is suspended but does not have the condition Suspended yet.
 
-    In this state, upstream clears status.startTime. The feature gate is
-    MutableSchedulingDirectivesForSuspendedJobs, on by default since 1.36.
+    In this state, upstream clears status.startTime if the feature gate
+    MutableSchedulingDirectivesForSuspendedJobs is on (the default since 1.36).
     """
     # upstream: job_controller.go:syncJob
     is_reported = has_condition(job, SUSPENDED)

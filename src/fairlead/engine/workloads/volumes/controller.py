@@ -200,8 +200,8 @@ class Volumes:
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all loaded objects, then sync them; return the resulting commands.
 
-        If the snapshot may be incomplete, the missing storage objects are created, and volumes that
-        were bound to a missing claim are not synced.
+        If the snapshot may be incomplete, the commands create the storage objects that the snapshot
+        lacks, and volumes that were bound to a missing claim are not synced.
         """
         objects = [*loaded.others]
         for one in objects:

@@ -62,7 +62,8 @@ class InstanceTypeTable:
     def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
         """Index `types`.
 
-        The nodes of a type may have the labels `well_known`, even if the type does not list them.
+        `well_known` are the keys of labels that nodes can have even if their type does not list the
+        labels.
         """
         self.types = tuple(types)
         self.well_known = well_known

@@ -62,7 +62,7 @@ class DisruptionQueue:
         return tuple(self._commands)
 
     def replaced_claims(self) -> frozenset[str]:
-        """Return the names of the NodeClaims of static NodePools among all commands' candidates."""
+        """Return the names of all candidates' NodeClaims that belong to a static NodePool."""
         return frozenset(
             one.claim.name
             for queued in self._commands

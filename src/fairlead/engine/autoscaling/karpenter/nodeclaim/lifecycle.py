@@ -78,7 +78,7 @@ _NO_CAPACITY: Final = (
 class NodeClaimLifecycle:
     """Manages NodeClaims from launch to removal.
 
-    `reasons` maps the name of each NodeClaim that is being removed to the reason.
+    `reasons` contains the reason for each removal in progress, by the name of the NodeClaim.
     """
 
     def __init__(
@@ -376,7 +376,7 @@ class NodeClaimLifecycle:
             self._finish(claim, now)
 
     def garbage_collect(self, now: Instant) -> None:
-        """Remove the loaded NodeClaims whose Nodes were deleted while Karpenter was not running."""
+        """At the start, remove NodeClaims whose Nodes were deleted while Karpenter did not run."""
         # upstream: nodeclaim/garbagecollection/controller.go: Reconcile
         nodes = self._context.cluster.node_objects
         for claim in list(self._context.cluster.node_claims.values()):

@@ -64,7 +64,7 @@ class Requirements:
         return self._by_key.keys()
 
     def get(self, key: str) -> LabelRequirement:
-        """Return the requirement on `key`; Exists, which allows any value, if there is none."""
+        """Return the requirement on `key`; if there is none, one that allows any value."""
         found = self._by_key.get(key)
         return LabelRequirement(key, complement=True) if found is None else found
 
@@ -88,7 +88,7 @@ class Requirements:
         return Requirements({**self._by_key, requirement.key: requirement})
 
     def without(self, key: str) -> Requirements:
-        """Return a set without the requirement on `key`."""
+        """Return these requirements without the requirement on `key`."""
         if key not in self._by_key:
             return self
         return Requirements({k: one for k, one in self._by_key.items() if k != key})
@@ -139,7 +139,7 @@ class Requirements:
     def compatible(
         self, required: Requirements, allow_undefined: Collection[str] = _NOTHING
     ) -> bool:
-        """Return whether a node with these requirements can satisfy `required`."""
+        """Return whether a node that meets these requirements can also meet `required`."""
         mine = self._by_key
         for key, one in required._by_key.items():
             existing = mine.get(key)

@@ -153,9 +153,9 @@ def cluster_verdicts(framework: Framework, found: Feasibility) -> ClusterVerdict
     """Return the ClusterVerdicts of this cycle; None if every node needs a trial.
 
     Every node needs a trial if:
-    - any Filter that depends on other nodes is not a RemovalEffectPlugin; or
-    - any Filter except NodeResourcesFit depends on the pods of a node; or
-    - any plugin with `add_pod` and `remove_pod` has no Filter that depends on other nodes.
+    - a Filter that depends on other nodes is not a RemovalEffectPlugin; or
+    - a Filter other than NodeResourcesFit depends on the pods of a node; or
+    - a plugin with `add_pod` and `remove_pod` has no Filter that depends on other nodes.
     """
     fit, skipped = only_row_filter(found.plan), found.state.skipped_filters
     points = [one for one in found.plan.split.cluster_filters if one.name not in skipped]

@@ -204,9 +204,10 @@ class DryRuns:
         potential: Rows,
         sample: CandidateSample | None = None,
     ) -> DryRun:
-        """Evaluate the rows in `potential` (ascending); `sample` limits the search.
+        """Evaluate the nodes at the rows `potential`, which must be in ascending order.
 
-        `found` is the result of filtering for `pod`.
+        `found` is the result of filtering for `pod`. If `sample` is None, all these nodes are
+        evaluated. Otherwise, `sample` limits the number of candidates to find.
         """
         framework = self._plans.framework
         table = framework.cluster.table

@@ -75,7 +75,7 @@ _BY_ORDER = attrgetter("order")
 
 
 def plain_pods(pods: Iterable[PlainPod]) -> PlainPods:
-    """Return `pods` in the order of the queue, with the number of pods of each size."""
+    """Return `pods`, sorted as in Karpenter's queue, and the number of pods of each size."""
     ordered = tuple(sorted(pods, key=_BY_ORDER))
     sizes: dict[Size, tuple[PodFacts, int]] = {}
     for one in ordered:

@@ -270,7 +270,7 @@ class QuickRejection:
         return not any(table.fitting(total).any() for table in self._memory.tables)
 
     def _place(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
-        """Simulate a pass without `candidates`, and place its pods on existing nodes.
+        """Simulate a pass that removes `candidates`: place the pods of the pass on the other nodes.
 
         Returns None if one of the pods is not plain (see `plain_placement`), or if no NodePool is
         usable. Also returns None if a candidate is already being removed.

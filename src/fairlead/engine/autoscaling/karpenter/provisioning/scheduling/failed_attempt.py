@@ -45,7 +45,7 @@ class FailedAttempts:
     """The failed attempts since the pass last placed a pod or got a new topology group."""
 
     def __init__(self, topology: Topology) -> None:
-        """Start without attempts; `topology` contains the groups of the pass."""
+        """Start without attempts; `topology` contains all TopologyGroups of the pass."""
         self._topology = topology
         self._known: dict[Hashable, FailedAttempt] = {}
         self._groups = (-1, -1)

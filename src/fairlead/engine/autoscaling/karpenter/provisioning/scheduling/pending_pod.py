@@ -24,7 +24,10 @@ from fairlead.engine.autoscaling.karpenter.state.usage import host_ports, reques
 
 
 class PodFacts:
-    """The facts that the pass needs about a pod's spec. Pods with equal specs share one object."""
+    """The facts about a pod's spec that a provisioning pass needs.
+
+    Pods with equal specs share one object.
+    """
 
     __slots__ = (
         "has_resource_claims",

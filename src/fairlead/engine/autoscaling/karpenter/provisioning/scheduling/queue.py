@@ -1,4 +1,4 @@
-"""The queue of a pass: returns the largest pods first, until none of the queued pods fits.
+"""The pod queue of a provisioning pass: largest pods first, until no pod in the queue fits.
 
 upstream: pkg/controllers/provisioning/scheduling/queue.go
 """

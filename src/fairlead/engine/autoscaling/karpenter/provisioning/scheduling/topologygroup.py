@@ -207,9 +207,10 @@ class TopologyGroup:
         return self._domains(one for one in (first_of_both, first_of_pod) if one is not None)
 
     def may_start(self, pod_domains: LabelRequirement) -> bool:
-        """Return whether none of `pod_domains` contains a pod that the term selects.
+        """Return whether none of `pod_domains` contains a pod that the group's term selects.
 
-        If the result is True, a pod that its own term selects may be the first pod in a domain.
+        If the result is True, and the term selects the pod to place, this pod may be the first pod
+        in a domain.
         """
         return not any(pod_domains.has(domain) for domain in self.occupied)
 
