@@ -276,7 +276,7 @@ class PodWorkers(Struct):
         return worker
 
     def _make_workers(self, node: str) -> None:
-        """Make the workers of all settled pods on `node`, in the order of loading.
+        """Make workers for all settled pods on `node`, in the order in which they were loaded.
 
         The module docstring explains settled pods.
         """

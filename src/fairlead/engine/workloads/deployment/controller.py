@@ -111,7 +111,10 @@ class Rollouts(Struct):
         self.mark_changed(rollout)
 
     def forget(self, deployment: Deployment, now: Instant) -> list[Command]:
-        """Handle the deletion of `deployment`: delete the pods of its implied ReplicaSets."""
+        """Handle the deletion of `deployment`: delete the pods of its implied ReplicaSets.
+
+        The class docstring explains implied ReplicaSets.
+        """
         meta = deployment.metadata
         key = owner_key(DEPLOYMENT, meta.namespace, meta.name, meta.uid)
         rollout = self._rollouts.pop(key, None)

@@ -73,7 +73,7 @@ class Requirements:
         return self._by_key.get(key)
 
     def with_added(self, more: Iterable[LabelRequirement]) -> Requirements:
-        """Return a set with these requirements and `more`.
+        """Return these requirements and `more` together.
 
         Requirements on the same label are intersected.
         """
@@ -84,7 +84,7 @@ class Requirements:
         return Requirements(by_key)
 
     def replaced(self, requirement: LabelRequirement) -> Requirements:
-        """Return a set in which `requirement` replaces the requirement on its label."""
+        """Return these requirements; `requirement` replaces the one with the same key."""
         return Requirements({**self._by_key, requirement.key: requirement})
 
     def without(self, key: str) -> Requirements:
