@@ -127,7 +127,7 @@ class QueueingHint(Protocol):
     """Protocol for a plugin that examines each event (upstream: QueueingHintFn)."""
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether `event` may make `pod` schedulable; this plugin has rejected `pod`."""
+        """Return whether `event` may make `pod` schedulable; the plugin has rejected `pod`."""
         ...
 
 

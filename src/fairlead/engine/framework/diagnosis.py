@@ -93,7 +93,7 @@ class Diagnosis(Struct, frozen=True, dict=True):
 
 
 def restricted_by(plugins: Sequence[str]) -> Status:
-    """Return the verdict on nodes that the PreFilters `plugins` excluded (schedule_one.go)."""
+    """Return the verdict on nodes that `plugins` excluded in PreFilter (schedule_one.go)."""
     return unresolvable(_RESTRICTED_BY.format(plugins=f"[{' '.join(plugins)}]"))
 
 

@@ -515,7 +515,7 @@ class PodWorkers(Struct):
         return self._preempt(worker, decision.victims, now)
 
     def _admit_rejected(self, node: str, now: Instant) -> None:
-        """Admit the rejected pods of `node` that now fit, if their rejection is not reported yet.
+        """Admit each rejected pod that fits on `node` now, unless its rejection has been reported.
 
         A real kubelet would have reported the rejection immediately. A controller would have
         replaced the pod, and the kubelet would now admit the replacement.

@@ -238,8 +238,8 @@ def best_beside_nominated(
     A node must accept the pod twice: with the competing pods that are nominated to the node, and
     without them.
 
-    Each Filter that runs in `state` must depend only on the node and its pods. `plan` must cover
-    all rows of the node table, and `pod` itself must not be nominated.
+    The Filters that `state` does not skip must depend only on a node and its pods. `plan` must
+    cover all rows of the node table, and `pod` itself must not be nominated.
     """
     verdicts = _kept(plans, plan, (pod.shape.id, pod.priority))
     verdicts.refresh(plans, pod, state)

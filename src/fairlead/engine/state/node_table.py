@@ -48,8 +48,8 @@ EXACT_BELOW: Final = 1 << 45
 class PlacedReplicas(Struct, frozen=True):
     """Loaded pods: the i-th pod of `replicas` is on `nodes[i]`.
 
-    All of these pods have the same requests, ports and pod affinity as `replica`. `make(replicas,
-    index)` returns the PodInfo of `replicas[index]`.
+    All of these pods have the same requests, ports and pod affinity as the pod in the field
+    `replica`. `make(replicas, index)` returns the PodInfo of `replicas[index]`.
     """
 
     replicas: Replicas
@@ -461,7 +461,7 @@ class NodeTable:
             column.grow(capacity)
 
     def validate(self) -> None:
-        """Recompute all sums and indexes over pods; raises AssertionError if one differs."""
+        """Check stored sums and indexes against the pods; raises AssertionError if one is wrong."""
         for info in self.nodes():
             fresh = NodeInfo(info.name, info.row)
             for pod in info.pods.values():

@@ -31,7 +31,7 @@ Amounts = dict[str, int]
 
 
 def resource_limits(options: AutoscalingOptions) -> dict[str, Limits]:
-    """Return the limits of each resource; GPU types are named by the value of the GPU label."""
+    """Return the cluster's limits by resource; the name of a GPU type is its GPU label's value."""
     return {CORES: options.cores_total, MEMORY: options.memory_total, **options.gpu_total}
 
 

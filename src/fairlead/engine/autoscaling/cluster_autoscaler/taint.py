@@ -43,7 +43,7 @@ class TaintConfig:
         return key in self._startup or key.startswith(self._startup_prefixes)
 
     def sanitized(self, taints: Iterable[Taint]) -> tuple[Taint, ...]:
-        """Return `taints` without deletion, condition, startup and status taints."""
+        """Return all `taints` except deletion, condition, startup and status taints."""
         return tuple(taint for taint in taints if not self._is_transient(taint.key))
 
     def _is_transient(self, key: str) -> bool:

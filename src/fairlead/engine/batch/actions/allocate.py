@@ -156,8 +156,8 @@ def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bo
 def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     """Allocate or pipeline `task` on the best node with enough resources for it now or later.
 
-    "Later" means once the releasing resources of the node are free. Returns False if there is no
-    such node. Used only with kube-batch's defect `pipeline-over-idle`.
+    "Later" means after terminating pods have released their resources. Returns False if there is
+    no such node. Used only with kube-batch's defect `pipeline-over-idle`.
     """
     node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:

@@ -41,9 +41,9 @@ def _in_order(session: Session) -> list[JobInfo]:
 
 
 def _place_short_tasks(session: Session, reservation: Reservation, job: JobInfo) -> None:
-    """Place the tasks of `job` that will end by `reservation.starts_at`.
+    """Place those tasks of `job` that will end by `reservation.starts_at`.
 
-    If `job` is not ready with these tasks, the placements are undone.
+    If `job` is not ready after that, the placements are undone.
     """
     queue = session.queues[job.queue]
     if job is reservation.job or session.tiers.is_overused(queue):

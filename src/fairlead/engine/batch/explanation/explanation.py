@@ -314,7 +314,7 @@ class _Trial:
 
     @property
     def exceeded_limits(self) -> _Limits:
-        """The limits that keep the group out, even if nodes have room."""
+        """The queue limits that prevent the start of the group, even if nodes have room."""
         queues = StartSearch(self._session).exceeded_limits(self._job)
         requested = total_request(lacking_tasks(self._session, self._job))
         return _limits(self._session, queues, requested)
@@ -472,8 +472,8 @@ def _gap(session: Session, fact: NodeFact) -> float:
 class _Limits(Struct, frozen=True):
     """What limits a queue: the queue's own limits, and those of its ancestors.
 
-    `capabilities` names the queues whose capability is the limit. `guarantees` names the queues
-    that must leave the guarantees of other queues unused. `share` is set if the queue must not
+    `capabilities` names the queues that are limited by their capability. `guarantees` names the
+    queues that are limited by the guarantees of other queues. `share` is set if the queue must not
     exceed its deserved amount.
     """
 

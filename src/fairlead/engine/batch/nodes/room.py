@@ -58,9 +58,8 @@ class Room:
     def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
         """Compute the idle and releasing resources of all nodes.
 
-        If `leave_out` is set, exclude overfull nodes. A node is overfull if its pods request more
-        of any resource than is allocatable. The excess must be at least the tolerance in
-        `leave_out`.
+        If `leave_out` is set, overfull nodes are excluded. On an overfull node, the requests of the
+        pods exceed the allocatable amount of a resource by at least the tolerance in `leave_out`.
         """
         table = self.table
         table.widen()

@@ -23,7 +23,7 @@ class StatementOperation(Protocol):
     """An operation that a statement can undo until the statement commits it."""
 
     def do(self, session: Session) -> None:
-        """Execute the part of the operation that can be undone; it changes only the session."""
+        """Execute the part of the operation that can be undone: the changes of the session."""
         ...
 
     def undo(self, session: Session) -> None:

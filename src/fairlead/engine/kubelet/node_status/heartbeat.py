@@ -104,12 +104,12 @@ class Heartbeats(Struct):
         return warnings + self._change_behaviour(kubelet, behaviour, now)
 
     def observe_lease(self, lease: Lease, now: Instant) -> list[Command]:
-        """Store `lease`, the newest version of a node's Lease; return the writes that it requires.
+        """Store `lease`, the newest version of a node's Lease; return the resulting writes.
 
-        If the kubelet has stopped, but `lease` states that its renewals continue, a write ends the
+        If the kubelet has stopped, but `lease` still has periodic renewals, a write ends these
         renewals. This happens if the kubelet stopped before it saw that its lease had been created.
-        If another client has changed the renewals of a working kubelet, the kubelet corrects them
-        at its next renewal.
+        If another client has changed the renewals in the lease of a working kubelet, the kubelet
+        corrects them at its next renewal.
         """
         if lease.metadata.namespace != NODE_LEASES:
             return []

@@ -133,7 +133,11 @@ class AffinityState:
         return frozenset((*self.repelled.keys, *self.existing.keys))
 
     def sources(self) -> tuple[KeyedCounts, ...] | None:
-        """Return the live counts that this state uses; None for a clone or after a change."""
+        """Return the live counts that this state reads; None once it has its own copies.
+
+        A clone has its own copies from the start. Any other state makes them when `move` first
+        changes a count.
+        """
         attracted, repelled = self.attracted.source, self.repelled.source
         existing = self.existing.source
         if attracted is None or repelled is None or existing is None:

@@ -130,7 +130,7 @@ class SpreadState:
         return pods.namespace == self._namespace and any(self._selecting(pods))
 
     def concerned(self, index: PodIndex) -> list[PodClass]:
-        """Return the classes in `index` whose pods may change the counts if added or removed."""
+        """Return each PodClass in `index` for which `concerns` returns True."""
         found: dict[PodClass, None] = {}
         for one in self._constraints:
             candidates = index.candidates(one.selector)

@@ -66,8 +66,8 @@ class ConstraintCounts:
     def set_domains(self, labels: Ids, ids: Ids, included: Ids, size: int) -> Domains:
         """Store the arrays `labels`, `ids` and `included`, which the class docstring describes.
 
-        `size` is the number of domains. Returns the `Domains` by which `counts` counts pods. They
-        consist of `included` and `size`.
+        `size` is the number of domains. Returns `Domains(included, size)`: the domains for which
+        the field `counts` counts pods.
         """
         self.labels, self.ids, self.included = labels, ids, included
         self._labels = self._number = None

@@ -165,10 +165,10 @@ class VolumeFinder:
     def _take_reserved(
         self, reserved: list[PersistentVolume], again: list[Ints]
     ) -> tuple[Ints, Mask]:
-        """Choose for each row the first volume of `reserved` that the pod has not taken there.
+        """Choose, for the node at each row, the first of `reserved` that the pod has not taken.
 
-        Several entries of the pod's spec.volumes can name the same claim. `again` holds the choices
-        for the earlier of these entries.
+        `reserved` are the volumes that are reserved for one claim. Several entries of the pod's
+        spec.volumes can name this claim. `again` holds the choices for earlier entries.
 
         Returns (choices, mask). The mask marks the rows on which the pod has already taken all of
         `reserved`. The choice is NONE on these rows, and on rows whose node cannot reach the chosen

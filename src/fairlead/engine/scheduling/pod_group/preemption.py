@@ -168,7 +168,7 @@ class PreemptionVictim(Struct):
 
     @property
     def start(self) -> Instant:
-        """The time at which the first of the pods started."""
+        """The time at which the first of `pods` started."""
         return min(pod.start for _, pod in self.pods)
 
     @property

@@ -50,7 +50,7 @@ class DefaultPreemptionArgs(
 
     @property
     def _limits(self) -> tuple[int, int]:
-        """Both fields as (percentage, number); a field that is None has upstream's default here."""
+        """The values of the two fields (percentage, number), with upstream's default for None."""
         percentage, number = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
         return (
             _PERCENTAGE_DEFAULT if percentage is None else percentage,

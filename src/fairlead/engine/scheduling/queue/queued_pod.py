@@ -58,7 +58,7 @@ class QueuedPod(Struct, eq=False):
     equivalence_class: tuple[PodInfo, int] | None = None
 
     def gate(self, plugin: str) -> None:
-        """Record that the PreEnqueue plugin `plugin` rejects the pod; "" if no plugin rejects it.
+        """Record which PreEnqueue plugin rejects the pod; `plugin` is "" if none does.
 
         upstream: scheduling_queue.go: runPreEnqueuePlugin
         """

@@ -204,7 +204,7 @@ class DomainCounts:
         return self.sums
 
     def total(self) -> int:
-        """Return the sum over all domains; correct only if every pod has weight 1."""
+        """Return the sum over all domains; all pods must be counted with weight 1."""
         return self.pods
 
     def hypothetical(self) -> HypotheticalCounts:
@@ -212,7 +212,7 @@ class DomainCounts:
         return HypotheticalCounts(_Copied(self.sums.copy(), self.pods))
 
     def validate(self) -> None:
-        """Recompute the sums; raises AssertionError if one differs."""
+        """Recompute the sums; raises AssertionError if a stored sum was wrong."""
         if self._read == self._epoch.value:
             sums, pods = self.sums, self.pods
             self._add_up(self._domains())
@@ -304,5 +304,5 @@ class HypotheticalCounts:
         return changed if len(lowest) == len(domains) else int(self.by_domain()[domains].min())
 
     def total(self) -> int:
-        """Return the sum over all domains; correct only if every pod has weight 1."""
+        """Return the sum over all domains; all pods must be counted with weight 1."""
         return self._copied.pods + sum(self.changes.values())

@@ -131,10 +131,10 @@ class CronJobState(Struct):
         return (known.schedule, known.time_zone) != (view.spec.schedule, view.spec.time_zone)
 
     def next_sync(self, now: Instant) -> Instant | None:
-        """Return the time at which to sync after a change of the schedule; None means immediately.
+        """Return the time at which to sync after a change of the schedule.
 
-        This is the first time of the schedule after `now`. If the schedule is invalid or has no
-        such time, the sync is immediate.
+        The result is the first time of the schedule after `now`. If the schedule is invalid or has
+        no such time, the result is None, and the caller must sync immediately.
         """
         # upstream: cronjob_controllerv2.go:updateCronJob
         try:

@@ -113,7 +113,10 @@ class Rollout(Struct):
         return object_ref(self.deployment)
 
     def imply(self, key: str, pods: PodSet) -> None:
-        """Add a ReplicaSet that the dump lacks; its initial size is the number of active `pods`."""
+        """Add an implied ReplicaSet; its initial size is the number of active `pods`.
+
+        The module docstring explains implied ReplicaSets.
+        """
         self.implied[key] = pods
         self.sizes[key] = len(pods.active)
 
@@ -316,7 +319,7 @@ def _reported_state(key: str, one: ReplicaSet) -> ReplicaSetState:
 
 
 def implied_by(deployment: Deployment, pods: PodSet) -> bool:
-    """Return whether `pods` belong to a ReplicaSet of `deployment` that the dump lacks."""
+    """Return whether `pods` belong to an implied ReplicaSet of `deployment` (see the module)."""
     pod = pods.first
     return pod is not None and is_implied_replica_set(deployment, pods.owner, pod)
 

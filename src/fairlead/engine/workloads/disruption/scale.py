@@ -76,7 +76,7 @@ class Scales(Struct):
     _without_scale: dict[str, None] = field(default_factory=dict)
 
     def learn(self, budget: PodDisruptionBudget) -> None:
-        """Store which resources have no scale, according to the status conditions of `budget`."""
+        """Store which resources have no scale subresource, according to the status of `budget`."""
         for one in budget.status.conditions:
             resource, is_named, _ = str(one.get("message", "")).partition(_NO_SCALE.format(""))
             if is_named:
@@ -159,7 +159,7 @@ class Scales(Struct):
         return sum(scales.values()) if is_known or not stated else stated
 
     def _check_kind(self, kind: str) -> None:
-        """Raise BudgetError if the controllers of `kind` have no scale."""
+        """Raise BudgetError if the controllers of `kind` have no scale subresource."""
         singular = kind.lower().removesuffix("y")  # also matches plurals such as "policies"
         named = (one for one in self._without_scale if one.startswith(singular))
         resource = UNSCALABLE.get(kind) or next(named, None)
@@ -222,7 +222,7 @@ class Scales(Struct):
 
 
 def is_scalable(obj: ApiObject) -> TypeGuard[Scalable]:
-    """Return whether `obj` is of a kind that has a scale."""
+    """Return whether `obj` is of a built-in kind with a scale subresource."""
     return isinstance(obj, SCALABLE)
 
 

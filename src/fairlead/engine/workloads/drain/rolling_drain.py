@@ -69,8 +69,8 @@ class RollingDrainOptions(Struct, frozen=True):
 def parse_options(text: str) -> RollingDrainOptions | None:
     """Return the options in an annotation's value, or None if the value cannot be parsed.
 
-    The value has two options, `max-unavailable` and `away`. Any text after them is ignored: the
-    field `which` of the result is always "".
+    The value has two options, `max-unavailable` and `away`. Text after the options is ignored,
+    even if it is the content of the field `which`. So this field of the result is always "".
     """
     matched = _FORM.fullmatch(text)
     if matched is None:

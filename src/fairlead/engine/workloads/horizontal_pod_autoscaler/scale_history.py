@@ -5,10 +5,9 @@ window (five minutes by default) applies. With spec.behavior, a scale-up uses th
 recommendation of the scale-up window. A scale-down uses the highest recommendation of the
 scale-down window.
 
-Policies: with a policy of 4 Pods per 60 s, the number of replicas can be at most 4 higher than 60 s
-ago. If there are several policies, the largest (Max) or smallest (Min) change that they allow
-applies. Without spec.behavior, one step can at most double the number, or set it to 4 if that is
-more.
+Policies: a policy of 4 Pods per 60 s allows at most 4 replicas more than there were 60 s ago. If
+there are several policies, the largest (Max) or smallest (Min) change that they allow applies.
+Without spec.behavior, one step can at most double the number, or set it to 4 if that is more.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:stabilizeRecommendation,
 stabilizeRecommendationWithBehaviors, convertDesiredReplicasWithRules,

@@ -227,7 +227,7 @@ def estimate(
     *,
     fast_path: bool = False,
 ) -> BinpackingEstimate:
-    """Return how many nodes like `template` the pods in `groups` need, and the placed pods.
+    """Return the number of nodes like `template` that `groups` need, and the placed pods.
 
     At most `limit` nodes are added (None: any number). `fast_path` is the flag
     --fastpath-binpacking-enabled. If it is set, the function `fast_path_group` chooses a group.
@@ -253,10 +253,10 @@ def estimate(
 def _leading_by_resources(
     snapshot: ClusterSnapshot, groups: Sequence[Sequence[PodInfo]], template: Template
 ) -> tuple[AddedNodes, int]:
-    """Return an empty AddedNodes, and the number of leading `groups` to pack with it.
+    """Return an empty AddedNodes, and how many of the first `groups` need only free resources.
 
-    The leading groups come before the first group with a need other than free resources, such as a
-    host port. Their number is 0 if the node of `template` is cordoned.
+    The count ends before the first group with another need, such as a host port. The number is 0 if
+    the node of `template` is cordoned.
     """
     with snapshot.fork():
         template.add_to(snapshot)

@@ -135,7 +135,7 @@ def _allocatable(template: Template) -> Amounts:
 def _free(template: Template) -> Amounts:
     """Return allocatable minus the requests of the template's pods, in thousandths of a unit.
 
-    As in upstream, no pods are subtracted from the resource `pods`.
+    As in upstream, the template's pods are not subtracted from the resource `pods`.
     """
     # upstream: compare_nodegroups.go: IsCloudProviderNodeInfoSimilar, NodeInfo.Requested
     allocatable = _allocatable(template)

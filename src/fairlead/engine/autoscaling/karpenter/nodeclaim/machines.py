@@ -128,7 +128,7 @@ class Machines:
     ) -> tuple[NodeClaim, InstanceType, Offering] | None:
         """Launch `claim` with the first of `launches` that no outage affects.
 
-        Marks each offering that was tried without success as unavailable. Returns None if outages
+        Each offering that was tried without success becomes unavailable. Returns None if outages
         affect all offerings.
         """
         active = [one for one in self._outages if one.is_active(now - self._start)]

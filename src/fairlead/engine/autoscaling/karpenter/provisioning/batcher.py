@@ -49,7 +49,7 @@ class Batcher:
             self._window = first, now
 
     def discard(self, trigger: str) -> bool:
-        """Remove a trigger; return whether it was the last one.
+        """Remove a trigger; return whether no trigger is left.
 
         If the batch window is open, it stays open. Returns False if `trigger` is not one of the
         triggers.

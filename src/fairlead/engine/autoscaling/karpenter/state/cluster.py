@@ -72,7 +72,7 @@ def _read_of_claim(claim: NodeClaim) -> tuple[object, ...]:
 
 
 class KarpenterCluster:
-    """The objects that Karpenter reads, and the nodes that are nominated or marked for deletion."""
+    """The objects that Karpenter reads, the nominated nodes, and the nodes marked for deletion."""
 
     def __init__(self, nomination: DurationNs = NOMINATION_NS) -> None:
         """Start with an empty cluster. A nomination of a node lasts `nomination` ns."""

@@ -102,7 +102,7 @@ class _Member(Struct, frozen=True):
 
 
 class _Inverse(Struct, frozen=True):
-    """An inverse group without counts; `members` are the running pods' terms that form it."""
+    """One inverse group, without counts; `members` are the terms of running pods in the group."""
 
     group: TopologyGroup
     members: list[_Member]

@@ -457,7 +457,7 @@ class ClaimRoom:
 def _on_possible_hosts(
     pod: PendingPod, group: TopologyGroup, claims: list[InFlightNodeClaim]
 ) -> list[InFlightNodeClaim]:
-    """Return the NodeClaims on whose hosts the term of `group` allows the pod."""
+    """Return those of `claims` on which `group`, a group over hostnames, allows the pod."""
     occupied, counts = group.occupied, group.counts
     if group.kind == ANTI_AFFINITY:
         return [one for one in claims if one.host not in occupied]
