@@ -76,7 +76,7 @@ class _PluginHandle:
 
 
 class Composition(Struct, frozen=True):
-    """A configuration with its plugins and actions, built for one cluster."""
+    """The plugins and actions of a batch configuration, built for one cluster."""
 
     policy: Policy
     jobs: JobTable

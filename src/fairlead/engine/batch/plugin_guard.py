@@ -215,7 +215,7 @@ def _with_default(plugin: str, method: str, safe: BoundMethod, reporter: Reporte
 
 
 def _excluding_on_failure(plugin: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
-    """Return a method that calls `safe`, a plugin's `job_valid`; a failure excludes the job."""
+    """Return a method that calls `safe`, and excludes the job if `safe` raises a PluginFault."""
 
     def job_valid(*arguments: Any) -> Unschedulable | None:
         try:

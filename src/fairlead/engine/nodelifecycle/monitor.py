@@ -122,7 +122,7 @@ class Monitor:
     def _unregister(self, record: NodeRecord, node: Node) -> list[Command]:
         """Remove a deleted node, but not its entry in the eviction queue.
 
-        As in upstream, a waiting entry still uses up a token.
+        As in upstream, a waiting entry of a deleted node still uses up a token.
         """
         name = node.metadata.name
         record.registered = None

@@ -1,7 +1,7 @@
 """AffinityOfJobs: inter-pod affinity by kube-batch's rules (the defect `affinity-foreign-pod`).
 
-Only tasks that have a node and belong to a job of this session count. Every task is evaluated for
-every node, which is slow.
+The rules count only tasks that have a node and whose job is in this session. Every task is
+evaluated for every node, which is slow.
 
 upstream: predicates.go: InterPodAffinityMatches without metadata, at 1.16
 """

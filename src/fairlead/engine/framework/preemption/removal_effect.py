@@ -23,9 +23,9 @@ class RemovalEffect(Struct, frozen=True):
 
     `concerns` returns whether a placed pod is one of these pods. One pod may stand for a group of
     pods, so `concerns` may read only the facts that are equal in a group
-    (`engine.state.loaded_pods.Representatives`). `locations` states which nodes have pods that
-    `concerns` accepts, by their rows in the NodeTable. None means that every node may have such
-    pods. If `may_harm` is False, a removal never makes the Filter reject a node that it accepted.
+    (`engine.state.loaded_pods.Representatives`). `locations` contains the NodeTable rows of all
+    nodes with pods that `concerns` accepts. None means that every node may have such pods. If
+    `may_harm` is False, a removal never makes the Filter reject a node that it accepted.
     """
 
     concerns: Callable[[PodInfo], bool]

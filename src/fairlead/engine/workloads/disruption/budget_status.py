@@ -63,9 +63,9 @@ ConditionForm = Callable[[PatchStatus, PodDisruptionBudget, Instant], PatchStatu
 
 
 def short_conditions(patch: PatchStatus, _view: PodDisruptionBudget, _now: Instant) -> PatchStatus:
-    """Return `patch` unchanged.
+    """Return `patch` unchanged: its conditions have no generation and no transition time.
 
-    A simulation needs only the type, status and reason of conditions.
+    A simulation does not need these fields.
     """
     return patch
 

@@ -391,11 +391,11 @@ class Autoscaler:
     def _syncs_in_state(
         self, state: str, replicas: int, at: Instant, expiry: Instant | None, limit: int
     ) -> int:
-        """Return how many consecutive syncs, beginning with the sync at `at`, are in `state`.
+        """Return for how many consecutive syncs, beginning at `at`, `_state` returns `state`.
 
-        The sync at `at` must be in `state`, and is always counted. A metric expires at `expiry`.
-        Syncs at or after this time are not counted. The result is at most `limit`. It may be too
-        low, because syncs that are not counted may be in `state`, too.
+        `_state` must return `state` for the sync at `at`, which is always counted. A metric expires
+        at `expiry`. Syncs at or after this time are not counted. The result is at most `limit`. The
+        result may be too low, because syncs that are not counted may have the same state.
         """
         if len(self._metrics) != 1:
             return 1

@@ -148,7 +148,7 @@ class PodReadings:
         self._known: dict[MeteredResource, dict[str, _Reading]] = {}
 
     def of(self, pods: Iterable[Pod], metered: MeteredResource) -> Collection[_Reading]:
-        """Return the readings of `pods`, which are all in one namespace, in the order of `pods`."""
+        """Return one reading for each of `pods`, in order; all pods must be in one namespace."""
         known = self._known.get(metered, {})
         found: dict[str, _Reading] = {}
         for pod in pods:

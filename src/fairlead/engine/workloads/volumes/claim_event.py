@@ -60,7 +60,7 @@ class ClaimOutput(Protocol):
         ...
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
-        """Return the writes for a claim that has lost its volume and is not Lost yet, else None."""
+        """Return the writes that set `claim` to Lost, or None if no writes are needed."""
         ...
 
     def next_step(
