@@ -156,11 +156,11 @@ class Engine:
         return self._concerned_by(topic_of(stimulus))
 
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
-        """Return the controllers that need `stimulus`, unless this depends on the object's kind.
+        """Return the controllers that need `stimulus`; None if the written object's kind matters.
 
-        Returns None if one of the issuer's controllers needs such stimuli only for certain kinds of
-        written objects. Otherwise, the result is the same for all commands of this class by this
-        issuer.
+        The kind matters if one of the issuer's controllers needs such stimuli only for certain
+        kinds of objects. If the kind does not matter, the result is the same for all commands of
+        this class by this issuer.
         """
         command, issuer = type(stimulus.command), stimulus.issuer
         members = self._members_for(issuer)

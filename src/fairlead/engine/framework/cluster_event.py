@@ -283,7 +283,10 @@ def assigned_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
 
 
 def waiting_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-    """Yield the events for a change of a waiting pod; they concern only that pod."""
+    """Yield the events for a change of a pod in the scheduling queue.
+
+    The events concern only this pod.
+    """
     if old.labels != new.labels:
         yield ClusterEvent(EventKind.POD_LABEL, old, new)
     if old.shape is not new.shape:

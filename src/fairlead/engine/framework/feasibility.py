@@ -158,9 +158,10 @@ def run_pre_filters(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> Feasibil
 
 
 def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
-    """Run the uncached PreFilter plugins in configured order; stop at the first rejection.
+    """Run, in configured order, the PreFilter plugins whose results are not cached.
 
-    A cached rejection takes effect at the place of its plugin in this order.
+    Stops at the first rejection. A cached rejection takes effect at the place of its plugin in this
+    order.
     """
     plan, framework = found.plan, plans.framework
     split, rejected = plan.split, plan.rejected

@@ -105,7 +105,7 @@ _END: Final = Act.END
 class _PodStop(Struct, frozen=True):
     """A pod that the kubelet itself stops.
 
-    The pod has stopped at the time `at`. The kubelet writes `status` at this time.
+    At the time `at`, all containers have ended, and the kubelet writes `status`.
     """
 
     at: Instant

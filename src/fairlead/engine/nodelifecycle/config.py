@@ -51,9 +51,9 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     starts slightly more than 50 s after P. So it sets the node to Unknown. If `pass_cost` is 0, the
     tenth pass starts exactly 50 s after P. So only the eleventh sets the node to Unknown.
 
-    `eviction_offset` is the delay from the start to the first processing of the eviction queues.
-    The processing repeats every 100 ms. `gc_offset` is the delay from the start to the first pod
-    garbage collection. The collection repeats every 20 s.
+    `eviction_offset` is the delay from the start of the controller to the first processing of the
+    eviction queues. The processing repeats every 100 ms. `gc_offset` is the delay from the start of
+    the controller to the first pod garbage collection. The collection repeats every 20 s.
 
     If `is_taking_over` is True, the controller treats the first list of nodes as if it had already
     processed these nodes. Otherwise it behaves as after a restart: every node gets a new grace

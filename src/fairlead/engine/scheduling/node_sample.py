@@ -67,7 +67,7 @@ class NodeRotation:
         self._start = (self._start + looked_at) % max(self._table.count, 1)
 
     def _positions(self, found: Feasibility) -> Rows:
-        """Return the nodes to evaluate in upstream's order, as indexes in `found.plan.rows`."""
+        """Return the positions in `found.plan` of the nodes to evaluate, in upstream's order."""
         rows = self._order.rows()
         if found.plan.node_names is not None:
             at = {row: position for position, row in enumerate(found.plan.rows.tolist())}

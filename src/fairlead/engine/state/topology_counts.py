@@ -127,7 +127,11 @@ class CountsCache(Generic[Key, Entry]):
     """A cache of counts that evicts the least recently used entry first."""
 
     def __init__(self, table: NodeTable, rows_max: int = _ROWS_MAX) -> None:
-        """Store counts for `table`; all entries together cover at most `rows_max` rows."""
+        """Create an empty cache of counts for `table`.
+
+        Each entry covers all rows of `table`. Several entries together cover at most `rows_max`
+        rows.
+        """
         self._table = table
         self._rows_max = rows_max
         self._entries: dict[Key, Entry] = {}

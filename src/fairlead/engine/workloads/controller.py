@@ -343,13 +343,16 @@ class Workloads:
         self._rollouts.forget_replica_set(key)
 
     def _stop_replacing(self, one: ApiObject) -> None:
-        """Stop replacing pods whose unknown owner is `one`, or is in `one` if `one` is a Namespace.
+        """Stop replacing the pods of owners that have an UnknownOwnerRule.
+
+        If `one` is a Namespace, these are all such owners in the Namespace. Otherwise, `one` itself
+        is the owner: a custom resource, a Deployment, or a pod that no controller replaces.
+        Programs such as Flink and Spark make a Deployment or pod the owner of the pods that they
+        create.
 
         `one` is deleted or being deleted. In a Namespace that is being deleted, the API server
-        refuses new pods. An unknown owner is a custom resource, a Deployment, or a pod that no
-        controller replaces. Programs such as Flink and Spark make a Deployment or pod the owner of
-        the pods that they create. When this owner is deleted, the garbage collector deletes its
-        pods. If this controller replaced them, the garbage collector would also delete the
+        refuses new pods. When an owner is deleted, the garbage collector deletes the owner's pods.
+        If this controller replaced these pods, the garbage collector would also delete the
         replacements, and so on forever.
         """
         sets = self._pod_sets
@@ -421,7 +424,7 @@ class Workloads:
         return []
 
     def _observe_status_written(self, target: ObjectRef) -> None:
-        """Handle a successful status write: queue the owner for another status check."""
+        """Queue `target` for another status check after a successful write of its status."""
         if self._writer.write_succeeded(target):
             key = owner_key(target.kind, target.namespace, target.name, target.uid)
             changed = self._rollouts if target.kind == "Deployment" else self._pod_sets

@@ -207,7 +207,11 @@ _GROUP_FIELDS: Final = frozenset(NodeGroupOptions.__struct_fields__)
 
 
 def _parsed(flags: Mapping[str, Any], owner: type[Struct]) -> dict[str, Any]:
-    """Return the values of `flags` by field name, parsed by the field types of `owner`."""
+    """Return {field name: parsed value} for `flags`.
+
+    Each value is parsed as its field in `owner` requires. Raises OptionError if `owner` has no such
+    field, or if a value is invalid.
+    """
     types = owner.__annotations__
     found: dict[str, Any] = {}
     for flag, value in flags.items():

@@ -94,8 +94,8 @@ class NodeChoice:
     def _is_decided_by_plan(self, pod: PodInfo) -> bool:
         """Return whether the cached plan (verdicts and scores) is known to determine the best node.
 
-        This is known if the plan alone determined the best node for an equal pod (`EqualPods`), and
-        if the data that the uncached plugins read have not changed since then.
+        This is known if the plan alone determined the best node for an equal pod (`EqualPods`). The
+        input of the plugins that the plan does not cover must also be unchanged since then.
         """
         if not self._decided_by_plan:
             return False

@@ -48,7 +48,10 @@ class _ReservedTask(Struct):
 
 
 class DispatchGroup(Struct, eq=False):
-    """Tasks that were dispatched together, by id; `preparing` are those not yet prepared."""
+    """Tasks that were dispatched together.
+
+    `members` are the ids of these tasks, and `preparing` the ids of those not prepared yet.
+    """
 
     members: tuple[str, ...]
     preparing: dict[str, None] = field(default_factory=dict)
@@ -169,7 +172,7 @@ class Preparations:
         return None if prepared is None else self._prepared(prepared)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next preparation must be checked again, or None."""
+        """Return the earliest time at which to check a preparation, or None."""
         return self._preparing.next_check() if self._preparing.works else None
 
     def check(self, now: Instant) -> Iterator[PreparationCommands]:

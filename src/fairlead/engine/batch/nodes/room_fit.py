@@ -36,7 +36,7 @@ class NodePresence:
         self._room = room
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject every pod on an excluded node."""
+        """Reject `node` if it is excluded from the session."""
         room = self._room
         return OUT_OF_SYNC if room.leaves_out_any and room.is_left_out[node.row] else None
 

@@ -343,7 +343,7 @@ class Proportion:
         return all(_has_room(found, needs) for found in self._lineages[job.queue])
 
     def job_enqueued(self, job: JobInfo) -> None:
-        """Add the job's minResources to the expected amounts of its queue and of its ancestors."""
+        """Add minResources of `job` to `expected` of its queue and of the queue's ancestors."""
         self._expect(job.queue, needs_of(job, self._columns))
 
     def _expect(self, queue: str, amounts: Amounts) -> None:

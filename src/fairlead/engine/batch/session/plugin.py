@@ -266,7 +266,7 @@ class BatchHandle(Handle, Protocol):
 
 @runtime_checkable
 class Predicate(BatchPlugin, Protocol):
-    """A plugin that provides scheduler plugins to filter nodes."""
+    """A batch plugin that provides Filter plugins of the scheduling framework."""
 
     def predicates(self, handle: BatchHandle) -> list[SchedulerPlugin]:
         """Return the Filter plugins.
@@ -278,7 +278,7 @@ class Predicate(BatchPlugin, Protocol):
 
 @runtime_checkable
 class NodePrioritizers(BatchPlugin, Protocol):
-    """A plugin that provides scheduler plugins to score nodes."""
+    """A batch plugin that provides Score plugins of the scheduling framework."""
 
     def node_prioritizers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
         """Return pairs (Score plugin, weight)."""

@@ -76,9 +76,10 @@ class QueueTree:
         self._guarantee(ROOT)
 
     def _guarantee(self, name: str) -> dict[int, int]:
-        """Return the guarantee of a queue, raised to the sum of its children's guarantees.
+        """Return the guarantee of the queue `name`, at least the sum of its children's guarantees.
 
-        Also adds the guarantees of the queue and of all queues below it to `_guarantees`.
+        Resources are compared one by one. Also adds the guarantees of the queue and of all queues
+        below it to `_guarantees`.
         """
         found: dict[int, int] = {}
         for child in self._children.get(name, ()):

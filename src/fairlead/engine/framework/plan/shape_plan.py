@@ -448,7 +448,7 @@ class ShapePlan:
         return 0, score
 
     def first_broken(self, codes: Codes) -> Status | None:
-        """Return the first failure of a cached Score plugin on a feasible node, or None.
+        """Return the first failure among the cached scores of feasible nodes, or None.
 
         A node is feasible if its entry in `codes` is 0.
         """

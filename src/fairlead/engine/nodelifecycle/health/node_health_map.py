@@ -22,7 +22,7 @@ class NodeRecord(Struct):
 
     `node` is the newest Node, None if it does not exist. `renewals` are the renewals of the node's
     lease. `registered` is the Node as it was when the controller registered the node, None if the
-    node is not registered. `health` is the saved health after all passes up to `last_pass`.
+    node is not registered. `health` is the NodeHealth after all passes up to `last_pass`.
     """
 
     last_pass: Instant

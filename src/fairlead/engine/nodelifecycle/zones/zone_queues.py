@@ -132,7 +132,10 @@ class RateLimitedQueue:
         return name in self._due
 
     def requeue_each_pass(self, name: str) -> None:
-        """Make `name` wait with a requeued entry, even if it has a timed entry or was handled."""
+        """Give `name` a requeued entry, which replaces its timed entry if it has one.
+
+        A handled name waits again. The module docstring explains requeued and timed entries.
+        """
         if name in self._waiting and self._due[name] is None:
             return
         self.remove(name)
@@ -187,7 +190,10 @@ class RateLimitedQueue:
         self._put_in(name, due)
 
     def due_of(self, name: str) -> Instant | None:
-        """Return the time of the entry of `name`; None if it is a requeued entry."""
+        """Return the time stored in the entry of `name`; None for a requeued entry.
+
+        The module docstring explains requeued and timed entries.
+        """
         return self._due[name]
 
     def _put_in(self, name: str, due: Instant) -> None:

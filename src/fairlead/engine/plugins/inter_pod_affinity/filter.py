@@ -57,9 +57,9 @@ _RECOMPUTE_ALL_FROM: Final = 16
 class IncomingPodTerms:
     """The incoming pod: its own terms, its PodClass and the labels of its namespace.
 
-    A `PodClass` is the set of pods with the same namespace and labels. Terms match all pods of a
-    class or none. `matches_own_affinity` is True if the pod matches its own required affinity.
-    Matches with other classes are cached for one scheduling cycle.
+    A `PodClass` is the set of pods with the same namespace and labels. A term matches all pods of a
+    class or none of them. `matches_own_affinity` is True if the pod matches its own required
+    affinity. For each other class, the own terms that match it are cached for one scheduling cycle.
     """
 
     __slots__ = ("_known", "matches_own_affinity", "namespace_labels", "own", "pods")

@@ -101,7 +101,10 @@ class RequestedToCapacityRatio:
         self._points = [(point.utilization, point.score * scale) for point in points]
 
     def __call__(self, used: int, offered: int) -> int:
-        """Return the score for the utilisation `used` / `offered`, capped at 100 %."""
+        """Return the score for the utilisation `used` / `offered`.
+
+        A utilisation above 100 % gets the score of 100 %.
+        """
         at = SCORE_MAX if used > offered else used * SCORE_MAX // offered
         before_x, before_y = self._points[0]
         if at <= before_x:

@@ -96,7 +96,10 @@ class NodeVolumes(Struct, frozen=True):
     with_selected_node: tuple[PersistentVolumeClaim, ...] = ()
 
     def at(self, row: int) -> PodVolumes:
-        """Return the bindings and provisions for the node at `row`, which must fit the pod."""
+        """Return which claims to bind, and which to provision, if the pod is placed at `row`.
+
+        The pod must fit the node at `row`.
+        """
         bindings = []
         provisions = list(self.with_selected_node)
         for match in self.matches:

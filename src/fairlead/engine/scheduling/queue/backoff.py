@@ -52,11 +52,12 @@ class BackoffClock(Struct, frozen=True):
     phase: Instant
 
     def expiry(self, since: Instant, count: int) -> Instant:
-        """Return the expiry of backoff number `count` that began at `since`, truncated to `window`.
+        """Return the time at which backoff number `count`, which began at `since`, expires.
 
-        The backoff counts as still running at the returned time (`is_on`). If the configuration
-        sets `ends_at_expiry`, the backoff must end at the expiry itself. So 1 ns is subtracted from
-        the result. Returns 0 if `count` is 0, because there is no backoff then.
+        The time is rounded down to a multiple of `window`. The backoff counts as still running at
+        the returned time (`is_on`). If the configuration sets `ends_at_expiry`, the backoff must
+        end at the expiry itself. So 1 ns is subtracted from the result. Returns 0 if `count`
+        is 0, because there is no backoff then.
         """
         if count <= 0:
             return 0

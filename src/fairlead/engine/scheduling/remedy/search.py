@@ -127,7 +127,7 @@ def _could_run(pod: Pod, node: NodeInfo) -> bool:
 def _stated(pod: Pod, label: str) -> list[str]:
     """Return the values of the node label `label` that `pod` requires; [] if it requires none.
 
-    The deprecated label that `label` replaces counts, too.
+    Values that `pod` requires for the deprecated name of `label` are included.
     """
     selector = pod.spec.node_selector.items()
     stated = [value for key, value in selector if STABLE.get(key, key) == label]

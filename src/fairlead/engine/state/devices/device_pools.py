@@ -196,8 +196,7 @@ class DevicePools:
     def on(self, node: Node) -> tuple[NodeDevicePool, ...]:
         """Return the pools that have devices for `node`.
 
-        The result is the same object until the labels of `node` or any of the cached pools
-        change.
+        The result is the same object until a cached pool changes, or `node` gets other labels.
         """
         name, labels = node.metadata.name, node.metadata.labels
         known = self._known.get(name)

@@ -64,9 +64,10 @@ class DomainCounts:
                  "pods", "sums")  # fmt: skip
 
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
-        """Start without pods; `domains` returns the domain of each row, as an unchanging array.
+        """Start without pods; `domains` returns the current domain of each row.
 
-        `refresh` calls `domains` again if `epoch` has advanced, or if `attach` has added pods.
+        Later changes must not affect this result. `refresh` calls `domains` again if `epoch` has
+        advanced, or if `attach` has added pods.
         """
         self._epoch = epoch
         self._domains = domains

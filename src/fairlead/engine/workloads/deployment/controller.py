@@ -161,8 +161,8 @@ class Rollouts(Struct):
     def _sync(self, rollout: Rollout, now: Instant, *, is_loaded: bool = False) -> list[Command]:
         """Sync one Deployment.
 
-        If `is_loaded` is set, no pods of implied ReplicaSets (see `rollout`) are created or deleted
-        yet.
+        If `is_loaded` is set, no pods of implied ReplicaSets (`Rollout.implied`) are created or
+        deleted yet.
         """
         writes_max = BURST_MAX + WRITES_PER_REPLICA * rollout.deployment.spec.replicas
         if self._burst_limiter.is_exceeded(rollout.key, now, writes_max):

@@ -93,7 +93,7 @@ class JobRule:
         return cls(job, job.spec, is_over=is_over, is_deleting=False, progress=progress)
 
     def changed(self, job: Job) -> JobRule:
-        """Return the rule for a newer version of the Job, with the same counts.
+        """Return the rule for a newer version of the Job; both rules share one JobProgress.
 
         If the number of completions was reduced, indexes outside the new range no longer count.
         """

@@ -62,7 +62,7 @@ class TtlAfterFinished:
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return a foreground deletion for each Job that is due."""
+        """Return a foreground deletion for each finished Job whose time to live has expired."""
         return [
             DeleteObject(ref, why=WHY, policy="Foreground")
             for ref in self._timers.pop_due(now)

@@ -166,7 +166,7 @@ def no_rule(_kind: str) -> NoOpRule:
 
 
 def rule_for_unknown(kind: str) -> UnknownOwnerRule | NoOpRule:
-    """Return the rule for an unknown owner of `kind` in a snapshot."""
+    """Return the rule for an owner that the cluster state lacks; `kind` is the owner's kind."""
     return NoOpRule() if kind in NODE_BOUND_KINDS else UnknownOwnerRule(kind)
 
 

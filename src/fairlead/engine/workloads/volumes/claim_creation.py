@@ -127,9 +127,10 @@ class ClaimCreator:
         return commands
 
     def claims_for(self, pod: Pod) -> Iterator[CreateObject]:
-        """Yield creations of the missing claims of the pod's ephemeral volumes and StatefulSet.
+        """Yield the commands that create the missing claims of `pod`.
 
-        Yields nothing for a pod that has finished or is being deleted.
+        A pod has a claim for each ephemeral volume, and for each volumeClaimTemplate of the pod's
+        StatefulSet. Yields nothing for a pod that has finished or is being deleted.
         """
         if not any(map(is_claimed, pod.spec.volumes)):
             return

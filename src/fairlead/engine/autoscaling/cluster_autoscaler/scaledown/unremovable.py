@@ -55,7 +55,7 @@ class BlockingPod(Struct, frozen=True):
 
 
 class Unremovable(Struct, frozen=True):
-    """The reason for keeping a node in this loop, with the blocking pod if there is one."""
+    """The reason why a loop does not remove a node, with the blocking pod if there is one."""
 
     reason: UnremovableReason
     blocking: BlockingPod | None = None

@@ -365,7 +365,10 @@ class NodeClaimLifecycle:
         return next((one for one in claims if one.status.node_name == node_name), None)
 
     def observe_deleted_node(self, node: Node, now: Instant) -> None:
-        """Remove the NodeClaim of a deleted Node, and the objects created with the Node."""
+        """Remove the NodeClaim of the deleted `node`.
+
+        If the simulation created `node`, also delete the node's CSINode and ResourceSlices.
+        """
         name = node.metadata.name
         claim = self._claim_on(name)
         self._starting.discard(name)

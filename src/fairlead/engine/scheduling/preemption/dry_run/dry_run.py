@@ -500,8 +500,9 @@ def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None
     """Return the topology keys that limit which pods can affect the result for a node.
 
     A pod on another node can affect the result only if both nodes are in the same domain of one of
-    these keys. The set is empty if pods on other nodes never affect the result. Returns None if any
-    pod in the cluster may affect it. `beyond` are the plugins that depend on other nodes.
+    these keys. The set is empty if pods on other nodes never affect the result. Returns None if
+    every pod in the cluster may affect the result. `beyond` are the plugins that depend on other
+    nodes.
     """
     match [*map(original_of, beyond)]:
         case [InterPodAffinity() as plugin]:
