@@ -1,7 +1,7 @@
 """Monitor: one pass over the nodes that need examination.
 
     1 register     nodes that were added or deleted since the last pass
-    2 examine      each queued node: mark it Unknown if its heartbeat is overdue, pass its Ready
+    2 examine      each queued node: mark it Unknown if its heartbeat is overdue, report its Ready
                    status to the EvictionMode (see below), count it in its zone
     3 assess       the zone states; stop, resume or adjust the eviction rates
 

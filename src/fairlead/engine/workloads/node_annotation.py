@@ -5,9 +5,9 @@
 `fairlead.dev/drain-in-turn` on several Nodes drains these nodes one after another (see
 `drain.rolling_drain`).
 
-When a drained node is empty, `fairlead.dev/drain` becomes `done` in two cases. If the node is in a
-rolling drain, the annotation stays `done` until the node returns to service. If the node is being
-deleted, Karpenter's finalizer is removed next.
+When a drained node is empty, `fairlead.dev/drain` becomes `done` if the node is in a rolling drain
+or is being deleted. In a rolling drain, the annotation stays `done` until the node returns to
+service. A node that is being deleted loses Karpenter's finalizer next.
 """
 
 from __future__ import annotations

@@ -320,8 +320,8 @@ class Heartbeats(Struct):
     def _adopted(self, kubelet: KubeletState, now: Instant) -> Renewals:
         """Return the renewals of the kubelet's lease from now on.
 
-        The renewals that the lease records continue, with the kubelet's current period. If there
-        are none, or if they begin in the future, new renewals begin (`first_renewals`).
+        The renewals recorded in the lease continue, with the kubelet's current period. If the lease
+        has no renewals, or if they begin in the future, new renewals begin (`first_renewals`).
         """
         lease = self._leases.get(kubelet.name)
         known = None if lease is None else known_renewals(lease)

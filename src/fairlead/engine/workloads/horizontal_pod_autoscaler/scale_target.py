@@ -72,7 +72,7 @@ class Scale(Struct, frozen=True):
         return (self.ref.kind, self.ref.namespace, self.ref.name)
 
     def patch_to(self, replicas: int) -> Json:
-        """Return the patch of the workload that sets its number of replicas."""
+        """Return the patch that sets the workload's number of replicas to `replicas`."""
         patch: Any = replicas
         for name in reversed(self.path):
             patch = {name: patch}

@@ -52,7 +52,7 @@ def _number(text: str) -> int | None:
 
 
 def parse_indexes(text: str, completions: int) -> list[int]:
-    """Return the first INDEXES_MAX indexes in `text` that are below `completions`."""
+    """Return the indexes in `text` that are below `completions`, but at most INDEXES_MAX."""
     intervals = parse_index_set(text, completions).intervals
     every = (index for first, last in intervals for index in range(first, last + 1))
     return list(islice(every, INDEXES_MAX))

@@ -242,11 +242,11 @@ class KarpenterCluster:
 
     @property
     def has_changed_claims(self) -> bool:
-        """Whether any NodeClaims were put since the last call of `take_changed_claims`."""
+        """Whether `take_changed_claims` would return any names."""
         return bool(self._changed_claims)
 
     def take_changed_claims(self) -> set[str]:
-        """Return the names of the NodeClaims that were put since the last call.
+        """Return the names of the NodeClaims that were added or changed since the last call.
 
         A change of any NodePool counts as a change of all NodeClaims.
         """

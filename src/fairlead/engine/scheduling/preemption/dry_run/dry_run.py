@@ -393,8 +393,8 @@ class DryRuns:
     def _combine(self, fit: NodeResourcesFit, run: _Run, rows: Rows, codes: Codes) -> None:
         """Store the results for `rows`, whose nodes may lack resources for the preemptor.
 
-        The Filters that depend on other nodes have already judged each row; `codes` are their
-        verdicts.
+        A node is a candidate if its victims free enough resources, and if its code in `codes` is 0.
+        `codes` are the verdicts of the Filters that depend on other nodes.
         """
         pod, found, columns = run.pod, run.found, run.columns
         by_sums = self._by_sums(pod, found.plan.table)

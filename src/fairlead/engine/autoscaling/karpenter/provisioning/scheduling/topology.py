@@ -55,7 +55,7 @@ class UnsatisfiableTopology(Struct, frozen=True):
     node_domains: LabelRequirement
 
     def text(self) -> str:
-        """Return upstream's text, with the counts at the time of the call."""
+        """Return upstream's text, which contains the current number of pods per domain."""
         return self.group.error(self.pod_domains, self.node_domains)
 
 
