@@ -1,8 +1,8 @@
 """run_session: opens a session, runs the actions in order, and closes it.
 
 A gang is broken if it has lost members while running, and fewer than its minimum are left. A grace
-period can be configured. If the gang stays broken for that time, `run_session` evicts its remaining
-members when the actions are done. Then the gang waits until it can start as a whole.
+period can be configured. If a gang stays broken for this period, `run_session` evicts the remaining
+members of the gang when the actions are done. Then the gang waits until it can start as a whole.
 """
 
 from __future__ import annotations

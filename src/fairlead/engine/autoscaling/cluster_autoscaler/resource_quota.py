@@ -205,7 +205,7 @@ class MinimumLeft:
         }
 
     def try_take(self, node: Node) -> bool:
-        """Return whether the limits allow the removal of `node`; if so, subtract its resources."""
+        """Return whether the limits allow the removal of `node`; if so, count it as removed."""
         try:
             amounts = self._resources.of(node)
         except GpuCountError:
