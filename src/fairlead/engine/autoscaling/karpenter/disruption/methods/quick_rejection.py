@@ -247,11 +247,10 @@ class QuickRejection:
         return self._memory.compared[key]
 
     def needs_several(self, candidates: Sequence[DisruptionCandidate]) -> bool:
-        """Return True if one new node certainly cannot hold the running pods that are left.
+        """Return True if one new node certainly cannot hold the pods that fit no existing node.
 
-        These are the running pods that fit no existing node. False does not mean that one new node
-        can hold them. Pending pods are ignored, because a removal is allowed even if pending pods
-        stay without a node.
+        False does not mean that one new node can hold these pods. Pending pods are ignored, because
+        a removal is allowed even if pending pods stay without a node.
         """
         outcome = self._place(candidates)
         if outcome is None or not outcome.placed.left:
