@@ -16,7 +16,7 @@ from fairlead.cli.output.result_file import print_empty_files, print_notice
 from fairlead.whatif.input.content import BYTES_MAX
 from fairlead.whatif.input.document import decode_text, read_bytes, read_one
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.pod_columns import encode_columns, encode_list
+from fairlead.whatif.input.pod_columns import encode_columns, encode_list, in_listing_order
 from fairlead.whatif.snapshot.anonymization.anonymizer import PUBLISHED, anonymised
 from fairlead.whatif.snapshot.anonymization.kept_name import kept_names
 from fairlead.whatif.snapshot.anonymization.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
@@ -75,7 +75,12 @@ def write_texts(
     If `as_list` is set, the file is a List in the form that kubectl prints.
     """
     with AtomicFile(file) as written:
-        written.write((encode_list if as_list else encode_columns)(texts, metadata))
+        written.write(_encoded(texts, metadata, as_list=as_list))
+
+
+def _encoded(texts: Sequence[bytes], metadata: Mapping[str, Any], *, as_list: bool) -> bytes:
+    encode = encode_list if as_list else encode_columns
+    return encode(in_listing_order(texts), metadata)
 
 
 def write_anonymised(
@@ -98,9 +103,8 @@ def write_anonymised(
         found = anonymised(objects)
         progress.begin("writing", 0)
         texts = [msgspec.json.encode(one) for one in found.objects]
-        encode = encode_list if as_list else encode_columns
         with AtomicFile(file) as written:
-            written.write(encode(texts, {"annotations": annotations}))
+            written.write(_encoded(texts, {"annotations": annotations}, as_list=as_list))
             # If the snapshot cannot be written, no key is written. If the key cannot be written,
             # the `with` block discards the snapshot.
             _write_key(key_file, found.pseudonyms)

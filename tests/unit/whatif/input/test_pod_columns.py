@@ -16,6 +16,7 @@ from fairlead.whatif.input.pod_columns import (
     _are_plain,
     encode_columns,
     encode_list,
+    in_listing_order,
     objects_of,
 )
 from fairlead.whatif.input.pod_columns import texts_of as single_texts
@@ -60,6 +61,17 @@ def test_pods_that_differ_only_in_strings_become_one_pod_with_columns():
     assert group["like"] == pod("a")
     assert group["positions"] == [1, 2]
     assert group["columns"] == [["a", "b"], ["n1", "n2"]]
+
+
+def test_pods_are_listed_by_namespace_and_name():
+    """They are put at the place of the first pod; other objects keep their order."""
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
+    in_x, in_y = pod("b"), pod("a")
+    in_x["metadata"]["namespace"], in_y["metadata"]["namespace"] = "x", "y"
+    found = in_listing_order(texts_of([NODE, pod("b"), job, in_y, pod("a"), in_x, NODE]))
+    assert found == texts_of([NODE, pod("a"), pod("b"), in_x, in_y, job, NODE])
+    assert in_listing_order(texts_of([job, NODE])) == texts_of([job, NODE])
+    assert in_listing_order([]) == []
 
 
 def test_equal_columns_share_their_strings():
