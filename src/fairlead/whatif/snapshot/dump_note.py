@@ -144,7 +144,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     yield from unknown_annotations(objects)
     yield from unknown_field_notes(objects)
     yield from unknown_kind_notes(objects)
-    limits = [one for one in objects if one.kind in (LIMIT_RANGE, RESOURCE_QUOTA)]
+    limits = [one for one in objects if one.kind is LIMIT_RANGE or one.kind is RESOURCE_QUOTA]
     if limits:
         # Imported only when needed, because the rules of quotas take time to import.
         from fairlead.whatif.snapshot.validation.unknown_limit import unknown_limit_notes  # noqa: PLC0415
