@@ -32,8 +32,8 @@ the group (`apiserver/validation/<group>`) calls `check_fields` for the type, or
     maxLength, maxItems  maximum length of a string or a list; `maxProperties` of a map
     immutable            an update must not change the field; ="..." is the error detail. Further
                          words: `forbids` leaves the value out of the error, `shape` is the
-                         value's type (as upstream, the error prints the value with the fields
-                         of the Go type), `called` is upstream's name of the field
+                         value's type (the error prints the value with the fields of this Go
+                         type, as upstream's errors do), `called` is upstream's name of the field
 
 The row of an immutable field begins with the field's path in the object, such as `spec.selector`.
 The row is in the block of the object's type, such as `apps.v1.Deployment`.
@@ -84,7 +84,7 @@ class FieldFacts(Struct, frozen=True, kw_only=True):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values that validation allows; empty if any value is allowed."""
+        """The values that validation allows; empty if validation allows every value."""
         values: tuple[str, ...] = self.keywords.get("enum", ())
         return values
 

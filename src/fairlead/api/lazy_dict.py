@@ -88,7 +88,7 @@ class LazyDict(dict[str, Value]):
         return dict(zip(map(id, groups), groups, strict=True)).values()
 
     def group_sizes(self) -> Counter[int]:
-        """Return the number of rows of each group that has rows, keyed by `id(group)`."""
+        """Count the rows (group, index) of each group; the keys of the result are `id(group)`."""
         return Counter(map(id, self._group_of_each_row()))
 
     def _group_of_each_row(self) -> Sequence[Any]:

@@ -97,7 +97,7 @@ class TimedEngine:
     def handle_deadline(self, now: Instant) -> Sequence[IssuedCommand]:
         """Do one unit of work that is due at `now`.
 
-        Only one in `every` units is measured; `restart` sets `every`.
+        Measures only every N-th unit. N is the argument `every` of `restart`.
         """
         self._skipped += 1
         if self._skipped < self._every:
@@ -110,7 +110,7 @@ class TimedEngine:
 
 
 def first_ms(cycles_ns: Sequence[int]) -> float | None:
-    """Return the time of the first cycle in ms; None if there are no cycles."""
+    """Return the CPU time of the first cycle, in ms; None if there are no cycles."""
     return cycles_ns[0] / _NS_PER_MS if cycles_ns else None
 
 

@@ -1,6 +1,7 @@
 """CEL expressions that select devices: the variable `device`, and the maximum sizes of its fields.
 
-The expressions can use the fields of `device`, the functions in `cel.library`, and `cel.bind`.
+The expressions can use the fields of `device`, the functions in the package `fairlead.cel.library`,
+and the macro `cel.bind`.
 
 upstream: dynamic-resource-allocation/cel/compile.go
 """

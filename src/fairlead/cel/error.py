@@ -68,11 +68,11 @@ def shown_problems(expression: str, problems: Sequence[tuple[int, str]]) -> str:
 
 
 def _shown(expression: str, place: int, text: str) -> str:
-    """Return the problem `text`, the line of the expression, and a mark below the problem.
+    """Return three lines: the message `text`, the line of `expression` with the error, and a mark.
 
-    The problem is at the character `place`, counted from the start of the expression. Dots fill
-    the line before the mark. Below a character of more than one byte, the dot or the mark is a
-    full-width character.
+    The mark is below the character with the index `place` in `expression`. Dots fill the line
+    before the mark. Below a character of more than one byte, the dot or the mark is a full-width
+    character.
     """
     before = expression[:place].split("\n")
     column, line = len(before[-1]), expression.split("\n")[len(before) - 1].replace("\t", " ")

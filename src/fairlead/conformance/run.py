@@ -40,7 +40,7 @@ class FileResult(Struct):
 
     @property
     def agreements(self) -> int:
-        """The number of cases in which Fairlead decides as recorded."""
+        """The number of cases in which Fairlead's decision equals the recorded one."""
         return self.cases - len(self.differences) - len(self.remarks)
 
     def __str__(self) -> str:
@@ -61,11 +61,12 @@ def tally(results: Sequence[FileResult]) -> str:
 def compare_file(
     kind: str | CaseKind, path: Path, *, corrected: bool = False, only: str = "*"
 ) -> FileResult:
-    """Replay the cases in the file `path` whose names match the shell pattern `only`.
+    """Replay those cases of the file `path` whose names match the shell pattern `only`.
 
     A case without a name is called `case N`, where N counts from 1. `kind` is a CaseKind, or
-    its key in KINDS, whose kinds reproduce upstream's defects. If `corrected` is set, the key is
-    looked up in CORRECTED_KINDS instead, whose kinds use Fairlead's defaults.
+    the key of a CaseKind in KINDS. If `corrected` is set, the key is looked up in CORRECTED_KINDS
+    instead. The entries of KINDS reproduce upstream's defects; those of CORRECTED_KINDS use
+    Fairlead's defaults.
 
     Raises KeyError if the key `kind` is unknown. Raises OSError or CaseFileError if the file
     cannot be read or replayed.

@@ -115,8 +115,8 @@ class PluginScene:
     def schedule(self, pod: Pod) -> str:
         """Schedule `pod`; return the name of its node, or "" if no node fits.
 
-        The pod is then assumed on the node. `permit` cannot reject it, because a scene does not
-        call `permit`. Raises RuntimeError if the cycle fails with an error.
+        If a node fits, the pod is assumed on it. `permit` cannot reject the pod, because a scene
+        does not call `permit`. Raises RuntimeError if the cycle fails with an error.
         """
         decision = self.decide(pod)
         if isinstance(decision, Failure):

@@ -124,7 +124,7 @@ class DecisionLog:
                 yield from _node_lines(record)
 
     def _zone_line(self, record: ZoneAssessed) -> LogEntry:
-        """Return the log line about a changed zone; upstream logs only changes of its state."""
+        """Return the log line about a changed zone; upstream logs only zones with a new state."""
         is_new = self._zone_states.get(record.zone) != record.state
         self._zone_states[record.zone] = record.state
         pairs: Pairs = {

@@ -1,6 +1,6 @@
 """CEL functions for resource quantities.
 
-`api.quantity` parses the texts, by the same rules as for API objects.
+`fairlead.api.quantity` parses the quantities, by the same rules as for API objects.
 
 upstream: apiserver/pkg/cel/library/quantity.go
 """

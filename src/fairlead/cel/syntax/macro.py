@@ -224,7 +224,7 @@ def _exists_one(of: _Expansion) -> Node:
 
 
 def _collected(of: _Expansion, names: tuple[Node, ...], test: Node | None, value: Node) -> Node:
-    """Return a loop that makes a list; each item that passes the test adds one `value`."""
+    """Return a loop whose result is a list: one `value` for each round in which `test` is true."""
     step: Node = of.call("_+_", of.name(), of.list(value))
     if test is not None:
         step = of.call("_?_:_", test, step, of.name())

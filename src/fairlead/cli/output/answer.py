@@ -168,7 +168,7 @@ def _print_head(console: Console, answer: WhatIfAnswer, *, has_details: bool) ->
 
 
 def _print_words(console: Console, text: str, style: str = "") -> None:
-    """Print the sentence `text`, wrapped between words and without control characters."""
+    """Print the sentence `text` without control characters; lines break only between words."""
     console.print(Text(one_line(text, None), style=style), soft_wrap=False)
 
 

@@ -160,7 +160,7 @@ class TestCluster:
     def request(self, method: str, path: str, body: Body | None = None, **query: str) -> Json:
         """Send a request as the administrator; return the JSON of the response.
 
-        A PATCH with a mapping is a JSON merge patch, and with a list a JSON patch. Raises
+        The `body` of a PATCH is a JSON patch if it is a list, otherwise a JSON merge patch. Raises
         RefusedError if the server refuses the request. Raises TypeError if the request is a watch,
         or if the response is not a JSON object.
         """

@@ -77,7 +77,7 @@ class FinalState:
             self._require(not _is_ending(namespace), namespace, "is still being deleted")
 
     def has_lost_nodes(self, store: Store) -> bool:
-        """Return whether Cluster Autoscaler has removed Nodes of this state from `store`.
+        """Return whether Cluster Autoscaler has removed Nodes of this FinalState from `store`.
 
         The caller has run a second process on `store`. The second process may remove a Node that
         the first process kept, because it finds room for the Node's pods elsewhere. The two

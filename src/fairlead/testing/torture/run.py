@@ -233,13 +233,12 @@ class _Run:
     # --- the end -----------------------------------------------------------------------------
 
     def _wait_for_rest(self) -> None:
-        """Wait until no object has changed for the duration REST, or a limit is reached.
+        """Run in periods of length REST until a period has no change, or until a limit is reached.
 
-        Each wait lasts REST. The first limit is RESTS_MAX waits in a row in which no pod completes.
-        Completed pods reset this count, because Jobs may wait for each other for hours. The second
-        limit is WORKING_RESTS_MAX waits in total. It is needed for shrunk scenarios. Such a
-        scenario may lack the changes that suspend its CronJobs. The CronJobs then create Jobs
-        forever.
+        The first limit is RESTS_MAX periods in a row in which no pod completes. A completed pod
+        resets this count, because Jobs may wait for each other for hours. The second limit is
+        WORKING_RESTS_MAX periods in total. It is needed for shrunk scenarios. Such a scenario may
+        lack the changes that suspend its CronJobs. The CronJobs then create Jobs forever.
         """
         rests = 0
         for _ in range(WORKING_RESTS_MAX):

@@ -79,7 +79,7 @@ class Shrinker:
             self._accepts(replace(scenario, chaos_ms=last + 60_000))
 
     def _accepts(self, scenario: TortureScenario) -> bool:
-        """Run `scenario`; keep it and return True if it fails in the same way."""
+        """Run `scenario`; if it fails like the original run, keep the result and return True."""
         self.runs += 1
         result = run(scenario)
         if result.failure is None or shape_of(result.failure) != self._shape:

@@ -102,7 +102,7 @@ class PodAnswer(Struct, frozen=True):
 
 
 class HttpServer:
-    """Serves probes, metrics, explanations of pods, and links to the dashboard."""
+    """Serves probes, metrics, explanations of pods, and URLs that open the dashboard."""
 
     def __init__(
         self,

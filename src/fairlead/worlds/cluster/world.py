@@ -92,7 +92,11 @@ class ClusterWorld:
         self._pending.append(stimulus)
 
     def find(self, ref: ObjectRef) -> ApiObject | None:
-        """Return the newest known version of an object; None if no object with its uid is known."""
+        """Return the newest known version of an object.
+
+        Returns None if no object has the key of `ref`, or if the object's uid is not the uid of
+        `ref`. If `ref` has no uid, uids are not compared.
+        """
         reflector = self._by_kind.get(ref.kind)
         found = None if reflector is None else reflector.objects.get(ref.key)
         if found is None or ref.uid not in ("", found.metadata.uid):

@@ -127,7 +127,7 @@ def missing_credentials(directory: Path) -> str:
 
 
 def note_objects(directory: Path) -> None:
-    """Record in `directory` that its database has contained objects; see `missing_objects`."""
+    """Create a file in `directory`; it tells `missing_objects` that the database had objects."""
     (directory / _USED).touch(mode=0o600)
 
 

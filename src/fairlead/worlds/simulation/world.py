@@ -93,7 +93,7 @@ class Latency(Struct, frozen=True, kw_only=True):
 
 
 class SimulatedWorld:
-    """A store, a virtual clock and a script, on which an engine acts.
+    """The world of a simulation: a store, a virtual clock and a script.
 
     `last_change` is the time of the last change to an object. Heartbeats in a node's status and
     updates of Cluster Autoscaler's status do not count. `events` holds the recorded Kubernetes

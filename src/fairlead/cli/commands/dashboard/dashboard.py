@@ -53,7 +53,7 @@ class Dashboard:
         return f"http://127.0.0.1:{self._port}/login?code={self._sessions.new_code()}"
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """Return a function that wraps a Reporter and copies its records to the dashboard.
+        """Return a function that wraps a Reporter; the wrapper copies records to the dashboard.
 
         If `logging` is not None, the function first wraps the Reporter with `logging`.
         """

@@ -39,7 +39,8 @@ def print_refused(
 
     If `rows_max` is None, there is always a row for each node. `columns` contains a heading for
     each cell of `RefusedNode.why` and, if the nodes have remedies, a heading for the remedies. This
-    function adds the headings of the columns with node names and numbers of nodes.
+    function adds the heading `node` or, if there is a row for each reason, the headings `nodes` (a
+    number) and `which` (names).
     """
     if rows_max is None or len(rows) <= rows_max:
         cells = [(row.node, *row.why, *_cells_of(row.remedy)) for row in rows]

@@ -240,10 +240,11 @@ def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> St
 def _with_starts(
     answer: TabularAnswer, request: ExplainRequest, snapshot: Snapshot, release: Release
 ) -> TabularAnswer:
-    """Return `answer` with the start times of the pending pods added.
+    """Return `answer` with a table of the times at which the pending pods would start.
 
-    If no pod of the explained workload is pending, `answer` is returned as it is. Raises InputError
-    if `answer` explains anything but a workload.
+    If these times are unknown, a note is added instead of the table. If no pod of the explained
+    workload is pending, `answer` is returned as it is. Raises InputError if `answer` explains
+    anything but a workload.
     """
     if "workload" not in answer.facts:
         problem = "needs a pod, a workload or a pod group to explain"

@@ -131,7 +131,7 @@ def _print_result(
 ) -> bytes:
     """Print the result in the format `output`, and return it as JSON.
 
-    `matched` maps the conditions of --fail-on that are true to their evidence.
+    The keys of `matched` are the conditions of --fail-on that are met; the values are the evidence.
     """
     value = simulation_result(experiment, outcome)
     result = encode_result(value)

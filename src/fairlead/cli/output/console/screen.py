@@ -77,7 +77,7 @@ def print_screen(console: Console, sections: Iterable[Section], *, has_details: 
 
     If rows are left out, a line at the end names the option DETAILS. Every command that calls this
     function must therefore have that option. A screen has two lines fewer than the terminal, but at
-    least _LINES_MIN. If output is not a terminal, it has LINES_MAX lines.
+    least _LINES_MIN. If the output is not a terminal, a screen has LINES_MAX lines.
     """
     filled = [one for one in sections if one.rows]
     if has_details:

@@ -170,7 +170,8 @@ class NodeGroups(Struct, frozen=True):
 def other_pods(difference: Difference, groups: NodeGroups) -> Iterator[Section]:
     """Yield the sections GONE FOR GOOD, NEWLY PLACED and REMOVED, and further sections of pods.
 
-    A long list of new or removed pods is summarized for each workload and each of `groups`.
+    If a list of new or removed pods is too long, its section has a row for each pair of a workload
+    and one of `groups` instead.
     """
     node = TableColumn("NODE", is_name=True)
     gone = [(one.key, one.node) for one in difference.gone]

@@ -24,7 +24,7 @@ class Validators(Struct):
     _tags: dict[str, str] = field(default_factory=dict)
 
     def remember(self, request: ReplayRequest, answer: HttpAnswer) -> None:
-        """Store the ETag in `answer`, the response to `request`."""
+        """Remember the ETag that `answer` contains; `answer` is the response to `request`."""
         for tag in answer.values("etag"):
             self._tags[request.path] = tag
 

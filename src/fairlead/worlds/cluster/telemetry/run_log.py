@@ -31,7 +31,7 @@ class RunLog:
         self._log(message, "warning")
 
     def failure(self, message: str) -> None:
-        """Log a problem that ends the run, as an error."""
+        """Log the problem that ends the run, with the severity `error`."""
         self._log(message, "error")
 
     def write(self, entry: LogEntry) -> None:

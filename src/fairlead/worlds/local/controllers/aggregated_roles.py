@@ -74,7 +74,7 @@ def _write(role: Json, roles: list[Json]) -> list[Command]:
 def _aggregated_rules(role: Json, roles: list[Json]) -> list[Json]:
     """Return the rules of the roles that `role` selects, without duplicates.
 
-    They are sorted by the first selector that matches their role, then by the role's name.
+    The rules are sorted by the first selector that matches their role, then by the role's name.
     """
     rules: list[Json] = []
     for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():

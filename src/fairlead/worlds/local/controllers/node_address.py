@@ -70,7 +70,7 @@ class NodeAddresses(ReactiveController):
         return target.kind == NODE.kind and target.uid in self._numbers
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Return the writes that the node `target` still needs."""
+        """Return the commands that update the node `target`; [] if no update is needed."""
         return self._assign(target.name)
 
     def _observe(self, node: Node, *, is_deleted: bool) -> bool:

@@ -56,7 +56,7 @@ class NodeAllocatable(ReactiveController):
         return target.kind == "Node" and target.uid in self._nodes
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Return the write that the node `target` still needs."""
+        """Return the command that updates the node `target`; [] if no update is needed."""
         node = self._nodes.get(target.uid)
         return [] if node is None else self._copy(node)
 

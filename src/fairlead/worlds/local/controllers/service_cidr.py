@@ -113,7 +113,7 @@ class ServiceCidrs:
         return [meta["name"] for meta in metas if meta.get("deletionTimestamp")]
 
     def _is_needed(self, obj: Json) -> bool:
-        """Return whether a Service has an address that only this ServiceCIDR contains."""
+        """Return whether a Service has an address that only `obj`, a ServiceCIDR, contains."""
         others = [
             ip_network(text)
             for one in self._storage.items(SERVICE_CIDR)

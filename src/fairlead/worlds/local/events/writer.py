@@ -99,7 +99,7 @@ class EventWriter:
         component: Component,
         now: Instant,
     ) -> None:
-        """Write a new event; store its name under `key`, which later equal events have too."""
+        """Write a new event; remember its name under `key`, so that `_find` finds the event."""
         ref, (note, stamp) = event.regarding, note_and_stamp
         kind = kind_in(self._store, ref.kind)
         found = self._store.find(kind, ref.namespace, ref.name) if kind else None
