@@ -20,7 +20,7 @@ _COMPLETED: Final = ("Succeeded", "Failed")
 
 
 def missing_resources(pod: Json) -> dict[str, Any]:
-    """Return the container statuses of `pod` with missing resources filled in from the spec.
+    """Return the container statuses of `pod`, completed with resources from the spec.
 
     The result maps a field of the pod's status, such as `containerStatuses`, to its new list. The
     list also has a status for each container that had none. A list without changes is left out.

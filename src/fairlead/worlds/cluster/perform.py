@@ -331,7 +331,7 @@ def _found(answer: ApiAnswer) -> _Found:
 
 
 def _with_identity(patch: Mapping[str, Any], uid: str, version: str) -> dict[str, Any]:
-    """Return `patch` with `uid` and `version` as preconditions, unless they are empty."""
+    """Return `patch` with the preconditions `uid` and `version`; an empty one is left out."""
     metadata = dict(patch.get("metadata") or {})
     if uid:
         metadata["uid"] = uid
