@@ -747,7 +747,10 @@ class ControllerRevision(_Object, frozen=True):
 
 
 class OnExitCodes(_View, frozen=True):
-    """The field onExitCodes of a rule; if `container_name` is None, all containers count."""
+    """The field onExitCodes of a `PodFailurePolicyRule`.
+
+    If `container_name` is None, all containers count.
+    """
 
     container_name: str | None = None
     operator: str = "In"

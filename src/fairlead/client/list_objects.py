@@ -52,10 +52,10 @@ async def list_by_page(
 ) -> list[Kept]:
     """Call `keep` with the items of each page of the collection at `path`; return all results.
 
-    The text of a page is freed before the next page is read. Exception: it is kept if `keep`
-    returns items of the page. If the continue token expires, the complete list is read again in one
-    response, as in client-go. Earlier results of `keep` are then discarded. Raises RequestError if
-    a request fails, or if the server repeats pages without end.
+    The text of a page is freed before the next page is read, unless `keep` returns items of the
+    page. If the continue token expires, the complete list is read again in one response, as in
+    client-go. Earlier results of `keep` are then discarded. Raises RequestError if a request fails,
+    or if the server repeats pages without end.
     """
     query = dict(query or {})
     items: list[Kept] = []

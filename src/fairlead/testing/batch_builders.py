@@ -29,7 +29,7 @@ def make_task(  # noqa: PLR0913 - a builder takes what a case varies
     annotations: Mapping[str, str] | None = None,
     **pod: Any,
 ) -> Pod:
-    """Return a pod of a batch scheduler that requests `cpu` and `memory`.
+    """Return a pod that requests `cpu` and `memory`, for the batch scheduler `scheduler`.
 
     If `cpu` is 0, the pod has no requests. If `group` is not "", kube-batch's annotation makes the
     pod a member of `group`. `meta` contains fields of the metadata by their Python names. `pod`

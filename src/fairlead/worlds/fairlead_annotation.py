@@ -104,7 +104,10 @@ def annotation_warnings(obj: Json, old: Json | None) -> Iterator[str]:
 
 
 def _nearest(key: str) -> str:
-    """Return a hint that names the known annotation most similar to `key`, or ""."""
+    """Return a hint that names the known annotation that is most similar to `key`.
+
+    Returns "" if no known annotation is similar.
+    """
     names = [one.removeprefix(FAIRLEAD_PREFIX) for one in _SETTINGS]
     nearest = difflib.get_close_matches(key.removeprefix(FAIRLEAD_PREFIX), names, n=1)
     return f"; did you mean {FAIRLEAD_PREFIX}{nearest[0]}?" if nearest else ""

@@ -10,9 +10,9 @@ in both views knows that the spec has not changed.
 A binding sets only the node in the spec. Then the spec of the new view is a copy of the previous
 spec with this node, and shares all other parts.
 
-Stored values are never mutated (see `Storage`). Therefore a part has not changed if two stored
-versions contain the same object as this part. Views do not contain managedFields. If only
-managedFields change, the new view differs from the previous one only in its resource version.
+Stored values are never mutated (see `Storage`). Therefore, a part of a pod has not changed if it is
+the same object in two stored versions. Views do not contain managedFields. If only managedFields
+change, the new view differs from the previous one only in its resource version.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class CostBudget:
 
 
 class CostTracker:
-    """The cost of one evaluation, and the `work` that upstream's units do not count.
+    """The cost of one evaluation in upstream's units, and the `work` that these units leave out.
 
     `charge` adds to `cost` and checks the limit. Loops, and expressions whose cost depends on the
     sizes of values, must call `charge`. Expressions with a fixed cost may add to `cost` directly.

@@ -243,10 +243,10 @@ def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Ev
 
 
 def _insert(found: dict[Any, Any], values: list[Any]) -> None:
-    """Add entries to the map `found`; `values` contains a key and a value, or a single map.
+    """Add entries to the map `found`; `values` contains a key and a value, or only a map.
 
-    All entries of a single map are added. Raises CelError if `found` already has one of the keys,
-    or if a single value is not a map.
+    All entries of this map are added. Raises CelError if `found` already has one of the keys, or if
+    `values` contains only one value and it is not a map.
     """
     entries = values[0] if len(values) == 1 else {values[0]: values[1]}
     if not isinstance(entries, dict):

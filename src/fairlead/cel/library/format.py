@@ -160,7 +160,7 @@ def _container_text(value: list[Any] | dict[Any, Any]) -> str:
 
 
 def _inner(value: Any) -> str:
-    """Return `value` as text inside a list or a map."""
+    """Return the text for a `value` that is an item of a list, or a key or value of a map."""
     match value:
         case str():
             return json.dumps(value, ensure_ascii=False)

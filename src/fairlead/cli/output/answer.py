@@ -390,7 +390,8 @@ def _percent(part: int, whole: int) -> str:
 def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
     """Return the section of disruption budgets.
 
-    If there is room, the section shows every budget whose result is in `_BAD_BUDGETS`.
+    If there are many budgets, those with the best results are left out. Budgets with a result in
+    `_BAD_BUDGETS` are left out only if there is no room for them.
     """
     columns = (
         TableColumn("BUDGET", is_name=True),

@@ -16,7 +16,7 @@ def at_ms(t_ms: int) -> Instant:
 
 
 def to_ms(instant: Instant) -> int:
-    """Return the milliseconds from the start of the process to `instant`, rounded down."""
+    """Return the ms from the start of the autoscaler's process to `instant`, rounded down."""
     return (instant - _START) // NANOSECONDS_PER_MILLISECOND
 
 

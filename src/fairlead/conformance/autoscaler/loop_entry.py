@@ -157,7 +157,7 @@ def _utilization(used: Utilization) -> Json:
 
 
 def _state(autoscaler: StaticAutoscaler, record: LoopRecord) -> Json:
-    """Return what the cluster state registry says after the loop, without default values."""
+    """Return the contents of the cluster state registry after the loop; omit default values."""
     registry = autoscaler.context.registry
     found: Json = {}
     upcoming = registry.upcoming_nodes(record.at)

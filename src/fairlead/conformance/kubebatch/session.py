@@ -37,9 +37,9 @@ _KEPT: Final = frozenset(defect.value for defect in KEPT)
 
 
 def compare_with_defects(case: Json) -> Mismatch | None:
-    """Return the first mismatch between the recording and a session with upstream's defects.
+    """Replay `case` with upstream's defects; return the first mismatch with the recording.
 
-    Returns None if they agree.
+    Returns None if there is no mismatch.
     """
     found = replay(case["scenario"], UPSTREAM)
     if not case["deterministic"]:

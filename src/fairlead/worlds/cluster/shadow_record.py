@@ -53,7 +53,7 @@ class ShadowRecord(Collector):
     def __init__(
         self, configurations: Iterable[str], write: Callable[[bytes], object] | None = None
     ) -> None:
-        """`write` is called with each decision as one line of JSON."""
+        """`write` is called once for each decision, and receives the decision as a line of JSON."""
         self._counts = {name: _Counts() for name in configurations}
         self._write = write
 

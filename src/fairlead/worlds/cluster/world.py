@@ -72,10 +72,10 @@ class ClusterWorld:
         self._pending.append(ObjectsLoaded(objects))
 
     def finish(self, performed: Performed, now: Instant) -> Instant | None:
-        """Queue the outcome of a command, or hold it back until its effect has been seen.
+        """Queue the outcome of a command, or hold it back if the command's effect was not seen yet.
 
-        Returns None if the outcome is queued. If it is held back, returns the latest time until
-        which it is held back.
+        Returns None if the outcome is queued. If the outcome is held back, returns the time at
+        which it is queued even if no watch has shown the effect.
         """
         effect = performed.effect
         if effect is None or self._is_seen(effect):

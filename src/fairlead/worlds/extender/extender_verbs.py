@@ -60,7 +60,7 @@ class ExtenderVerbs:
         }
 
     def filter(self, body: bytes) -> bytes:
-        """Handle the verb filter: return the nodes that fit (ExtenderFilterResult)."""
+        """Handle the verb `filter`: return the nodes that fit (ExtenderFilterResult)."""
         question = decode_message(body, FilterOrPrioritize)
         pod, names = self._pod(question.pod), self._names(question)
         try:
@@ -80,14 +80,17 @@ class ExtenderVerbs:
         )
 
     def prioritize(self, body: bytes) -> bytes:
-        """Handle the verb prioritize: return the score of each node (HostPriorityList)."""
+        """Handle the verb `prioritize`: return the score of each node (HostPriorityList)."""
         question = decode_message(body, FilterOrPrioritize)
         pod, names = self._pod(question.pod), self._names(question)
         scores = self._backend.scores(pod, names, PRIORITY_MAX)
         return encode([HostPriority(name, score) for name, score in scores.items()])
 
     def preempt(self, body: bytes) -> bytes:
-        """Handle the verb preempt: return the nodes where preemption would help, with victims."""
+        """Handle the verb `preempt`: return the candidate nodes on which preemption makes room.
+
+        The result contains the victims that the request names for these nodes.
+        """
         question = decode_message(body, ExtenderPreemptionArgs)
         pod, candidates = self._pod(question.pod), _candidates(question)
         uids = {

@@ -40,7 +40,10 @@ from fairlead.worlds.perform import Outcome, perform, refused
 
 
 class PendingCommand(Struct, frozen=True):
-    """A command that waits for the webhook `call`; `steps` continues it with the answer."""
+    """A command that waits for the answer to `call`, a call of a webhook.
+
+    `steps` receives the answer and continues the command.
+    """
 
     issued: IssuedCommand
     call: WebhookCall

@@ -186,11 +186,11 @@ class PodWriteCopies:
         return template is not None
 
     def learn_report(self, report: PodWrite | None, described: PodWrite) -> None:
-        """Let later writes with the text of `report` use the template of `described`.
+        """Store the template of `described.text` also under `report.text`.
 
-        Both describe the same status write of a kubelet. `report` contains `ReportInputs` in place
-        of the details that are computed from them. Nothing changes if `report` is None, or if
-        `report.replaced` differs from `described.replaced`.
+        `report` and `described` describe the same status write of a kubelet. Where `described`
+        contains certain details, `report` contains their inputs (`ReportInputs`). Nothing changes
+        if `report` is None, or if `report.replaced` differs from `described.replaced`.
         """
         if report is None or report.replaced != described.replaced:
             return
@@ -226,7 +226,10 @@ class PodWriteCopies:
         return _described(pod, "", text, addresses)
 
     def _binding(self, command: Bind, now: Instant) -> PodWrite | None:
-        """Return the description of a binding and of everything that its admission reads."""
+        """Return a PodWrite that describes a binding and everything that affects its result.
+
+        Returns None if the binding cannot be stored as a copy of an earlier binding.
+        """
         pod = self._pod(command.pod)
         if pod is None or not command.node:
             return None
@@ -399,7 +402,7 @@ def _nothing(_: Sequence[bytes]) -> tuple[()]:
 
 
 def _parts(fields: Any) -> tuple[Any, Any]:
-    """Split a set of managed fields with markers in some keys into (shared, own).
+    """Split a set of managed fields into (shared, own); some keys of the set contain markers.
 
     `own` contains only the objects that have a marker in one of their keys, and the keys that lead
     to these objects. In `shared`, None is in place of these objects:

@@ -186,7 +186,7 @@ class SimulatedWorld:
         self._driver.run(until, stop_when=stop_when, on_progress=on_progress)
 
     def pass_time(self, until: Instant) -> None:
-        """Advance the time to `until`, or to the next due time; see `Driver.pass_time`."""
+        """Advance the time to `until`, but not beyond the next due time; see `Driver.pass_time`."""
         self._driver.pass_time(until)
 
     def user_write(self) -> Write:

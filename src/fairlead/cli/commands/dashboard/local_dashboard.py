@@ -40,7 +40,7 @@ class LocalDashboard:
 
     @property
     def handlers(self) -> Mapping[str, PathHandler]:
-        """The handler, by path, that returns links to the dashboard; see `Companion.handlers`."""
+        """The handler of requests for a link to the dashboard, keyed by its path."""
         return {PATH: self._answer_link}
 
     def new_link(self) -> str:

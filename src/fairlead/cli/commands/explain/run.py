@@ -611,8 +611,8 @@ def _nodes_for_group(new: NewNodesForGroup) -> str:
 def _would_fit(explanation: Explanation, node: str) -> str:
     """Return the smallest change that makes `node` feasible.
 
-    If no such change is known, return a text that says that `node` is too small for the pod, or ""
-    if it is not too small.
+    If no such change is known, the result is the reason why `node` is too small for the pod. If
+    `node` is not too small either, the result is "".
     """
     remedy = explanation.remedies.get(node)
     return explanation.too_small.get(node, "") if remedy is None else remedy.what

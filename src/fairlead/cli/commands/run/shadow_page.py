@@ -121,7 +121,10 @@ def _cells(one: Json) -> str:
 
 
 def _why(one: Json) -> str:
-    """Return the reason of a difference: a scheduler's message, the victims, or the scores."""
+    """Return the known reasons of a difference; "" if none is known.
+
+    Reasons are a message of the scheduler, the victims of a preemption, and the scores.
+    """
     reasons = [one["reason"]] if one.get("reason") else []
     if one.get("victims"):
         reasons.append(f"would preempt {', '.join(one['victims'])}")

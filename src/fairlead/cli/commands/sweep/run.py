@@ -1,6 +1,6 @@
 """Runs `fairlead sweep`, from its options to its exit code.
 
-1. the cases      read the scenario once; combine the values
+1. the cases      read the scenario once; make a case for each combination of --vary values
 2. the results    read the results of an earlier run from the folder; run the other cases
 3. the answer     measure the results; write tables and reports; print the answer
 """

@@ -324,8 +324,8 @@ def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange
 def _exit_code(answers: Iterable[WhatIfAnswer], results: Sequence[ConditionResult]) -> int:
     """Return the exit code for `answers`, or for the conditions in `results` if there are any.
 
-    With conditions, the exit code depends only on whether any condition holds. Without conditions,
-    it depends on whether any of the changes has an effect.
+    With conditions, return CONDITION_HOLDS if any condition holds. Without conditions, return
+    DIFFERENCE if any of the changes has an effect. In all other cases, return SUCCESS.
     """
     if results:
         holds = any(one.holds for one in results)

@@ -21,7 +21,10 @@ _BYTES_PER_MB: Final = 1e6
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """Shows a bar for each phase, with the amount that was read or the virtual time of the run."""
+    """Shows a bar for each phase.
+
+    Beside the bar is the amount of input that was read, or the virtual time of the simulated run.
+    """
 
     def __init__(self, console: Console | None = None) -> None:
         """The bars appear on `console` if it is given (for tests), else on stderr.

@@ -1,4 +1,4 @@
-"""Compares the events of a watch: their types and objects, in order for each object.
+"""Compares the events of a watch: for each object, the types and contents of its events in order.
 
 Events of different objects may interleave differently, and bookmarks that report progress may
 arrive at any time. Bookmarks that end the initial events are compared like the events of an object.

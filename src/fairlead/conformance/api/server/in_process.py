@@ -47,7 +47,7 @@ class InProcess(Struct):
         return self.may_run_controllers or any(obj["metadata"]["name"] == name for obj in every)
 
     def begin(self) -> None:
-        """Start another case, 10 s after the current time of the server."""
+        """Prepare for another case: advance the time of the server by 10 s."""
         self._begin = self.own.now = self.own.now + _BETWEEN_NS
 
     def ask(self, replayed: ReplayRequest) -> HttpAnswer:

@@ -52,7 +52,7 @@ class OverHttp:
         return True
 
     def holds(self, name: str) -> bool:
-        """Return True, because the objects of the server are unknown."""
+        """Return True: an object called `name` may exist, because the objects are unknown."""
         return True
 
     def begin(self) -> None:

@@ -38,7 +38,7 @@ _MACHINE: Final = {
 
 
 def recorded_nodes(now: int) -> Iterator[Json]:
-    """Yield the manifests of the nodes at `now` (ns since 1970)."""
+    """Yield the manifests of the nodes; `now` (ns since 1970) is the time of their heartbeats."""
     for number, name in enumerate(ZONES, 1):
         yield {
             "apiVersion": "v1",

@@ -43,17 +43,17 @@ class UnreliablePlugin:
         self._calls = 0
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Accept every node, or raise RuntimeError."""
+        """Accept every node, but raise RuntimeError in some calls (see the class)."""
         self._maybe_fail("filter", _FILTER_EVERY)
         return None
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Accept the pod without recording anything, or raise RuntimeError."""
+        """Accept the pod, but raise RuntimeError in some calls (see the class)."""
         self._maybe_fail("reserve")
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Do nothing, or raise RuntimeError."""
+        """Do nothing, but raise RuntimeError in some calls (see the class)."""
         self._maybe_fail("unreserve")
 
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
@@ -65,12 +65,12 @@ class UnreliablePlugin:
         return None
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Accept the pod without preparing anything, or raise RuntimeError."""
+        """Accept the pod, but raise RuntimeError in some calls (see the class)."""
         self._maybe_fail("pre_bind")
         return None
 
     def post_bind(self, pod: PodInfo, node: str) -> None:
-        """Do nothing, or raise RuntimeError."""
+        """Do nothing, but raise RuntimeError in some calls (see the class)."""
         self._maybe_fail("post_bind")
 
     def _maybe_fail(self, point: str, every: int = _EVERY) -> None:

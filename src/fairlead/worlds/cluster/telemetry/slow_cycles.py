@@ -53,7 +53,7 @@ class SlowCycles:
         self._tracer = tracer
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[IssuedCommand]:
-        """Pass `stimulus` to the engine and return its commands."""
+        """Pass `stimulus` to the engine, and return the commands that the engine issues."""
         if self._meter is not None:
             self._meter.begin_measurement()  # The stimulus may end a cycle or a binding.
         return self._engine.handle(stimulus, now)

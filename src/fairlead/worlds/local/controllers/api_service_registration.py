@@ -47,7 +47,7 @@ class ApiServiceRegistration(ReactiveController):
         self._storage = storage
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Return the writes to APIServices of each API group with a changed CRD or APIService."""
+        """Return the writes to APIServices of the API groups whose CRDs or APIServices changed."""
         # Definitions and APIServices have names of the form `plural.group` or `version.group`.
         names = [one.metadata.name for one, _ in changed if kind_name(one) in _KINDS]
         groups = dict.fromkeys(name.partition(".")[2] for name in names)

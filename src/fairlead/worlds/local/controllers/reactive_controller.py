@@ -46,8 +46,8 @@ class ReactiveController(ABC):
 
     A write is retried only if it failed with `Conflict`, `TooManyRequests` or `InternalError`. One
     second later, `reconcile` is called for the object of the write, and returns the writes that
-    this object needs at that time. A subclass must list the command classes of its writes in
-    `interest.failed`.
+    this object needs at that time. A subclass sets `interest.failed` to the classes of all commands
+    with which it writes.
     """
 
     def __init__(self) -> None:

@@ -97,7 +97,11 @@ class TokenSecrets(ReactiveController):
         return [PatchObject(ref, patch)]
 
     def _missing(self, secret: Json, account: Json) -> Json:
-        """Return the data, in base64, that `secret` lacks, and the CA certificate if it differs."""
+        """Return the data that must be written to `secret`, in base64.
+
+        The result contains the namespace and the token if `secret` lacks them. It contains the CA
+        certificate if `secret` lacks it or has another one.
+        """
         known, missing = secret.get("data") or {}, {}
         if self._authority and known.get("ca.crt") != _encoded(self._authority):
             missing["ca.crt"] = _encoded(self._authority)
