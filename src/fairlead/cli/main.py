@@ -78,8 +78,8 @@ class CommandEntry(NamedTuple):
     """A command, imported from `path` when it is called.
 
     `text` describes the command in `fairlead --help`. `exit_codes` is the text at the end of the
-    command's own help. `main_option` is an option that users often forget: they write only its
-    value, such as a node without `--nodes`. The error message then suggests the option.
+    command's own help. `main_option` is an option that users often forget: they write `node-1`
+    instead of `--nodes node-1`. The error message then suggests the option.
     `on_failure` is the path of a function. If the command fails, the function is called with the
     arguments of the command.
     """

@@ -1,6 +1,6 @@
 """option_hint: what a user probably meant by an option that a command does not have.
 
-1  the command reads a scenario, which has a field for it     use the scenario's field …
+1  the command reads a scenario with a field for the option   use the scenario's field …
 2  the command has an option with nearly the same spelling    --drian: did you mean --drain?
 3  other commands have the option                             it is an option of fairlead whatif
 4  options of the command begin with the text                 --fail: did you mean --fail-on, ...?

@@ -53,7 +53,7 @@ class _RawEvent(Struct):
 class UndecodableObject(Struct, frozen=True):
     """An object that does not match its view, or in which a quantity does not parse.
 
-    `key` is NAMESPACE/NAME or NAME, "" if it has no name. `problem` names the field.
+    `key` is NAMESPACE/NAME or NAME, or "" if the object has no name. `problem` names the field.
     """
 
     key: str

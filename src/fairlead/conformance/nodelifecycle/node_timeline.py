@@ -67,7 +67,7 @@ class _ZoneStates(Struct):
 
 
 class _Observed(Struct, frozen=True):
-    """Wraps `engine`, and logs the changed zone states whenever a deadline has been handled."""
+    """Wraps `engine`. After each handled deadline, logs the zone states that have changed."""
 
     engine: Engine
     states: _ZoneStates

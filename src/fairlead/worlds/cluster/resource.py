@@ -62,10 +62,9 @@ _READ: Final = {
 
 
 def gated_resources(version: SchedulerVersion) -> tuple[str, ...]:
-    """Return the resources that the scheduler reads only because feature gates are on.
+    """Return the resources that the scheduler reads because a feature gate in `version` is on.
 
-    `version` contains the feature gates. The result contains names such as
-    `podgroups.scheduling.k8s.io`.
+    The result contains names such as `podgroups.scheduling.k8s.io`.
     """
     return (
         *((DEVICE_TAINT_RULE.resource,) if version.device_taint_rules else ()),

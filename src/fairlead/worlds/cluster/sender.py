@@ -266,10 +266,11 @@ class Sender:
             self.on_failure(failure)
 
     def _event_steps(self, event: EventRequest) -> _Steps:
-        """Write an event in at most EVENT_TRIES_MAX tries; drop it if the server refuses it.
+        """Write an event in at most EVENT_TRIES_MAX tries; drop it if no try succeeds.
 
-        A dropped event is forgotten. The next event that equals it is then written as a new object,
-        because the server may have no object to patch.
+        A response with a code from 400 to 412 ends the tries. The recorder forgets a dropped event,
+        and records the next equal event as a new object. It cannot patch the dropped event, because
+        the server may not have it.
         """
         assert self._options.recorder is not None
         for number in range(1, EVENT_TRIES_MAX + 1):

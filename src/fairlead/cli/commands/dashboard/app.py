@@ -13,7 +13,7 @@
 
 The Host header of every request must be a loopback address, which prevents DNS rebinding. Every
 request except `/login` needs a session. A POST also needs the Origin of this server and a JSON
-body. So a form or a script of another site cannot send one.
+body. So a form or a script of another site cannot send a POST.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ class FaultyWorld:
     def _do(self, issued: IssuedCommand, now: Instant) -> list[Stimulus]:
         """Perform a command; return the resulting changes, then the outcome of the command.
 
-        Stimuli from before the command are not returned: the next `poll` returns them first.
+        Older stimuli of the world are not returned here, but by the next `poll`.
         """
         self._ready += self._world.poll(now)
         outcome = self._world.perform(issued, now)
