@@ -99,9 +99,9 @@ class Driver:
     ) -> None:
         """Connect `engine` and `world`, and set the current time to `now`.
 
-        When a paused run continues at a later time, it calls `handle_overdue` before it performs
-        the remaining commands. The function lets each controller do one unit of its due work. If
-        `handle_overdue` is None, the run continues with its remaining work.
+        When a paused run continues at a later time, the driver first calls `handle_overdue`, which
+        lets each controller do one unit of its due work. If `handle_overdue` is None, the driver
+        continues with the queued stimuli and commands.
         """
         self.now = now
         self._engine = engine
@@ -187,9 +187,9 @@ class Driver:
         return not self._is_busy()
 
     def _settle(self, pause_when: Callable[[], bool] | None) -> bool:
-        """Handle all stimuli and perform all commands.
+        """Handle all stimuli and perform all commands, then return True.
 
-        Returns False if `pause_when` returned True while work was left.
+        If `pause_when` returns True while work is left, stop early and return False.
         """
         commands, stimuli = self._commands, self._stimuli
         handle, perform, poll = self._engine.handle, self._world.perform, self._world.poll

@@ -30,9 +30,10 @@ def start_cluster(  # noqa: PLR0913 - the arguments of the marker
     current time, and advances by `speed` simulated seconds per real second. If `paused` is set, the
     clock is stopped.
 
-    Clients that watch the cluster need real time to react to a change. Therefore, before methods
-    such as `expect_running` advance the clock by 10 seconds or more at once, they wait up to
-    `patience_s` real seconds for a reaction. They wait longer if no event is due.
+    Clients that watch the cluster need real time to react to a change. Therefore a method such
+    as `expect_running` waits for a reaction before it advances the clock. If the clock will advance
+    by 10 seconds or more at once, the method waits up to `patience_s` real seconds. If no event is
+    due, the method waits up to 10 real seconds, or up to `patience_s` if that is longer.
 
     The parts in `without` are not started, because the test replaces them. Possible parts are
     kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler and metrics.

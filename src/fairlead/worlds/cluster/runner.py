@@ -94,8 +94,8 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     for the log of slow cycles. `tracer` makes spans of requests and of the engine's units of work,
     such as scheduling cycles. It makes no spans of watches, or of the lists of nodes for extenders.
     Resources that become unreadable, or become readable again, are logged after `quiet_seconds`
-    without a further change. `on_start` is called with the new engine. `on_updates` is called with
-    the object changes that every list and watch shows, even before this replica leads.
+    without a further change. `on_start` is called with the new engine. `on_updates` receives the
+    object changes of all lists and watches, even before this replica leads.
     """
 
     config: ConnectionConfig

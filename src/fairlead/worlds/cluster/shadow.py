@@ -77,8 +77,9 @@ class ShadowDecision(Struct, frozen=True):
     `choices` contains at most CHOICES_MAX of the best nodes. `equals` is the number of best nodes,
     and `feasible` the number of feasible nodes. `score` is the total score of `node`, and
     `best_score` the total score of the best nodes. Both are set only if `agreement` is LOWER or
-    SAMPLED. `reason` says why the node or the pod is rejected, or is the error of a plugin.
-    `victims` are the pods that the configuration would have preempted.
+    SAMPLED. `reason` says why the pod fits no node, or why it does not fit `node`. If `agreement`
+    is ERROR, `reason` is the error of a plugin. `victims` are the pods that the configuration would
+    have preempted.
     """
 
     at: Instant

@@ -32,7 +32,7 @@ class _Engine(CommandSource, Protocol):
 
 
 class VersionOrder:
-    """A `CommandSource` that holds object changes back for WAIT, and passes them on in order."""
+    """A `CommandSource` that delays object changes by WAIT to sort them by resource version."""
 
     def __init__(self, engine: _Engine) -> None:
         """`engine` receives object changes in order, and any other stimulus immediately."""

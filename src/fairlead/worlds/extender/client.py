@@ -52,7 +52,7 @@ class HttpExtenders:
     """Calls extenders over HTTP; a context manager that keeps connections between calls."""
 
     def __init__(self, extenders: Sequence[Extender]) -> None:
-        """Read the TLS files; the first call connects. Raises TlsError."""
+        """Read the TLS files, but open no connections yet. Raises TlsError."""
         self._extenders = tuple(extenders)
         self._contexts = tuple(map(tls_context, extenders))
         self._runner = asyncio.Runner()

@@ -37,7 +37,7 @@ class _Server(uvicorn.Server):
         self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Start to accept connections and call `on_ready`."""
+        """Start to accept connections, then call `on_ready`."""
         await super().startup(sockets)
         self._on_ready()
 

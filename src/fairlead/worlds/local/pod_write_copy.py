@@ -128,10 +128,11 @@ class PodWriteCopies:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return a PodWrite for `command`, which is a kubelet's status write without details.
+        """Return a PodWrite that describes `command`, a kubelet's status write, by `inputs`.
 
-        The details, such as pod IPs and container statuses, are made from `inputs`. Returns None if
-        the write cannot be stored as a copy of an earlier write.
+        The details of the status write, such as pod IPs and container statuses, are not computed.
+        The description contains `inputs`, from which the details would be computed. Returns None
+        if the write cannot be stored as a copy of an earlier write.
         """
         pod, fields = self._pod(command.target), command.fields
         if pod is None or fields.get("nominatedNodeName") or command.resource_version:

@@ -8,9 +8,9 @@ cluster. The Leases of two nodes differ only in a few strings:
                     sets
     shared          everything else
 
-Therefore only the first Lease goes through all stages of `Store.create`. Later Leases are copies
-with their own strings. Three rules ensure that a copy equals the Lease that the stages would
-create:
+Therefore only the first Lease goes through all stages of `Store.create`. This Lease is
+the template for later Leases, which are copies with their own strings. Three rules ensure that a
+copy equals the Lease that the stages would create:
 
 - A Lease with an own string that is not valid goes through all stages.
 - When a Lease is created, admission reads only namespaces and quotas. The template is dropped when

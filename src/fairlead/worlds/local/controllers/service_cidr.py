@@ -86,7 +86,7 @@ class ServiceCidrs:
         return self._due.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Reconcile ServiceCIDRs whose retry is due, or whose GRACE after deletion has ended."""
+        """Reconcile ServiceCIDRs whose retry is due, or whose deletion was requested GRACE ago."""
         return [command for name in self._due.pop_due(now) for command in self._sync(name, now)]
 
     def _sync(self, name: str, now: Instant) -> list[Command]:
