@@ -43,7 +43,7 @@ class LazyDict(dict[str, Value]):
     def load(self, rows: dict[str, Row]) -> None:
         """Add an entry for each of `rows`, a plain dictionary.
 
-        The value of an entry is made from its row when it is first read.
+        The value of an entry is made from its row when the entry is first read.
         """
         entries: dict[str, Any] = rows
         dict.update(self, entries)

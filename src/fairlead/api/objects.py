@@ -50,7 +50,7 @@ class OwnerReference(_View, frozen=True, cache_hash=True):
 
 
 class ObjectMeta(_View, frozen=True):
-    """The field metadata of every object."""
+    """The field `metadata` of every object."""
 
     name: str = ""
     namespace: str = ""
@@ -210,7 +210,7 @@ class ContainerPort(_View, frozen=True):
 
 
 class ContainerRestartRule(_View, frozen=True):
-    """An entry of restartPolicyRules: the action when a container exits; exitCodes is not read."""
+    """An entry of restartPolicyRules, but only its action: what to do when a container exits."""
 
     action: str = ""
 

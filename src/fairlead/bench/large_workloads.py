@@ -114,7 +114,7 @@ def _on(pod: Pod, node: int) -> Pod:
 
 
 def _reclaim(node_count: int) -> Setting:
-    """Build a queue with one running gang per node, and another with half as many pending gangs.
+    """Build a queue with a running gang per node, and a queue with half as many pending gangs.
 
     A node has CPU for ten tasks. Running gangs have `minMember: 1`, so all members but one may be
     evicted.

@@ -219,9 +219,10 @@ def double_text(value: float) -> str:
 
 
 def work_of(value: Any, limit: int) -> int:
-    """Return the number of values in `value` at all depths; stop once it exceeds `limit`.
+    """Return the number of values in `value` at all depths.
 
-    Repeated values are counted each time: `[[x, x], [x, x]]` contains `x` four times.
+    If there are more than `limit` values, counting stops early, and the result is a number above
+    `limit`. Repeated values are counted each time: `[[x, x], [x, x]]` contains `x` four times.
     """
     due, count = [value], 0
     while due and count <= limit:

@@ -57,9 +57,9 @@ class JsonTemplate:
     ) -> None:
         """Create a template from `pieces`, the pieces of a sample (see `pieces_of`).
 
-        `variable` contains the indices in `pieces` of the strings that may differ. These indices
-        are odd, because `pieces_of` gives strings odd indices. The strings that may differ are
-        numbered from 0 in the order of their indices.
+        In `pieces`, the strings that may differ have the indices `variable`. These indices are odd,
+        because `pieces_of` gives strings odd indices. The strings that may differ are numbered from
+        0 in the order of their indices.
         """
         # The pieces are not kept, because they take six times as much memory as the sample.
         self._variable = variable

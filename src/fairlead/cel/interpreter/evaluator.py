@@ -167,7 +167,10 @@ class Planner:
         return _list_of_present(items, node.optional) if node.optional else _list_of(items)
 
     def _map(self, node: MapLiteral, scope: Scope) -> Evaluate:
-        """Return the closure of a map or an object; only mutating policies create objects."""
+        """Return the closure that makes a map or a typed object, such as `Object.spec{…}`.
+
+        Only mutating policies make typed objects.
+        """
         if not node.entries and not node.type_name:
             return lambda _: {}
         entries = tuple(
@@ -439,7 +442,7 @@ def _list_of(items: tuple[Evaluate, ...]) -> Evaluate:
 
 
 def _list_of_present(items: tuple[Evaluate, ...], optional: tuple[int, ...]) -> Evaluate:
-    """Return the closure of a list literal; optional items are left out if they are absent."""
+    """Return the closure that makes a list without the optional items that are absent."""
 
     def made(run: Run) -> list[Any]:
         run.cost += _LIST_COST

@@ -52,7 +52,10 @@ def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
 
 @text_cache(maxsize=_PATTERNS_CACHED_MAX, characters_max=_CACHED_CHARACTERS_MAX)
 def _read(pattern: str) -> tuple[int, Any]:
-    """Return (largest possible number of states, compiled pattern) or (0, Go's error message)."""
+    """Return (largest possible number of the pattern's states, compiled pattern).
+
+    If `pattern` is invalid, return (0, Go's error message) instead.
+    """
     try:
         return _states_of(pattern), compiled_pattern(pattern)
     except ValueError as cause:

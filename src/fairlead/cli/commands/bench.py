@@ -103,7 +103,7 @@ def bench(
 
 
 def _read_baseline(path: Path) -> dict[str, Json]:
-    """Return the results in `path`, a file of `fairlead bench -o json`, keyed by workload.
+    """Return the results that `fairlead bench -o json` wrote to `path`; the keys are workloads.
 
     Raises InputError.
     """

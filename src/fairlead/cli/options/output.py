@@ -126,7 +126,10 @@ class AnswerOutputOptions:
     ] = None
 
     def report_path(self, default: str) -> Path | None:
-        """Return the report's path or None; see `OutputOptions.report_path`. Raises InputError."""
+        """Return the path of the HTML report, or None if no report shall be written.
+
+        See `OutputOptions.report_path` for the conditions. Raises InputError.
+        """
         return _report_path(
             self.report, default, is_text=self.output in TEXT_FORMATS, off=self.no_report
         )

@@ -391,9 +391,9 @@ class _Timeline(Scene):
                     self.cluster.put(with_pod_event(claim, self.now), self.now)
 
     def change(self, change: Json) -> None:
-        """Apply `change`; if it is a pod event, record it as `_put_pod` does.
+        """Apply `change`, and record pod events as described at `_put_pod`.
 
-        A pod on a node becomes terminating before it is deleted.
+        If `change` deletes a pod that has a node, the pod first becomes terminating.
         """
         if change["op"] == "apply" and change["kind"] == "Pod":
             self._put_pod(read_object("Pod", change["object"]))

@@ -88,8 +88,7 @@ def _described(case: Json, found: Json, corrected: list[str]) -> str:
 
     `corrected` contains the names of the defects that affect the case and that Fairlead corrects by
     default. The text states how Fairlead's result differs from the recording. For each difference,
-    the text also gives the results of kube-batch with a single defect corrected. Only defects whose
-    correction changes the result are mentioned.
+    the text also states how each single correction in kube-batch changes kube-batch's result.
     """
     names = ", ".join(corrected)
     lines = list(_changes(case, found))

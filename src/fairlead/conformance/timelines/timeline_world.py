@@ -180,9 +180,9 @@ class TimelineWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: IssuedCommand, now: Instant) -> Stimulus | None:
-        """Apply a request of the scheduler now, or schedule it after its latency; return None.
+        """Apply a request of the scheduler when the latency of the request has passed; return None.
 
-        `poll` returns the outcome of the request.
+        A request without latency is applied immediately. `poll` returns the outcome of the request.
         """
         command = issued.command
         if isinstance(command, RecordEvent):

@@ -1,8 +1,8 @@
 """Sessions: the login links and the session cookies of the dashboard.
 
 A link contains a login code. The response to the first request with the code sets a cookie with a
-session token. Then the code is invalid. Only digests of codes and tokens are kept. So a memory dump
-does not reveal them.
+session token. Then the code is invalid. Codes and tokens are kept only as digests, so that a memory
+dump does not reveal them.
 """
 
 from __future__ import annotations

@@ -100,8 +100,8 @@ class UpOptions:
     def _check_files(self) -> None:
         """Raise InputError if an output would overwrite a file that must not be replaced.
 
-        Also raise it for --accept-loss without --data-dir, and for an --audit-level other than
-        Metadata without --audit.
+        Also raise it if --data-dir is missing and --accept-loss is set, or if --audit is missing
+        and --audit-level is not Metadata.
         """
         if self.accept_loss and self.data_dir is None:
             raise InputError("--accept-loss", "needs --data-dir")
@@ -115,7 +115,7 @@ class UpOptions:
         require_distinct(outputs, files, stored, in_place=("--audit",))
 
     def _check_autoscaler(self) -> None:
-        """Raise InputError for an option of an autoscaler that is not simulated."""
+        """Raise InputError for an option that needs another value of --autoscale."""
         chosen = self.autoscale.autoscale
         if chosen in (OFF, KARPENTER) and self.autoscale.node_groups:
             raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")

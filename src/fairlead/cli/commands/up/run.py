@@ -1,7 +1,7 @@
 """Runs `fairlead up`: opens the socket and the data directory, writes the kubeconfig, and serves.
 
 Steps that can fail come first, so that a failure leaves nothing behind. The write-ahead log locks
-the data directory, so it is opened before anything is written there.
+the data directory, so the log is opened before anything is written to the directory.
 """
 
 from __future__ import annotations

@@ -153,10 +153,10 @@ class Inquiry:
         self.problem = problem
 
     def _report_unreadable(self, lines: list[str]) -> None:
-        """Print on stderr each of `lines` that was not among the lines of the last call.
+        """Print each of `lines` on stderr, unless the previous call already had this line.
 
-        Each line names a resource that cannot be read. If the last call had lines and `lines` is
-        empty, print that every resource can be read.
+        Each line names a resource that cannot be read. If the previous call had lines and this call
+        has none, print that every resource can be read.
         """
         for line in lines:
             if line not in self.unreadable:

@@ -166,7 +166,7 @@ class FittedTable:
         return widths
 
     def _headings(self, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
-        """Yield the lines of the headings; a heading with fewer lines is aligned at the bottom."""
+        """Yield the lines of the headings, which are aligned at the bottom."""
         wrapped = [
             _wrapped(self.columns[n].heading, width) for n, width in zip(shown, widths, strict=True)
         ]

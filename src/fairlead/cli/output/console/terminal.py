@@ -162,7 +162,7 @@ def print_table(
     """Print the first `rows_max` rows under `title`, and the number of further rows.
 
     If `rows_max` is None, all rows are printed. Without rows, nothing is printed. `numbers` are the
-    headings of right-aligned columns. If the table is too wide, headings are wrapped first.
+    headings of right-aligned columns. If the table is too wide, headings are wrapped before cells.
     """
     if not rows:
         return

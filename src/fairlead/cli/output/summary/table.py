@@ -69,7 +69,7 @@ def print_preempted(console: Console, rows: Sequence[Preempted], start: Instant)
 
 
 def print_evicted(console: Console, rows: Sequence[Evicted], start: Instant) -> None:
-    """Print the pods that a controller evicted, with their times since `start`."""
+    """Print the pods that a controller evicted, and how long after `start` each was evicted."""
     cells = [
         (_after(start, one.at), f"{one.pod.key} ({one.pod.priority})", one.node, one.reason)
         for one in rows

@@ -101,10 +101,10 @@ def _first_cell(row: Json) -> str:
 
 
 def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
-    """Return the mismatch of the HTTP status class (such as 2xx) or the body's kind, or None.
+    """Compare the HTTP status class (such as 2xx), then the body's kind; return the first mismatch.
 
-    A mismatch with status 404 or 409 on either side is ignored, because these statuses depend on
-    other objects.
+    Returns None if there is no mismatch. If either status is 404 or 409, a mismatch of the classes
+    is ignored, because these statuses depend on other objects.
     """
     depends = {recorded["status"], answer.status} & {404, 409}
     if answer.status // 100 != recorded["status"] // 100:

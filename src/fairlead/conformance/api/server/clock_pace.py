@@ -52,9 +52,9 @@ class Pace(Struct):
     _requested_real_ns: int = 0
 
     def begin(self, rest: DurationNs) -> None:
-        """Advance `now` by `rest`, the pause before another command starts.
+        """Advance `now` to the start of the next command; `rest` is the pause before this start.
 
-        If `rest` exceeds STARTUP_TIME, the start time is rounded up to a multiple of
+        If `rest` exceeds STARTUP_TIME, the time of the start is rounded up to a multiple of
         START_INTERVAL. Therefore a small delay of one command does not shift all later commands.
         """
         self._requested_at = None

@@ -54,7 +54,7 @@ class RecordedPlaces:
 def as_recorded() -> SchedulerConfig:
     """Return the default configuration with the additional plugin RecordedPlaces.
 
-    RecordedPlaces decides only between nodes to which all other plugins give the same total score.
+    RecordedPlaces decides only between nodes whose total scores without this plugin are equal.
     """
     weighted = tuple((name, weight * _MORE) for name, weight in DEFAULT_PLUGINS)
     profile = Profile(plugins=(*weighted, (RecordedPlaces.name, 1)))
