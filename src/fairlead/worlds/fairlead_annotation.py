@@ -114,9 +114,9 @@ def _nearest(key: str) -> str:
 
 
 def _templates(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (path, template) for the pod template of a workload, and the Job template of a CronJob.
+    """Yield (path, template) for each field in which `value` may have a pod or Job template.
 
-    The templates may be None.
+    The template is None if the field is missing.
     """
     spec = _below(value, "spec")
     yield "spec.template.", _below(spec, "template")

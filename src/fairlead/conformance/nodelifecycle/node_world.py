@@ -54,7 +54,7 @@ class _NoIds(IdSource):
 class NodeWorld:
     """The scripted cluster; `run` advances it, and `log` contains the writes of the controllers.
 
-    Call `begin` after the initial objects are created, and then `run`.
+    First create the initial objects, then call `begin`, then call `run`.
     """
 
     def __init__(self, engine: CommandSource) -> None:

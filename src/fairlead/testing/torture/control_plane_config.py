@@ -43,8 +43,8 @@ def engine_config(
 ) -> EngineConfig:
     """Return the configuration of an engine that starts at `now`.
 
-    If `options.plugin` is set, an unreliable plugin is added. It misbehaves until `is_calm` returns
-    true, and `tally` counts how often.
+    If `options.plugin` is set, an unreliable plugin is added. The plugin misbehaves until `is_calm`
+    returns True; `tally` counts how often the plugin misbehaves.
     """
     kubelet = replace(
         OBSERVED.kubelet,

@@ -78,7 +78,7 @@ class OtlpExporter:
 
 
 class _FailureLog:
-    """Wraps the SDK's exporter; logs a line when its collector becomes unreachable or reachable."""
+    """Wraps the SDK's exporter; logs a line when exports begin to fail, or succeed again."""
 
     def __init__(self, exporter: Any, url: str, log: Callable[[str], None]) -> None:
         # The SDK's own log lines, several for each attempt, are suppressed.

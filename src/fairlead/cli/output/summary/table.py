@@ -117,7 +117,7 @@ def print_undrained(console: Console, rows: Sequence[Undrained]) -> None:
 
 
 def print_skipped(console: Console, rows: Sequence[Skipped], start: Instant) -> None:
-    """Print the scripted events that had no effect, with their times since `start`."""
+    """Print the scripted events that had no effect, and how long after `start` each happened."""
     _table(
         console,
         f"events without effect ({len(rows):,})",

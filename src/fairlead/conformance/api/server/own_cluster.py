@@ -153,7 +153,7 @@ def _lease(name: str, now: int) -> dict[str, Any]:
 
 
 class _Distribution(NoDeadlines):
-    """A controller of the recorded cluster's distribution: adds a ConfigMap to each namespace."""
+    """A controller of the recorded Kubernetes distribution: adds a ConfigMap to each namespace."""
 
     issuer: ClassVar[Issuer] = controller_account("service-ca")
 

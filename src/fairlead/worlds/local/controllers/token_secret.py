@@ -76,9 +76,10 @@ class TokenSecrets(ReactiveController):
         return self._completed(target.namespace, target.name)
 
     def _completed(self, namespace: str, name: str) -> list[Command]:
-        """Return the command that adds the missing data to a token Secret or deletes the Secret.
+        """Return the command that a token Secret needs; [] if it needs none.
 
-        Returns [] if the Secret needs neither.
+        If the Secret's ServiceAccount no longer exists, the command deletes the Secret. Otherwise,
+        the command adds the data that the Secret lacks.
         """
         secret = self._storage.find(SECRET, namespace, name)
         if secret is None or not _is_token(secret):
