@@ -45,9 +45,9 @@ class WebhookClientConfig(Struct, frozen=True):
         return answer.body
 
     def _endpoint(self, storage: Storage) -> tuple[str, WebhookAnswer | None]:
-        """Return (URL of the webhook, None); (URL, answer that states the failure) on a failure.
+        """Return (URL of the webhook, None), or (URL, answer) if the webhook's Service is missing.
 
-        The only failure is that the webhook's Service does not exist.
+        The answer states this failure.
         """
         if self.config.get("url"):
             return str(self.config["url"]), None

@@ -108,9 +108,9 @@ class _Mutation(Struct, frozen=True):
         return found
 
     def _with_amounts(self, container: Json) -> Json:
-        """Return `container` with the amounts that admission set.
+        """Return `container` with the requests and limits that admission gave the observed pods.
 
-        An amount of `container` is kept if it differs from the template of the observed pods.
+        If an amount of `container` differs from that in the template of these pods, it is kept.
         """
         changed = self.amounts.get(container["name"])
         if not changed:
@@ -235,7 +235,7 @@ def _mutation(owner: _Owner, pods: Sequence[Pod]) -> _Mutation | None:
 
 
 def _unpinned(affinity: Json) -> Json:
-    """Return `affinity` without the node to which the DaemonSet controller pins each pod."""
+    """Return the affinity of a DaemonSet's pod without matchFields, which name the pod's node."""
     # upstream: daemonset_util.go:ReplaceDaemonSetPodNodeNameNodeAffinity
     node_affinity = {**(affinity.get("nodeAffinity") or {})}
     terms = (node_affinity.pop(_REQUIRED, None) or {}).get("nodeSelectorTerms") or ()

@@ -173,7 +173,7 @@ class _OfRequests:
 
 
 class _ChecksOfRequests(_OfRequests):
-    """Runs `plugins`, which only check objects, for requests but not for objects of a snapshot."""
+    """Like `_OfRequests`, but for plugins that only check objects (`CHECKS_ONLY`)."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
@@ -190,15 +190,16 @@ class _Listing(Struct):
     namespaces: frozenset[str] = frozenset()
 
     def observe(self, storage: Storage) -> None:
-        """Record the objects in `storage`, which contains only the snapshot."""
+        """Record which objects the snapshot lists; `storage` must contain only the snapshot."""
         self.accounts = storage.count(SERVICE_ACCOUNT) > 0
         self.runtime_classes = storage.count(RUNTIME_CLASS) > 0
         self.namespaces = frozenset(name for (_, name), _ in storage.stored_items(NAMESPACE))
 
     def has(self, kind: Kind, attributes: AdmissionAttributes, storage: Storage) -> bool:
-        """Return whether the snapshot lists the objects of `kind` that a pod's admission looks up.
+        """Return whether the snapshot includes the objects of `kind` that admission looks up.
 
-        If `kind` is Namespace, `attributes` may describe any object.
+        For Namespaces, `attributes` may describe any object; for other kinds, they describe a new
+        pod.
         """
         if kind is NAMESPACE:
             return _has_namespaces(storage)

@@ -43,7 +43,7 @@ class JsonPath(Struct, frozen=True):
     names: tuple[str, ...] | None
 
     def find(self, value: Any) -> Values:
-        """Return all values at the path in `value`; [] if there are none."""
+        """Return all values in `value` that this path selects; [] if there are none."""
         found = [value]
         for step in self.steps:
             found = [inner for one in found for inner in step(one)]

@@ -209,7 +209,7 @@ class ApiServer:
         return answer
 
     def run_post_start_hooks(self, now: int) -> None:
-        """Run the post-start hooks for all recorded changes, unless the storage is full."""
+        """Let each post-start hook handle its recorded changes, unless the storage is full."""
         for hook in self._post_start_hooks:
             if hook.waits and not self._storage.is_full:
                 with suppress(ApiError):

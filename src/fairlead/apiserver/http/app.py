@@ -63,7 +63,7 @@ Authenticate = Callable[[Mapping[str, str]], User]
 
 
 class WaitUntilDurable(Protocol):
-    """Waits until changes are durable."""
+    """Waits until changes to the storage are durable."""
 
     def __call__(self, version: int = ..., /) -> Awaitable[None]:
         """Wait until all changes so far, or those up to `version`, are durable."""

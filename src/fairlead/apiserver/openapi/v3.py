@@ -89,7 +89,7 @@ def group_document(group: str, *, described: bool = True) -> Json:
 
 
 def plain_document(path: str) -> Json:
-    """Return the document of a path that belongs to no group, such as `version`."""
+    """Return the document of a path such as `version`, which belongs to no API group."""
     types, definition = Types(V3), ""
     name = "get" + "".join(_title(part) for part in _PARTS.split(path) if part)
     response: Json = {"description": "OK", "content": {"application/json": {"schema": _TEXT}}}

@@ -114,7 +114,7 @@ def _reason_when_deleted(pod: Json, reason: str) -> str:
 
 
 def _count_init_containers(pod: Json, tally: _Tally) -> bool:
-    """Count the init containers up to the first that blocks the pod's start.
+    """Count the init containers up to and including the first that blocks the pod's start.
 
     An init container blocks the start unless it has succeeded or is a started sidecar. The first
     blocking container sets the status word. Return whether an init container blocks the start.

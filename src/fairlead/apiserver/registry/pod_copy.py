@@ -16,11 +16,11 @@ because both of these conditions must hold for a copy:
   first pod.
 - The name of the new pod is a valid DNS label.
 
-Admission may read other objects, so all templates are dropped when an object changes. Changes of
-the kinds in `_UNREAD` drop no templates. Plugins read these objects only for a pod with
-spec.nodeName. Only the plugins that count pods (`COUNTS_PODS`) read pods, so they check each copy.
-No template is made while webhooks, policies or quotas are configured, because they may read each
-pod. No template is made for a pod with spec.nodeName or with conditions.
+Admission may read other objects. Therefore all templates are dropped when an object changes, unless
+its resource is in `_UNREAD`. Plugins read objects of these resources only for a pod with
+spec.nodeName. Exception: plugins that count pods (`COUNTS_PODS`) read all pods, so they check each
+copy. No template is made while webhooks, policies or quotas are configured, because they may read
+each pod. No template is made for a pod with spec.nodeName or with conditions.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Template(Struct, frozen=True):
 
 
 class PodCopies:
-    """Creates pods of one store as copies of templates."""
+    """Creates pods in one store by copying templates."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Sets the fields that the server owns when an object is created or updated.
+"""When an object is created or updated, sets the fields that the server owns.
 
 If a kind has the subresource `status`, only writes to this subresource change the status, and a new
 object loses the status that the client sent. The strategy of a kind can make exceptions.

@@ -55,9 +55,9 @@ class ElementRelationship(StrEnum):
     """How a list, map or object is merged and owned.
 
     An ATOMIC value is merged and owned as a whole. A GRANULAR object is merged and owned field by
-    field, and a GRANULAR map key by key. SET and MAP are relationships of lists, which are merged
-    and owned item by item. An item of a SET is identified by its whole value. An item of a MAP is
-    identified by the values of the fields in `Schema.keys`.
+    field. A GRANULAR map is merged and owned key by key. SET and MAP are relationships of lists,
+    which are merged and owned item by item. An item of a SET is identified by its whole value. An
+    item of a MAP is identified by the values of the fields in `Schema.keys`.
     """
 
     ATOMIC = "atomic"

@@ -145,9 +145,10 @@ class CompactStorage(Storage):
         self._bound_log()
 
     def _require_space(self, change: StoredChange) -> None:
-        """Refuse an object that is too large, or whose growth makes all objects together too large.
+        """Refuse an object that is too large, or whose growth makes the store too large.
 
-        The second limit does not apply to an object with a deletion timestamp. Raises ApiError 500.
+        The size of the store does not matter if the object has a deletion timestamp. Raises
+        ApiError 500.
         """
         text = change.text
         if len(text) > OBJECT_BYTES_MAX:

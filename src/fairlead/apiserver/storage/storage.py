@@ -374,7 +374,7 @@ class Storage:
         self._record(change)
 
     def _keep_new(self, change: StoredChange) -> None:
-        """Store the new object of `change`; a subclass may store the text of `change` instead."""
+        """Store the new object of `change`; a subclass may store the object's JSON text instead."""
         self._of(change.kind)[change.key] = change.object
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
@@ -444,7 +444,7 @@ class Storage:
         self.restore_deferred((objects.object_at(index) for _, index in objects.rows), version)
 
     def resume(self, changes: Iterable[StoredChange]) -> None:
-        """Load the log of an earlier storage; the newest change comes last.
+        """Load the changes that led to the restored objects; the newest change comes last.
 
         The versions of `changes` are consecutive. The newest change has the `version` that was
         passed to `restore`.

@@ -88,7 +88,7 @@ def check_workload(obj: Json) -> Causes:
 
 
 def check_scheduled_gang_workload(obj: Json) -> Causes:
-    """Yield the errors of a Workload of scheduling.k8s.io in a simulation.
+    """Yield the errors that a simulation finds in a Workload of the group scheduling.k8s.io.
 
     If fields in the spec have wrong types, the only error is that of the first such field.
     """

@@ -178,7 +178,7 @@ def _check_amounts(field: str, part: PodStatus | ContainerStatus) -> Iterator[Ca
 
 
 def check_new(view: ApiObject) -> Iterator[Cause]:
-    """Check the rules that apply to new objects, but not to stored ones; yield the errors."""
+    """Check the rules that apply only to new objects; yield the errors."""
     match view:
         case Pod():
             yield from check_new_scheduled_spec("spec", view.spec)

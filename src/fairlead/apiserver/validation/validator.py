@@ -332,7 +332,7 @@ def _shares(members: Iterable[str], old: Json, new: Json) -> bool:
 
 
 def _new_object_errors(view: ApiObject) -> Iterator[Cause]:
-    """Check the rules that apply to new objects, but not to stored ones; yield the errors."""
+    """Check the rules that apply only to new objects; yield the errors."""
     yield from bounded(simulation.check_new(view))
     yield from bounded(simulation.check_runnable(view))
 

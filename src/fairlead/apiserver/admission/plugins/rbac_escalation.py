@@ -44,7 +44,7 @@ _GARBAGE_COLLECTOR_FIELDS: Final = (
 
 
 class RbacEscalation:
-    """The admission plugin that prevents privilege escalation by roles and bindings."""
+    """The admission plugin that prevents privilege escalation through roles and bindings."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuse grants that exceed the user's permissions.

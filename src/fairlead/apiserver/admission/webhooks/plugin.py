@@ -85,7 +85,7 @@ class MutatingAdmissionWebhook:
     HANDLES_CONNECT: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-        """Return the object after all mutating webhooks.
+        """Return the object with the changes of all matching mutating webhooks.
 
         Raises ApiError if a webhook denies the request, or if its call fails and its failurePolicy
         is not Ignore.

@@ -120,7 +120,7 @@ def schema_causes(
 
 
 def _root_with_status_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """Yield errors if the root schema `raw` is not allowed with the status subresource."""
+    """Yield errors if a version with the status subresource may not have the root schema `raw`."""
     type_name = raw.get("type", "")
     if type_name and type_name != "object":
         problem = (
@@ -310,7 +310,10 @@ _RULE_TEXTS: Final = ("rule", "message", "messageExpression", "reason", "fieldPa
 
 
 def malformed_paths(raw: Any, field: str) -> Iterator[str]:
-    """Yield the path of each value in the schema at `field` that has the wrong JSON type."""
+    """Yield the path of each value of a wrong JSON type in the schema `raw`, whose path is `field`.
+
+    The nodes inside a malformed node are not examined.
+    """
     if not isinstance(raw, dict):
         yield field
         return

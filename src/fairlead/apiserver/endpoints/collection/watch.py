@@ -221,7 +221,7 @@ class Watch:
         )
 
     def defer(self, change: StoredChange) -> None:
-        """Queue a change of an object for `convert_waiting`."""
+        """Queue `change` for `convert_waiting` if it may concern a watched object."""
         # A conversion webhook does not change names.
         if self.scope.may_concern(change) and self.scope.predicate.name in ("", change.key[1]):
             self._wait(change)

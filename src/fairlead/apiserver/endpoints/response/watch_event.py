@@ -55,7 +55,10 @@ class MetadataEventEncoder(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class TableEventEncoder:
-    """Encodes watch events with a Table of one row. Only the first Table has column definitions."""
+    """Encodes watch events. The object of each event is a Table of one row.
+
+    Only the first Table has column definitions.
+    """
 
     kind: Kind
     media_type: MediaTypeOptions

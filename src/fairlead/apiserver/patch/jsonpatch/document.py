@@ -113,7 +113,11 @@ class PartialArray:
 
 
 def _number(key: str, prefix: str = "") -> int:
-    """Return the number in `key`. Raises OperationError, whose text begins with `prefix`."""
+    """Return `key` as a number.
+
+    Raises OperationError if `key` is not a 64-bit integer. The text of the error begins with
+    `prefix`.
+    """
     is_number = _INDEX.fullmatch(key) is not None
     number = parse_int64(key) if is_number else None
     if number is None:
@@ -149,7 +153,7 @@ def opened(part: Any) -> PartialObject | PartialArray:
 
 
 def to_json(part: Any) -> Any:
-    """Return a part of a document as a JSON value; of a repeated member, the last value counts."""
+    """Return a part of a document as a JSON value, with the last value of each repeated member."""
     match part:
         case PartialObject():
             return {key: to_json(value) for key, value in part.members.items()}

@@ -214,7 +214,10 @@ def _member_pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any
 
 
 def _members(schema: Schema, value: Any) -> dict[str, Any]:
-    """Return the members by key (object) or path element (list); {} if the type is wrong."""
+    """Return the members of an object by key, or the items of a list by path element.
+
+    Return {} if `value` is not the list or the object that `schema` requires.
+    """
     if schema.type is not Type.LIST:
         return value if isinstance(value, dict) else {}
     return _by_element(items_by_element(schema, value if isinstance(value, list) else []))
@@ -241,9 +244,9 @@ def _item_schema(schema: Schema) -> Schema:
 
 
 def merged(schema: Schema, base: Any, over: Any) -> Any:
-    """Return `base` with the fields of `over`; fields that are not in `over` are kept.
+    """Return `base` with the fields of `over`; the other fields of `base` are kept.
 
-    Raises ItemKeyError.
+    Raises ItemKeyError if an item of a set or associative list has no usable key.
     """
     # upstream: typed/merge.go:mergingWalker
     if is_leaf(schema, over) or is_leaf(schema, base) or base is None:

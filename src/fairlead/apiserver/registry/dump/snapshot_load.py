@@ -119,9 +119,10 @@ def load(  # noqa: PLR0913 - the parts of a store
 def _restored(
     storage: Storage, pods: Iterable[Loaded | DumpedReplicas], newest: int
 ) -> list[Replicas]:
-    """Fill `storage` with `pods`; return their views, with neighbouring replicas grouped.
+    """Add `pods` to `storage`; return their typed views in the same order.
 
-    `newest` is the newest resourceVersion of all loaded objects.
+    Replicas that follow each other in `pods` share one `Replicas`. `newest` is the newest
+    resourceVersion of all loaded objects.
     """
     found: list[Replicas] = []
     for are_single, some in groupby(pods, key=_is_one):
@@ -139,7 +140,7 @@ def _restored(
 
 
 def _template_of(entry: Loaded) -> object:
-    """Return the template of `entry` if the template has `makes_replicas`; otherwise None."""
+    """Return the template of `entry` if the template's `makes_replicas` is True; None otherwise."""
     template = entry.template if isinstance(entry, DumpedObject) else None
     return template if template is not None and template.makes_replicas else None
 

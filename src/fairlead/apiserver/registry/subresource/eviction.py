@@ -62,9 +62,10 @@ def evict(  # noqa: PLR0913 - the parts of one request
     resource_version: str = "",
     dry_run: bool = False,
 ) -> Json:
-    """Delete the pod if its budget allows this; return the removed pod, or the terminating pod.
+    """Delete the pod if its budget allows this; return the deleted pod.
 
-    If `grace_period_s` is None, the pod's own grace period applies. A non-empty `uid` or
+    If a grace period or a finalizer keeps the pod, the returned pod is terminating. If
+    `grace_period_s` is None, the pod's own grace period applies. A non-empty `uid` or
     `resource_version` is a precondition. A `dry_run` runs all checks but changes nothing, and
     returns the unchanged pod. Raises ApiError 404 if the pod does not exist, and 409 if a
     precondition fails. Raises ApiError 429 if the budget allows no disruption, or if the disruption

@@ -127,7 +127,7 @@ def _check_scheduled_strategy(workload: Replicated) -> Causes:
 
 
 def check_new_scheduled_workload(workload: Replicated) -> Causes:
-    """Check the rules that apply to new workloads, but not to stored ones; yield the errors."""
+    """Check the rules that apply only to new workloads; yield the errors."""
     template = workload.spec.template
     yield from _check_selector(workload)
     yield from _check_runs_for_ever(template, _template_owner_kind(workload))

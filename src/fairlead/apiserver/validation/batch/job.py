@@ -99,7 +99,7 @@ def _check_scheduled_job_template(template: Json) -> Causes:
 
 
 def check_new_scheduled_job(job: Job) -> Causes:
-    """Check the rules that apply to new Jobs, but not to stored ones; yield the errors.
+    """Check the rules that apply only to new Jobs; yield the errors.
 
     The selector is not checked, because the server generates it.
     """

@@ -101,7 +101,7 @@ def check_init_containers(
     pod: PodContext,
     names: dict[str, None],
 ) -> Causes:
-    """Yield all errors of init containers, and add their names to `names`."""
+    """Yield all errors of init containers, and add the containers' names to `names`."""
     for index, (container, view) in enumerate(zip(containers, views, strict=True)):
         where = f"{field}[{index}]"
         yield from _check_name_and_image(where, view)
