@@ -88,7 +88,7 @@ class Unchecked(Struct):
 
 
 class SimulatedAdmission:
-    """The admission plugins of one simulated store, in order."""
+    """The admission plugins of one simulated store, in the order in which they run."""
 
     def __init__(
         self,
@@ -100,8 +100,9 @@ class SimulatedAdmission:
     ) -> None:
         """`suffix` returns five characters for generated names.
 
-        `completed` decodes an object by its type and sets all its defaults; CEL policies read the
-        result. `preemption_policies` and `group_priorities` are options of the plugin Priority.
+        `completed` decodes an object according to its kind's schema, and sets all its defaults. The
+        CEL expressions of policies and webhooks read the result. `preemption_policies` and
+        `group_priorities` are options of the plugin Priority.
         """
         self.unchecked = Unchecked()
         self.observed = ObservedMutations()

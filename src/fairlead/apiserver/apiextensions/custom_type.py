@@ -95,7 +95,7 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
 
     @property
     def raw(self) -> Json:
-        """The OpenAPI schema as the definition contains it."""
+        """The OpenAPI schema as the CustomResourceDefinition contains it."""
         return self.schema.raw
 
     def pruned(self, obj: Json) -> Json:

@@ -336,7 +336,10 @@ def _no_request_info(path: str) -> Response:
 
 
 def _with_tracked_status(old: Json, new: Json, now: int) -> Json:
-    """Return the definition `new` with managedFields updated for a status write by this server."""
+    """Return the CustomResourceDefinition `new`, whose status this server writes.
+
+    The managedFields of the result include this write.
+    """
     return track(CUSTOM_RESOURCE_DEFINITION, _OWN_NAME, "Update", "status", now)(old, new)
 
 

@@ -1,6 +1,7 @@
 """Parts of CustomResourceDefinitions as `field.Invalid` quotes them.
 
-Upstream quotes values of its internal Go types: all fields, even nil, under their Go names.
+Upstream quotes values of its internal Go types: all fields under their Go names, even fields that
+are nil.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/{types,types_jsonschema}.go
 """

@@ -349,7 +349,7 @@ class Token(Struct, frozen=True):
 
 
 def encoded(token: Token) -> str:
-    """Return the token as text for the client."""
+    """Return a continue token as the text that the server sends to the client."""
     text = msgspec.json.encode({"v": FORMAT, "rv": token.version, "start": token.start})
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 

@@ -260,7 +260,7 @@ class DefinitionController:
         return False
 
     def _kinds_of(self, definition: Json) -> tuple[Kind, ...]:
-        """Return the kinds of a definition."""
+        """Return the kinds that a CustomResourceDefinition defines; () if it is invalid."""
         meta = definition["metadata"]
         spec_id = meta.get("uid", ""), meta.get("generation", 0)
         made = self._kinds.get(meta["name"])

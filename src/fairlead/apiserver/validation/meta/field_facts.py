@@ -59,10 +59,7 @@ def check_fields(field: str, type_name: str, obj: Json, *names: str) -> Causes:
 
 
 def check_field(field: str, facts: FieldFacts, value: Any) -> Causes:
-    """Yield the errors of `value`, the value of the field at the path `field`.
-
-    `facts` are the facts about this field.
-    """
+    """Yield the errors of `value`, the value of the field at the path `field`."""
     if facts.is_zero and value is None:
         value = 0
     if value is None or (value == "" and not facts.checks_empty):
