@@ -178,7 +178,7 @@ def _words(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _add(facts: TypeFacts, name: str, words: dict[str, Any]) -> None:
-    """Add the facts about the field `name`: the `words` of its row in the file, with values."""
+    """Add the facts about the field `name`; `words` maps the words of the field's row to values."""
     if "immutable" in words:
         detail = words["immutable"]
         facts.immutable.append(

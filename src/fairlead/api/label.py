@@ -48,7 +48,7 @@ _SUBDOMAIN_RULE: Final = (
 
 @text_cache(maxsize=CACHE_SIZE)
 def label_value_problems(value: str) -> tuple[str, ...]:
-    """Return the errors of `value` as a label value; () if it is valid."""
+    """Return what is wrong with the label value `value`; () if it is valid."""
     problems = _length_problems(value, NAME_BYTES_MAX)
     if value and not _NAME.fullmatch(value):
         problems += (_VALUE_RULE,)
@@ -57,7 +57,7 @@ def label_value_problems(value: str) -> tuple[str, ...]:
 
 @text_cache(maxsize=CACHE_SIZE)
 def label_key_problems(key: str) -> tuple[str, ...]:
-    """Return the errors of `key` (`name` or `subdomain/name`) as a label key; () if it is valid."""
+    """Return what is wrong with the label key `key` (`name` or `subdomain/name`); () if valid."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return (_KEY_RULE,)
@@ -70,7 +70,7 @@ def label_key_problems(key: str) -> tuple[str, ...]:
 
 @text_cache(maxsize=SUBDOMAIN_CACHE_SIZE)
 def subdomain_problems(name: str) -> tuple[str, ...]:
-    """Return the errors of `name` as a DNS subdomain (RFC 1123); () if it is valid."""
+    """Return what is wrong with the DNS subdomain `name` (RFC 1123); () if it is valid."""
     problems = _length_problems(name, SUBDOMAIN_BYTES_MAX)
     return problems if _SUBDOMAIN.fullmatch(name) else (*problems, _SUBDOMAIN_RULE)
 

@@ -183,7 +183,7 @@ class LazyDict(dict[str, Value]):
         return super().__iter__()
 
     def copy(self) -> LazyDict[Value]:
-        """Return a copy of this LazyDict; a row stays a row in the copy until it is read."""
+        """Return a copy of this LazyDict; entries that are still rows are copied as rows."""
         copy = LazyDict(self.make)
         entries: Iterable[tuple[str, Any]] = zip(super().keys(), dict.values(self), strict=True)
         dict.update(copy, entries)

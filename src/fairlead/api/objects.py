@@ -668,7 +668,7 @@ class RollingUpdate(_View, frozen=True):
 
 
 class UpdateStrategy(_View, frozen=True):
-    """The field strategy of a Deployment, and updateStrategy of a StatefulSet or DaemonSet."""
+    """The field `strategy` of a Deployment, or `updateStrategy` of a StatefulSet or DaemonSet."""
 
     type: str = "RollingUpdate"
     rolling_update: RollingUpdate = RollingUpdate()
@@ -1162,7 +1162,7 @@ class DeviceToleration(_View, frozen=True):
 
 
 class CapacityRequirements(_View, frozen=True):
-    """The field `capacity` of a device request: the amount it needs, by capacity name."""
+    """The field `capacity` of a device request: `requests` maps capacity names to amounts."""
 
     requests: dict[str, QuantityText] = {}
 

@@ -136,7 +136,7 @@ def _wrong_fields(kind: _Type, value: Any) -> Iterator[tuple[str, str]]:
 def _parts(kind: _Type, value: Any) -> Iterator[tuple[str, _Type, Any]]:
     """Yield (path in `value`, type, content) of each field, list item or map entry in `value`.
 
-    For a union, the content is `value` itself, and the path is "".
+    If `kind` is a union, yield ("", type, `value`) for each of its types that contains quantities.
     """
     match kind:
         case inspect.UnionType(types=types):

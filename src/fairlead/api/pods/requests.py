@@ -107,8 +107,9 @@ def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults
 def _resized_requests(pod: Pod) -> Callable[[Container], Nanos]:
     """Return a function that returns the requests of a container of `pod`.
 
-    If the container's status reports resources, the function returns the largest of the desired,
-    allocated and actual resources. If the resize is infeasible, the desired ones do not count.
+    If the container's status reports no resources, the function returns the requests in the spec.
+    Otherwise it returns the largest of the desired, allocated and actual resources. If the pod's
+    resize is infeasible, the desired resources do not count.
     """
     reported = (*pod.status.container_statuses, *pod.status.init_container_statuses)
     statuses = {status.name: status for status in reported}

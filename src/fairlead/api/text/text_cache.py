@@ -46,9 +46,9 @@ def text_cache(
 def _of_one(
     function: Callable[..., Answer], cached: Callable[..., Answer], characters_max: int
 ) -> Callable[[Hashable], Answer]:
-    """Return the cached version of a function that has one parameter.
+    """Return the cached version of `function`, which has one parameter.
 
-    It is faster than the general version, because it needs no `*args`.
+    The cached version is faster than the one in `text_cache`, because it needs no `*args`.
     """
 
     @wraps(function)

@@ -89,7 +89,7 @@ class CelType:
 
     @property
     def full_name(self) -> str:
-        """The type's name in the error about an expression whose result has the wrong type.
+        """The type's name in errors such as `must evaluate to bool but got list(int)`.
 
         Protobuf types have their full names, such as `google.protobuf.Timestamp`.
         """

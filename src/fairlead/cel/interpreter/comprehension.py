@@ -4,8 +4,8 @@ In upstream's syntax tree, each round of a loop computes the next value of a var
 accumulator. Only macros create loops, so every loop has one of the forms below. Each form is
 evaluated by its own function, which has no accumulator but charges upstream's cost:
 
-    accumulator && test, || test                      `_quantified`: ends at the first decisive item
-    accumulator + [value], test ? … : accumulator     `_collected`: appends to one list
+    accumulator && test, or accumulator || test       `_quantified`: ends at the first decisive item
+    accumulator + [value], or test ? … : accumulator  `_collected`: appends to one list
     cel.@mapInsert(accumulator, …)                    `_inserted`: adds to one map
     test ? accumulator + 1 : accumulator              `_counted`
     a loop over [], made by `cel.bind`                `_bound`
@@ -181,7 +181,10 @@ def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
 
 
 def _collected(rounds: _Rounds, test: Evaluate | None, value: Evaluate) -> Evaluate:
-    """Return the closure that makes a list; each item that passes the test adds one `value`."""
+    """Return the closure of a loop that makes a list.
+
+    A round of the loop appends `value` if `test` is true; without `test`, each round appends it.
+    """
 
     def collected(run: Run) -> list[Any]:
         found: list[Any] = []

@@ -64,5 +64,5 @@ class Scope:
 
 
 def raised(problem: CelError) -> CelError:
-    """Return a copy of an error without its traceback, so that it can be raised again."""
+    """Return a new CelError to raise; it has the message of `problem`, and no traceback."""
     return CelError(problem.message)

@@ -325,7 +325,7 @@ class Reflector:
         return updates
 
     def _keep_known(self, found: UndecodableObject) -> list[ObjectUpdate]:
-        """Record an object that cannot be decoded; its last known version, if any, is kept."""
+        """Record an object that cannot be decoded; keep its last known version, and return []."""
         self.undecodable[found.key] = found.problem
         if self._listed is not None:
             self._listed.add(found.key)

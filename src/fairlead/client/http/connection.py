@@ -109,8 +109,9 @@ class HttpConnection(asyncio.Protocol):
     def send(self, request: bytes, on_end: OnEnd, deadline: float | None) -> None:
         """Send a request; `on_end` receives the response or an exception.
 
-        The pool fails the request at `deadline`, in the loop's time. If `deadline` is None, the
-        request fails when no byte of the response has arrived for `read_seconds_max` seconds.
+        At `deadline`, a time of the event loop, HttpPool ends the request with a TimeoutError. If
+        `deadline` is None, HttpPool does so when no byte of the response has arrived for
+        `read_seconds_max` seconds.
         """
         assert self._transport is not None
         self._on_end = on_end

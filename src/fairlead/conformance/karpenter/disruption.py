@@ -42,7 +42,7 @@ def decide_disruption(case: Json) -> Json:
 
 
 def _shown_method(scene: Scene, method: DisruptionMethod) -> Json:
-    """Return what the disruption method would do, without validation."""
+    """Return the candidates of `method` and its decision about them, which is not validated."""
     context, now = scene.loop.context, scene.now
     context.notes.clear()
     everything = context.candidates.all(method.disruption_class, now)[0]

@@ -30,7 +30,7 @@ def decide_provisioning(case: Json) -> Json:
 
 
 def shown_pass(result: ProvisioningResult) -> Json:
-    """Return the result of a pass in the recorded form."""
+    """Return the result of a provisioning pass, in the form of the recordings."""
     found: Json = {
         "queue": [shown_key(pod.metadata) for pod in result.queue],
         "newNodeClaims": [shown_claim(one) for one in result.requests],

@@ -143,7 +143,7 @@ def compare_timeline(expect: Json, found: Json) -> Mismatch | None:
 
 
 def comparable(expect: Json) -> Json:
-    """Return the attempts and the writes in `expect`, in the form of `decide_timeline`."""
+    """Return the attempts and writes in `expect`, in the form that `decide_timeline` returns."""
     return {
         "attempts": [_comparable_attempt(entry) for entry in expect["attempts"]],
         "writes": by_instant(expect["writes"]),

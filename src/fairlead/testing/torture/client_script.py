@@ -78,10 +78,10 @@ class ClientScript:
         return self._start + self._changes[self._next].at_ms * NANOSECONDS_PER_MILLISECOND
 
     def perform_next(self, target: Target, now: Instant) -> bool:
-        """Perform the next change if it is due; return whether a change was performed.
+        """Perform the next change and return True, or return False if no change is due.
 
-        A change that the server refuses is not repeated. Raises ProcessKilledError if the change is
-        a restart.
+        Also returns True if the server refuses the change; the change is not repeated. Raises
+        ProcessKilledError if the change is a restart.
         """
         due = self.next_due()
         if due is None or due > now:

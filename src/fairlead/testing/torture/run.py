@@ -90,8 +90,8 @@ def _same(engine: Engine) -> Engine:
 def run(scenario: TortureScenario, replaced: Callable[[Engine], Engine] = _same) -> Result:
     """Run `scenario` and return the result.
 
-    Whenever a simulated process starts, `replaced` is called with the engine of the process, and
-    returns the engine that the process runs.
+    Whenever a simulated process starts, its new engine is passed to `replaced`. The process then
+    runs the engine that `replaced` returns.
     """
     return _Run(scenario, replaced).run()
 

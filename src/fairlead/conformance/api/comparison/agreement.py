@@ -69,7 +69,8 @@ class Agreement(Struct, frozen=True):
         """Return the first mismatch in the order of the recording; None if there is no mismatch.
 
         `recorded` is the JSON value at `path` in the recording, and `found` is the value at the
-        same path in the response. A placeholder without a value gets the value in `found`.
+        same path in the response. A placeholder in `recorded` that has no value yet gets its value
+        from `found`.
         """
         match recorded:
             case {"$omitted": _}:

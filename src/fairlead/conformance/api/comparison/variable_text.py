@@ -56,7 +56,8 @@ def without_generated(recorded: str, found: str) -> tuple[str, str]:
     """Return (recorded, found), with the text "any" in place of each generated part of a name.
 
     A generated part is the hash of a pod template, or the scheduled time (minutes since 1970) in
-    the name of a CronJob's Job. Either kind is replaced only if it occurs in `recorded`.
+    the name of a CronJob's Job. Hashes are replaced only if `recorded` contains a hash, and times
+    only if it contains a time.
     """
     for chance in _VARIABLE:
         if chance.search(recorded):

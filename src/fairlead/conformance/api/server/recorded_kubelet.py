@@ -87,7 +87,7 @@ class RecordedKubelet:
         return self._due.next_due()
 
     def run(self, store: Store, now: int) -> None:
-        """Write the states that are due at `now` or earlier."""
+        """Write the pod states that were planned for `now` or an earlier time."""
         for step in self._due.pop_due(now):
             pod = store.find(POD, step.namespace, step.name)
             if pod is None or pod["metadata"]["uid"] != step.uid:
