@@ -87,7 +87,7 @@ def _example(name: str) -> bytes:
 
 
 def _ask(question: str, *arguments: str) -> int:
-    """Print `question`, print and run `fairlead` with `arguments`, and return its exit code."""
+    """Print `question` and the command `fairlead ARGUMENTS`; run it and return its exit code."""
     from fairlead.cli.main import run
 
     quiet = () if "--report" in arguments else ("--no-report",)

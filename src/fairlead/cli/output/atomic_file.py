@@ -16,10 +16,10 @@ _PREFIX_BYTES: Final = 200  # A longer temporary name can exceed the 255 bytes o
 
 
 def require_writable(option: str, path: Path | None, *, in_place: bool = False) -> None:
-    """Raise InputError if `path` cannot be written; its message names `option`.
+    """Raise InputError if `path` cannot be written; the error's message names `option`.
 
-    If `in_place` is False, the caller will replace an existing file, as AtomicFile does. So its
-    directory must be writable, too. Does nothing if `path` is None.
+    If `in_place` is False, the caller will replace an existing file at `path`, as AtomicFile does.
+    So the directory of `path` must be writable, too. Does nothing if `path` is None.
     """
     if path is None:
         return

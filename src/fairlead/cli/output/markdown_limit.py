@@ -1,8 +1,9 @@
 """Keeps an answer in Markdown within the length of a comment on GitHub.
 
 If an answer is too long, each table gets fewer rows. If that is not enough, the last notes are left
-out too. If the head is longer than a quarter of the limit, its last lines are left out. A line
-is never cut, because half a command or half a sentence is of no use.
+out too. The head is the part before the tables; if it is longer than a quarter of the limit, the
+last lines of the head are left out. A line is never cut, because half a command or half a sentence
+is of no use.
 """
 
 from __future__ import annotations

@@ -207,9 +207,9 @@ def _replaced(outcome: RunOutcome) -> int:
 
     A controller does not state which pod a new pod replaces. So two numbers of each workload are
     compared: the number of its displaced pods that are gone or terminating, and the number of its
-    new pods. The smaller number counts as replaced. The number of new pods includes those that have
-    a node and were never displaced. It also includes those that were displaced and are gone or
-    terminating, because each of them had replaced an earlier pod.
+    replacements. The smaller number is used. A pod that was created during the run is a replacement
+    if it has a node and was never displaced. It is also a replacement if it was displaced and is
+    gone or terminating, because it had replaced an earlier pod.
     """
     displaced = {one.pod.key: one.pod for one in (*outcome.preempted, *outcome.evicted)}
     existing = {key for key, pod in outcome.pods.items() if not pod.is_terminating}

@@ -223,7 +223,7 @@ def _phase(name: str) -> Iterator[ProgressBar]:
 
 
 def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> StartTimes | None:
-    """Simulate the start time of each waiting pod; return the result of `waiting_starts`."""
+    """Return the simulated start times of the waiting pods; see `waiting_starts`."""
     conditions = Conditions(
         seeds=request.seeds,
         releases=Releases(release, release),

@@ -1,7 +1,7 @@
 """ClusterDashboard: the read-only dashboard of `fairlead run`, which shows a real cluster.
 
-What-ifs and explanations run `fairlead` in another process, which reads the cluster again. The
-process of `fairlead run` has read only the objects that scheduling needs.
+What-ifs and explanations run `fairlead` in another process, which reads the cluster again. This is
+necessary because `fairlead run` itself reads only those objects that scheduling needs.
 """
 
 from __future__ import annotations

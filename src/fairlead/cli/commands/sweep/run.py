@@ -160,8 +160,9 @@ def _losses(
     """Return the variation for `text`, a value of `--lose`, such as `zone@10m`.
 
     The first value of the variation is None: nothing fails. Each other value is the name of the
-    zone or node that fails. The values of `fields` can change which zones and nodes exist. All that
-    exist in at least one case are included. `path` is the file of `scenario`. Raises InputError.
+    zone or node that fails. The values of `fields` can change which zones and nodes exist. Each
+    zone or node that exists with at least one combination of these values is included. `path` is
+    the file of `scenario`. Raises InputError.
     """
     found = _LOSS.fullmatch(text)
     if found is None:

@@ -136,8 +136,8 @@ def _sum(amounts: Iterable[Usage]) -> Usage:
 def _counted_pods(living: Sequence[Pod], shown: Sequence[Pod], namespace: str) -> str:
     """Return the numbers of pods as text, such as `2 of 3 pods in namespace shop (1 pending)`.
 
-    `shown` are those of the pods `living` that are in `namespace`, or all if `namespace` is "". The
-    text says how many of `shown` are pending.
+    `living` are the pods of all namespaces, and `shown` are the pods in `namespace`. If `namespace`
+    is "", `shown` equals `living`. The text says how many of `shown` are pending.
     """
     waiting = sum(not pod.spec.node_name for pod in shown)
     pending = f" ({waiting:,} pending)" if waiting else ""
@@ -283,7 +283,7 @@ def _print_pending(
 
 
 def _why_pending(pod: Pod) -> str:
-    """Return why `pod` is pending: the scheduler's message, or else its nominated node.
+    """Return why `pod` is pending: the scheduler's message; without one, the nominated node.
 
     Returns "" if the pod has neither. While a scheduler waits before it binds a pod, for example
     for the pod's volumes, the pod has a nominated node and no message.

@@ -42,8 +42,8 @@ ReadCluster = Callable[[], LiveObjects]
 class Answer:
     """The newest answer to a question.
 
-    `result` is the JSON of `fairlead whatif`. If the question could not be answered, it is None,
-    and `error` states why. `read_at` is the time at which the cluster was read, as text.
+    `result` is the JSON of `fairlead whatif`. If the command gave no answer, `result` is None, and
+    `error` states why. `read_at` is the time at which the cluster was read, as text.
     """
 
     question: Question

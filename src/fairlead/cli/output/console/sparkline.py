@@ -1,4 +1,4 @@
-"""Sparklines: a count over time as one line of blocks; several lines can be stacked.
+"""Sparklines: a count over time as one line of blocks; several counts can share a time axis.
 
 nodes not ready  ▁▅██████████████████▃        6
 """

@@ -1,4 +1,4 @@
-"""Prints a next step: options with which to ask the question again, or a shell command."""
+"""Prints a NextStep: options to add to the command that has just run, or a shell command."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def print_errors(console: Console, rows: Sequence[ObjectError]) -> None:
 
 
 def print_recurrences(console: Console, rows: Sequence[Recurrence], start: Instant) -> None:
-    """Print displacement cycles, starving workloads and nominations without effect.
+    """Print displacement cycles, starving workloads, and nominations that had no effect.
 
     Times are counted from `start`.
     """
