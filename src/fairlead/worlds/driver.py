@@ -12,7 +12,7 @@ that always has work due, would stop the time.
 
 A run can be paused, so that a server can answer requests. During the pause, work of several
 controllers may become due, while a long list of commands of one controller is unfinished.
-Therefore, before a paused run continues, all controllers receive the stimuli so far, and each
+Therefore, before a paused run continues, all waiting stimuli are passed to the engine, and each
 controller does one unit of its due work. Then the queued commands are reordered: one command of
 each controller in turn.
 """

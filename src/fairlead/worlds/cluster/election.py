@@ -109,8 +109,8 @@ class Election:
     def _wait_for_holder(self) -> None:
         """Log that this replica waits for the Lease's holder, once for each holder.
 
-        Call this method after a read of the Lease. If the read returned no Lease, no holder is
-        known, and the attempt counts as failed.
+        Call this method after a read of the Lease. If no holder is known, because the response was
+        not a Lease, record a failed read (`_fail`) instead.
         """
         holder = self.state.holder
         if not holder:

@@ -45,7 +45,7 @@ class EventRequest(Struct, frozen=True):
 
 
 class EventRecorder:
-    """Converts events to API requests; the caller sends them."""
+    """Converts RecordEvents to API requests, which the caller sends."""
 
     def __init__(self, host: str, resources: Resources) -> None:
         """`host` is the name of this machine; `resources` are keyed by kind."""

@@ -77,7 +77,7 @@ _Steps = Generator[ApiRequest | float, ApiAnswer | None, Performed | None]
 
 
 class _Running(Struct, frozen=True):
-    """A command or an event in progress."""
+    """A command that is being performed, or an Event that is being written."""
 
     steps: _Steps
     target: str
@@ -182,7 +182,10 @@ class Sender:
         return perform(command, self._resources, options.clock(), options.jitter, known)
 
     def _resume(self, running: _Running, answer: ApiAnswer | None) -> None:
-        """Pass `answer` to the generator in `running`; send the request it yields, or pause."""
+        """Pass `answer` to the generator in `running`, and send the request that it yields.
+
+        If it yields a number of seconds instead, resume it after this time.
+        """
         if self._is_stopped:
             return
         if answer is not None and 400 <= answer.status < 500:

@@ -121,7 +121,7 @@ class Shadow:
     """
 
     def __init__(self, configs: Mapping[str, SchedulerConfig], on_decision: OnDecision) -> None:
-        """`configs` are the configurations to compare, by name. Raises ProfileError."""
+        """`configs` maps names to the configurations that the shadow uses. Raises ProfileError."""
         has_rules = any(one.version.device_taint_rules for one in configs.values())
         self.cluster = Cluster(device_taint_rules=has_rules)
         self._nominator = Nominator()

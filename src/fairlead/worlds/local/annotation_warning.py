@@ -17,7 +17,7 @@ _WRITES = (Operation.CREATE, Operation.UPDATE)
 
 
 class AnnotationWarnings:
-    """An admission plugin that accepts every object, and warns about annotations without effect."""
+    """An admission plugin that warns about annotations that have no effect; accepts all objects."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 

@@ -115,7 +115,7 @@ def backup_files() -> tuple[str, ...]:
 
 
 def data_files(directory: Path) -> tuple[Path, ...]:
-    """Return the paths of all files of a cluster in `directory`."""
+    """Return the paths of all files that a cluster can have in `directory`."""
     return tuple(directory / name for name in (OBJECTS, MARK, ADDRESS, _USED, *backup_files()))
 
 

@@ -293,7 +293,7 @@ def store_own_endpoints(
 
 
 def _with_generation(kind: Kind, obj: Json, generation: int) -> Json:
-    """Return an EndpointSlice with `generation` set; return Endpoints unchanged."""
+    """Return `obj`; if it is an EndpointSlice, `generation` becomes its metadata.generation."""
     if kind is not ENDPOINT_SLICE:
         return obj
     return {**obj, "metadata": {**obj["metadata"], "generation": generation}}

@@ -1,9 +1,9 @@
 """PodStatusWrites: status writes that change a pod's view now and the pod's JSON value later.
 
 Such a write makes a new view from the previous view (see `ViewedPods`). The write may change only
-conditions, container statuses, the phase and the start time. The store performs all other writes,
-writes that could fail or change nothing, and writes of conditions with a heartbeat time, because
-views have no heartbeat times.
+conditions, container statuses, the phase and the start time. The store performs all other writes.
+It also performs each write that could fail or change nothing, and each write that gives a condition
+a heartbeat time, because views have no heartbeat times.
 """
 
 from __future__ import annotations

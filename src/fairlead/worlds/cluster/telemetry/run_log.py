@@ -18,7 +18,7 @@ class RunLog:
     def __init__(
         self, write: Callable[[LogEntry, Instant], None], clock: Callable[[], Instant]
     ) -> None:
-        """`write` receives each line and the time that `clock` returns."""
+        """`write` is called for each line, with its LogEntry and the time that `clock` returns."""
         self._write = write
         self._clock = clock
 

@@ -49,7 +49,7 @@ class CertificateSigner(ReactiveController):
         self._authority = authority
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Sign the approved requests among the changed objects, or mark them as failed."""
+        """Sign approved CertificateSigningRequests in `changed`; mark invalid ones as failed."""
         names = [
             one.metadata.name
             for one, is_deleted in changed

@@ -55,7 +55,7 @@ class NodeTtl(ReactiveController):
         return target.kind == "Node" and bool(self.reconcile(target, 0))
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Annotate a node that does not have the current TTL."""
+        """Annotate the node `target` if it does not have the current TTL."""
         node = self._nodes.get(target.name)
         return [] if node is None else self._annotate(node)
 

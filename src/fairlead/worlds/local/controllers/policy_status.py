@@ -32,7 +32,7 @@ TYPES_MAX: Final = 10
 
 
 class PolicyStatus(ReactiveController):
-    """Type-checks the expressions of new and changed policies; writes the policies' status."""
+    """Type-checks new and changed ValidatingAdmissionPolicies, and writes their status."""
 
     issuer: ClassVar[Issuer] = controller_account(MANAGER)
     interest: ClassVar[Interest] = Interest(
@@ -46,13 +46,13 @@ class PolicyStatus(ReactiveController):
         self._served = served
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Return the commands that update the status of the changed policies."""
+        """Return the commands that update the status of changed ValidatingAdmissionPolicies."""
         kind = VALIDATING_ADMISSION_POLICY.kind
         names = dict.fromkeys(one.metadata.name for one, _ in changed if kind_name(one) == kind)
         return [command for name in names for command in self._sync(name)]
 
     def is_own(self, target: ObjectRef) -> bool:
-        """Return whether `target` is a policy."""
+        """Return whether `target` is a ValidatingAdmissionPolicy."""
         return target.kind == VALIDATING_ADMISSION_POLICY.kind
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:

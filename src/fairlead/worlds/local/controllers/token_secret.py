@@ -35,8 +35,8 @@ IssueForSecret = Callable[[Json, Json], str]  # (account, secret) -> token
 class TokenSecrets(ReactiveController):
     """Fills the token Secrets in `storage`.
 
-    `issue` returns the token of an account for a Secret. `authority` is the PEM text of the
-    server's CA, "" for no CA.
+    `issue(account, secret)` returns the token to write to `secret`. `authority` is the PEM text of
+    the server's CA, "" for no CA.
     """
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)

@@ -56,7 +56,7 @@ class _LruCache(Generic[Value]):
 
 
 class _Similar(Struct):
-    """The distinct messages (`notes`) of similar events, the last of which occurred at `at`."""
+    """The distinct messages (`notes`) of similar events; the last event occurred at `at`."""
 
     at: Instant
     notes: dict[str, None] = field(default_factory=dict)

@@ -124,7 +124,7 @@ class EventTemplates:
 def _template_of(
     stored: Json, strings: EventStrings, manifest_of: Callable[[EventStrings], Json]
 ) -> _Template | None:
-    """Return a template made from `stored`, the first stored event, which contains `strings`.
+    """Return a template made from the stored event `stored`, whose strings are `strings`.
 
     Returns None if `stored` contains a text that looks like a marker of the template.
     """

@@ -48,7 +48,7 @@ class MetricsEndpoint:
     ) -> None:
         """`controllers` returns the metrics of the schedulers and controllers as text.
 
-        It is called at each request.
+        `controllers` is called at each request.
         """
         self._controllers = controllers
         self._registry = CollectorRegistry()
