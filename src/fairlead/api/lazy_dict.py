@@ -205,7 +205,7 @@ class LazyDict(dict[str, Value]):
         return super().__repr__()
 
     def __or__(self, other: Mapping[Any, Any]) -> dict[Any, Any]:
-        """Return a plain dictionary with all values."""
+        """Return a plain dictionary with the entries of both dictionaries; those of `other` win."""
         return {**self, **other}
 
     def __ror__(self, other: Mapping[Any, Any]) -> dict[Any, Any]:

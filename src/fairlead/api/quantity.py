@@ -204,7 +204,7 @@ def amount_text(name: str, amount: int) -> str:
 
 
 def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
-    """Return (factor, power of ten, family) of `suffix`.
+    """Return (factor, power of ten, format) of `suffix`.
 
     Raises QuantityError if `suffix` is invalid; the error names `written`, the whole quantity.
     """

@@ -23,7 +23,7 @@ class SelectorError(ValueError):
 
 
 def selector_matches(selector: LabelSelector | None, labels: Labels) -> bool:
-    """Return True if `labels` meet all requirements of `selector`."""
+    """Return True if `labels` meet all requirements of `selector`; False if `selector` is None."""
     # upstream: apimachinery/pkg/apis/meta/v1/helpers.go:LabelSelectorAsSelector
     if selector is None:
         return False

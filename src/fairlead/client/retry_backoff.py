@@ -17,9 +17,10 @@ FACTOR: Final = 2.0
 
 
 class RetryBackoff:
-    """Doubles the pause with each failure up to a maximum, and adds up to 100% at random.
+    """Doubles the pause with each failure, up to a maximum.
 
-    After two minutes without a failure, or after `reset`, the shortest pause is used again.
+    Each pause is extended at random, to at most twice its length. After two minutes without a
+    failure, or after `reset`, the shortest pause is used again.
     """
 
     def __init__(

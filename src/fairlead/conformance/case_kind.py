@@ -91,7 +91,7 @@ class ExpectationCases(Struct, frozen=True):
         return self.recognize(line[self.subject])
 
     def name_of(self, line: Json) -> str | None:
-        """Return the name in the input; None if the input has no name."""
+        """Return the field `name` of the case's input; None if there is no such field."""
         name: str | None = line[self.subject].get("name")
         return name
 

@@ -1,4 +1,4 @@
-"""built: makes the objects of all builders, and refuses unknown fields."""
+"""The function `built`: makes an object for a builder, and refuses unknown fields."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def missing_resources(pod: Json) -> dict[str, Any]:
 
 
 def _with_resources(status: Json, container: Json) -> Json:
-    """Return `status` with the resources of `container` if it has none."""
+    """Return `status`, or a copy with the resources of `container` if `status` has none."""
     if "resources" in status:
         return status
     resources = container.get("resources") or {}

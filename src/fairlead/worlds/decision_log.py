@@ -187,9 +187,10 @@ class DecisionLog:
 def _findings(
     record: DisplacementCycle | WorkloadStarving | NominationsWasted,
 ) -> Iterator[LogEntry]:
-    """Yield a warning about `record`, a finding of the LoopDetector.
+    """Yield at most one warning about `record`, a finding of the LoopDetector.
 
-    `causes_warning` decides which WorkloadStarving and NominationsWasted records cause one.
+    Every DisplacementCycle causes a warning. A record of another type causes a warning only if
+    `causes_warning` returns True for the record.
     """
     pairs: Pairs
     match record:

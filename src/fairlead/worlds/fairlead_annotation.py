@@ -62,7 +62,7 @@ def pod_annotation_problem(value: Any) -> str:
 
 
 def unknown_annotation_notes(objects: Iterable[tuple[str, Any]]) -> Iterator[str]:
-    """Yield a note for each annotation with Fairlead's prefix that has no effect.
+    """Yield a note for each annotation key that has Fairlead's prefix but no effect.
 
     `objects` are pairs of (title, object as JSON).
     """
@@ -79,7 +79,7 @@ def unknown_annotation_notes(objects: Iterable[tuple[str, Any]]) -> Iterator[str
 
 
 def annotation_warnings(obj: Json, old: Json | None) -> Iterator[str]:
-    """Yield a warning for each annotation with Fairlead's prefix that is new and has no effect.
+    """Yield a warning for each new annotation that has Fairlead's prefix but no effect.
 
     An annotation is new if `old`, the object that `obj` replaces, does not have it with the same
     value. Annotations of the pod template, and of a CronJob's Job template, are included.

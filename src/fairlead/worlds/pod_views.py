@@ -92,7 +92,10 @@ class PodViews:
 
 
 def _successor(before: Pod, change: StoredChange) -> Pod | None:
-    """Return the view after `change`, made from `before`; None if the pod must be decoded."""
+    """Return the view of a pod after `change`; None if the whole pod must be decoded.
+
+    The view is made from `before`, an earlier view of the pod.
+    """
     old, new = change.previous, change.object
     if old is None or old["metadata"][_VERSION] != before.metadata.resource_version:
         return None

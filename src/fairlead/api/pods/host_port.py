@@ -14,7 +14,7 @@ HostPort = tuple[str, str, int]
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """Return the host ports of containers and sidecars without duplicates, in order of appearance.
+    """Return the distinct host ports of containers and sidecars, in order of appearance.
 
     As in upstream, the ports of ordinary init containers do not count.
     """

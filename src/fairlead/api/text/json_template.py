@@ -192,9 +192,10 @@ class TemplateRows:
 
     @classmethod
     def of(cls, template: JsonTemplate, rows: Sequence[Sequence[str]]) -> TemplateRows:
-        """Return one text for each row: `template` with the row's strings in its placeholders.
+        """Return TemplateRows with one text for each of `rows`.
 
-        There must be at least one row.
+        Each text is `template` with the row's strings in its placeholders. There must be at least
+        one row.
         """
         return cls(template, tuple(zip(*rows, strict=True)), len(rows))
 

@@ -1,7 +1,7 @@
 """The state of one evaluation: its variables and its cost.
 
-A closure of the evaluator takes a `Run`. Loop variables have slots, which are assigned when an
-expression is compiled (`Scope`). Therefore no names are looked up at run time.
+A closure of the evaluator takes a `Run`. The compiler gives each loop variable a slot (`Scope`).
+Therefore loop variables are not looked up by name at run time.
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ def snapshot_of(
     """Return the snapshot at `source`, or of the cluster that `options` name. Raises InputError.
 
     As a kubectl plugin, Fairlead uses kubectl's current context if no snapshot or cluster is named.
-    `max_input` limits the size in bytes; None means BYTES_MAX. `progress` shows how much of a file
-    has been read.
+    `max_input` limits the bytes that are read; None means BYTES_MAX. `progress` shows how much of a
+    file has been read.
     """
     from fairlead.whatif.input.content import BYTES_MAX, read_silently
     from fairlead.whatif.input.error import InputError
@@ -119,8 +119,8 @@ def read_cluster(
 ) -> LiveObjects:
     """Read the objects of a cluster; show progress on a terminal. Raises InputError.
 
-    `max_input` limits the size in bytes; None means BYTES_MAX. If `decode` is set, objects are
-    decoded as they arrive; see `read_live`.
+    `max_input` limits the bytes that are read; None means BYTES_MAX. If `decode` is set, objects
+    are decoded as they arrive; see `read_live`.
     """
     from fairlead.whatif.input.content import BYTES_MAX
     from fairlead.whatif.snapshot.live.live_snapshot import read_live

@@ -48,7 +48,7 @@ def require_writable(option: str, path: Path | None, *, in_place: bool = False) 
 
 
 def is_own_output(path: Path) -> bool:
-    """Return whether the file is empty or an output of Fairlead, and so may be replaced."""
+    """Return True if `path` is a file that may be replaced: empty, or an output of Fairlead."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

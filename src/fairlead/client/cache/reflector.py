@@ -332,7 +332,10 @@ class Reflector:
         return []
 
     def _remove_key(self, key: str) -> list[ObjectUpdate]:
-        """Remove the deleted object `key`, whose last version cannot be decoded."""
+        """Remove the object `key` from the cache, because it was deleted.
+
+        Returns an ObjectUpdate of the deletion; [] if the object was not in the cache.
+        """
         self.undecodable.pop(key, None)
         known = self.objects.pop(key, None)
         return [] if known is None else [ObjectUpdate(known, is_deleted=True)]

@@ -100,7 +100,7 @@ class Scene:
         self.queue.add(command, names, now)
 
     def change(self, change: Json) -> None:
-        """Apply `change` to the cluster; its field `op` is the kind of change."""
+        """Apply `change` to the cluster; the field `op` of `change` says what changes."""
         match change["op"]:
             case "apply":
                 self.cluster.put(read_object(change["kind"], change["object"]), self.now)

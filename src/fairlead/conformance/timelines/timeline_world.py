@@ -1,4 +1,4 @@
-"""TimelineWorld: the scripted cluster of the recorded timelines, in whole milliseconds.
+"""TimelineWorld: the scripted cluster of the recorded timelines; times are whole milliseconds.
 
 The scheduler's requests follow the store's rules, after a latency that depends on the kind of
 request. The script and the kubelets write directly, as in the recorder. A pod that is created on a

@@ -276,7 +276,7 @@ class TestCluster:
     ) -> str:
         """Expect the pod to be unschedulable, with `because` in the message; return the message.
 
-        Raises AssertionError if this takes longer than `within`.
+        Raises AssertionError if the pod has no such message within the duration `within`.
         """
 
         def why(found: Json) -> str:

@@ -71,7 +71,7 @@ class KarpenterAuditor:
                 self._ending.add(view.metadata.name)
 
     def forget(self, view: ApiObject) -> None:
-        """Remove a deleted object."""
+        """Forget a deleted Node, NodePool or NodeClaim; ignore other objects."""
         name = view.metadata.name
         if isinstance(view, Node):
             self._disrupted.discard(name)

@@ -365,7 +365,7 @@ class _Draw:
         self.changes.append(Create(at + self.chance.below(300_000), self._node(node)))
 
     def cordon(self, at: int, node: str, _namespace: str) -> None:
-        """Add a change that cordons or uncordons a node."""
+        """Add a change that sets `spec.unschedulable` of a node to true or false at random."""
         cordon = {"spec": {"unschedulable": self.chance.one_in(2)}}
         self.changes.append(Patch(at, "Node", node, cordon))
 

@@ -29,7 +29,7 @@ _Key = tuple[str, ...]
 
 
 class _Written(Struct):
-    """An event that was written, with its API path, its count and its times in ns."""
+    """The API path, the count and the times (ns) of an event that was written."""
 
     path: str
     count: int

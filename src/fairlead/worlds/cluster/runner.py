@@ -348,7 +348,10 @@ class ClusterRunner:
         self._sender.record(event, self.clock.now())
 
     def _begin_if_ready(self) -> None:
-        """Build the engine once every resource has been listed and this replica leads."""
+        """Build the engine if every resource has been listed and this replica leads.
+
+        An existing engine is kept.
+        """
         if not self.has_synced:
             return
         self._synced.set()

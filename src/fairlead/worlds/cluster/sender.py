@@ -84,7 +84,7 @@ class _Running(Struct, frozen=True):
 
 
 class Sender:
-    """Performs the commands of a ClusterWorld, as its `Outbox`."""
+    """The `Outbox` of a ClusterWorld: sends the engine's commands to the API server."""
 
     def __init__(self, client: RestClient, resources: Resources, options: SenderOptions) -> None:
         """`resources` are keyed by kind.

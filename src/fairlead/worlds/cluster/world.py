@@ -127,10 +127,10 @@ class ClusterWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return the next time at which HOLD_MAX ends for an outcome; None if there is none.
+        """Return the earliest deadline for queueing an outcome; None if there is no deadline.
 
-        At this time, the outcome may have been queued already, because the effect of its command
-        was seen.
+        The deadline is HOLD_MAX after `finish` held the outcome back. The deadline remains if
+        the outcome is queued earlier, because the effect of the command was seen.
         """
         return self._deadlines[0][0] if self._deadlines else None
 

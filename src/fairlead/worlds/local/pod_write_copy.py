@@ -286,10 +286,11 @@ class PodWriteCopies:
         self._store.storage.put(POD, new, is_arranged=True)
 
     def learn(self, described: PodWrite) -> None:
-        """Store a template, which is made from the pod that the write `described` has stored.
+        """Use the result of a write as the template for later writes.
 
-        The write must have been performed in full, not as a copy of an earlier write. Nothing is
-        stored if the write changed parts of the pod that a `_Template` does not contain.
+        `described` describes this write, which the caller has performed in full, not as a copy of
+        an earlier write. No template is made if the write changed parts of the pod that a
+        `_Template` does not contain.
         """
         old = described.pod
         new = self._store.find(POD, old["metadata"]["namespace"], old["metadata"]["name"])

@@ -77,7 +77,10 @@ class LeaseCopies:
         return outcome
 
     def _learn(self, common: Json, name: str) -> None:
-        """Make the stored Lease `name` the template for later Leases, unless a quota exists."""
+        """Use the stored Lease called `name` as the template for later Leases.
+
+        Does nothing if the Lease does not exist, or if a ResourceQuota exists.
+        """
         storage = self._store.storage
         stored = storage.find(LEASE, common["metadata"]["namespace"], name)
         if stored is not None and not storage.count(RESOURCE_QUOTA):

@@ -84,7 +84,7 @@ class ViewedPods:
     def find(self, target: ObjectRef) -> PatchedPod | None:
         """Return the pod `target`: its stored value, and the writes that are not in this value yet.
 
-        Returns None if the store must perform any write to `target` itself. The cases are:
+        Returns None in the following cases, in which the store must perform the writes to the pod:
 
         - The pod does not exist.
         - Its newest view may differ from the stored version.

@@ -280,7 +280,8 @@ class SimulatedWorld:
     def _call_extender(self, call: CallExtender, now: Instant) -> Stimulus:
         """Call an extender and return its response.
 
-        If the extender has bound the pod, this first binds the pod in the store.
+        If the response says that the extender has bound the pod, the pod is also bound in the
+        store. If the store refuses this, the returned response contains the store's error instead.
         """
         # Few simulations call extenders.
         from fairlead.worlds.extender.request import held_by, request_body  # noqa: PLC0415

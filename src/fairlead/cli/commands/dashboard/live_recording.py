@@ -108,9 +108,10 @@ class LiveRecording:
             self.restart(now)
 
     def _observe_eviction(self, pod: Pod, now: Instant, *, by_client: bool) -> None:
-        """Record the eviction of `pod` once, if a client evicted the pod.
+        """Record the eviction of `pod` if a client evicted the pod.
 
-        Evictions by controllers are recorded from the controllers' own reports.
+        Only the first call for a pod records its eviction. Evictions by controllers are recorded
+        from the controllers' own reports.
         """
         uid = pod.metadata.uid
         if uid in self._evicted:

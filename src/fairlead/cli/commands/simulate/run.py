@@ -178,7 +178,7 @@ class _Files:
 
 
 def _files(named: Outputs, options: OutputOptions, snapshot: Path | None) -> _Files:
-    """Return the output files that the scenario names, overridden by the options.
+    """Return the file for each result: the file that an option names, or else the scenario's.
 
     Raises InputError.
     """

@@ -86,7 +86,7 @@ def start_detached(options: UpOptions) -> int:
 
 
 def running_cluster() -> DetachedCluster | None:
-    """Return the cluster that runs in the background; None if none runs or it is not ready."""
+    """Return the cluster that runs in the background and is ready; None if there is none."""
     if not _path(".json").exists():
         return None
     with suppress(InputError), _opened(".json") as state:

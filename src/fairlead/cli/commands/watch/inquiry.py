@@ -58,7 +58,7 @@ class Answer:
 
     @property
     def conditions(self) -> list[dict[str, Any]]:
-        """The conditions of `--fail-on`, with what makes them true; [] if there is no result."""
+        """Each condition of `--fail-on`, whether it holds, and why; [] if there is no result."""
         return [] if self.result is None else self.result["fail_on"]
 
 

@@ -46,9 +46,10 @@ class ParsedChange(Struct, frozen=True):
     controllers: ControllerOptions = NO_FLAGS
 
     def conditions(self, shared: Conditions, controllers: ControllerOptions) -> Conditions:
-        """Return `shared` with the flags of this change; they take precedence over `controllers`.
+        """Return `shared` with the controller flags of this change.
 
-        Raises InputError.
+        `controllers` contains the flags that all changes share. A flag of this change takes
+        precedence over the same flag in `controllers`. Raises InputError.
         """
         if not self.controllers.flags:
             return shared

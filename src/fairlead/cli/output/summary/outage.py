@@ -1,4 +1,4 @@
-"""The sections of a summary about nodes that fail or are drained one after another."""
+"""Sections of a summary: nodes that fail, and nodes that are drained one after another."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Sect
 
 
 def known_outage(nodes: Sequence[str]) -> Section:
-    """Return a one-line section about `nodes`, which are out of service even without the change.
+    """Return a one-line section about `nodes`; if there are none, the section is empty.
 
-    Without nodes, the section is empty.
+    The nodes are out of service even in the run without the what-if change.
     """
     names = listed(nodes, NAMES_MAX)
     verb = "is" if len(nodes) == 1 else "are"

@@ -39,10 +39,11 @@ def waiting_section(run: RunOutcome) -> Section:
 def print_waiting(
     console: Console, waits: Sequence[PodWait], without: Sequence[PodWait] | None, count: int
 ) -> None:
-    """Print how long pods waited for a node, in total and for at most `count` workloads.
+    """Print how long pods waited for a node: all pods, then the pods of each workload.
 
-    `waits` contains the waits of the run to print. If this run simulates a what-if change,
-    `without` contains the waits of another run without the change; otherwise it is None.
+    At most `count` workloads are printed. `waits` contains the waits of the run to print. If this
+    run simulates a what-if change, `without` contains the waits of another run without the change;
+    otherwise it is None.
     """
     found = waiting_times(waits)
     if found.bound or found.still_waiting:

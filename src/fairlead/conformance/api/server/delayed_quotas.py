@@ -27,7 +27,7 @@ class DelayedQuotas:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def __init__(self, clock: Callable[[], int], delay: int) -> None:
-        """`clock` returns the time in ns; a modified quota reaches the cache after `delay` ns.
+        """`clock` returns the time in ns; the plugin sees a modified quota after `delay` ns.
 
         The caller must subscribe `note` to the changes of the store.
         """

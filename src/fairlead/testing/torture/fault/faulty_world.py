@@ -195,7 +195,10 @@ class FaultyWorld:
                 self._ready.append(one)
 
     def _change_target(self, fault: Fault, issued: IssuedCommand, now: Instant) -> None:
-        """Change or delete the target of a command, as if another client were faster."""
+        """Change the target of a command, as if another client were faster.
+
+        If the fault is TARGET_DELETED, delete the target, unless its kind is in `_KEPT`.
+        """
         ref, store = target_of(issued.command), self.store
         kind = find_kind(ref.kind)
         if kind is None or not ref.name:

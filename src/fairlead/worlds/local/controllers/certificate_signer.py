@@ -62,9 +62,11 @@ class CertificateSigner(ReactiveController):
         return target.kind == _KIND.kind
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Sign the CertificateSigningRequest `target`, or mark it as failed.
+        """Return the command that answers the CertificateSigningRequest `target`.
 
-        Returns [] if `target` does not wait for a certificate of this controller.
+        The command adds the certificate. If the request breaks a rule of its signer, the command
+        marks the request as failed instead. Returns [] if `target` does not wait for a certificate
+        of this controller.
         """
         return self._sync(target.name, now)
 

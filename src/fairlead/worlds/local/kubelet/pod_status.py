@@ -79,9 +79,10 @@ class PodDetails:
                 self._take(uid, address)
 
     def inputs(self, command: PatchStatus, store: Store) -> ReportInputs | None:
-        """Return the inputs that `detailed` needs for `command`, a kubelet's status write.
+        """Return the argument `inputs` of `detailed` for `command`, a kubelet's status write.
 
-        The pod gets an IP if it needs one. Returns None if the pod does not exist.
+        If the pod runs and has no IP yet, this method assigns one. Returns None if the pod does not
+        exist.
         """
         pod = store.find(POD, command.target.namespace, command.target.name)
         if pod is None:
@@ -200,7 +201,10 @@ def _hosts(network: str) -> tuple[int, int]:
 
 
 def _conditions(pod: Json, rows: Iterable[Condition], now: Instant) -> list[Json]:
-    """Return the conditions of `pod` updated by `rows`, with the current observedGeneration."""
+    """Return all conditions of `pod` after the changes `rows`.
+
+    The changed conditions get the pod's current generation as their observedGeneration.
+    """
     seen = {"observedGeneration": pod["metadata"].get("generation", 0)}
     changes = ({**condition_json(row), **seen} for row in rows)
     before = pod["status"].get("conditions", ())

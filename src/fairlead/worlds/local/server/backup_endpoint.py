@@ -24,7 +24,7 @@ _PART_BYTES: Final = 256 << 10
 class BackupEndpoint:
     """Serves backups of a data directory.
 
-    The write-ahead log provides the copy of the objects; the other files are read directly.
+    The stored objects are copied by the write-ahead log. All other files are read directly.
     """
 
     def __init__(self, directory: Path | None, log: WriteAheadLog | None) -> None:

@@ -112,7 +112,7 @@ class Runner:
             await asyncio.sleep(0)
 
     def _slice(self, until: Instant, *, waits: bool = False) -> Instant:
-        """Run the control plane up to the cluster's time `until`, or for one slice of real time.
+        """Run the control plane to the cluster's time `until`, for at most one slice of real time.
 
         Returns the cluster's time that was reached. If `waits` is True, the slice also ends as soon
         as a command waits for a webhook. The caller can then wait for the answer of the webhook
