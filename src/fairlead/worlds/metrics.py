@@ -173,7 +173,7 @@ class SchedulerMetrics:
         )
 
     def report(self, record: Record) -> None:
-        """Update the metrics with `record` and forward it."""
+        """Update the metrics with `record`, and forward the record to the next reporter."""
         self._reporter.report(record)
         self._nodes.report(record)
         if not self._batch.update_if_batch(record):

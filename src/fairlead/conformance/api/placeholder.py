@@ -63,7 +63,7 @@ class _Form:
 
 @lru_cache(maxsize=4096)
 def _form(text: str) -> _Form | None:
-    """Return the pattern of a recorded text; None if it contains no placeholder."""
+    """Return the pattern of a recorded text; None if the text contains no placeholder."""
     parts, names, end = [], [], 0
     for found in _PLACEHOLDER.finditer(text):
         parts += [re.escape(text[end : found.start()]), f"({_FORMS[found[1]]})"]

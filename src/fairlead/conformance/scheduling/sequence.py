@@ -23,7 +23,7 @@ _EPOCH = parse_timestamp("2026-01-01T00:00:00Z")
 
 
 def decide_sequence(case: Json) -> Json:
-    """Return Fairlead's decisions about all steps of `case`, in the form of `expect`.
+    """Return Fairlead's decisions about all steps of `case`, in the form of its field `expect`.
 
     Raises ValueError if an operation is unknown.
     """

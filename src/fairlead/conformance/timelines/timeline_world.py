@@ -293,7 +293,7 @@ class TimelineWorld:
         return CommandSucceeded(delete)
 
     def _fault(self, call: str, key: str, command: Command) -> CommandFailed | None:
-        """Return the failure that the script injects into this request; None if there is none."""
+        """Return the failure that the script injects into the request of `command`, or None."""
         for fault in self._faults:
             if fault.call == call and fault.key in ("", key) and fault.count:
                 fault.count -= 1

@@ -54,7 +54,7 @@ class Shrinker:
         return sum(len(getattr(self.result.scenario, part) or ()) for part in _PARTS)
 
     def _shrink_part(self, part: str) -> None:
-        """Try to remove chunks of one part: first the whole part, then ever smaller chunks."""
+        """Try to remove the items of `part`: first all at once, then ever smaller chunks."""
         chunk = max(1, len(self._part(part)))
         while True:
             start = 0
