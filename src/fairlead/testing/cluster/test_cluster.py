@@ -263,7 +263,7 @@ class TestCluster:
     def expect_running(self, pod: str, *, within: Duration = "1m", namespace: str = DEFAULT) -> str:
         """Expect the pod to be running and ready; return the name of its node.
 
-        Raises AssertionError if this takes longer than `within`.
+        Raises AssertionError if the pod is not running and ready after the time `within`.
         """
 
         def where(found: Json) -> str:
@@ -276,7 +276,7 @@ class TestCluster:
     ) -> str:
         """Expect the pod to be unschedulable, with `because` in the message; return the message.
 
-        Raises AssertionError if the pod has no such message within the duration `within`.
+        Raises AssertionError if the pod gets no such message in the time `within`.
         """
 
         def why(found: Json) -> str:
@@ -311,7 +311,7 @@ class TestCluster:
     ) -> None:
         """Expect the object to disappear from the cluster.
 
-        Raises AssertionError if this takes longer than `within`.
+        Raises AssertionError if the object still exists after the time `within`.
         """
         limit = self._clock.now() + _ns(within)
         if not self._waiter.wait(lambda: self.get(kind, name, namespace) is None, limit):
