@@ -212,10 +212,10 @@ class _Timeline(Scene):
         return shown
 
     def _untaint_others(self) -> None:
-        """Remove DISRUPTED_TAINT from nodes, and DISRUPTION_REASON from their NodeClaims.
+        """Remove DISRUPTED_TAINT from all nodes that are neither being disrupted nor being removed.
 
-        A node keeps the taint if a queued command disrupts the node, or if the node is being
-        removed. The NodeClaim of such a node keeps the condition.
+        A node is being disrupted if a queued command names the node. The condition
+        DISRUPTION_REASON is removed from the NodeClaims of the same nodes.
         """
         for node in self.cluster.nodes(self.now):
             if node.claim is None or node.key in self.queue.keys or node.marked_for_deletion:

@@ -102,8 +102,9 @@ def replay(
 ) -> Json:
     """Replay `scenario` with `lifecycle`; return the same members as `decide_node_timeline`.
 
-    `config` configures the other controllers. `begin` creates the objects and schedules the script.
-    `reporter` receives the reports of the other controllers (None: they are dropped).
+    `config` configures the controllers other than `lifecycle`, and `reporter` receives the reports
+    of these controllers (None: they are dropped). `begin` creates the objects and schedules the
+    script.
     """
     reporter, states = reporter or SilentReporter(), _ZoneStates(lifecycle)
     controllers: list[Controller] = [lifecycle, TaintEviction(config.profile, reporter)]

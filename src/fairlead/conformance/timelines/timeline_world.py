@@ -206,7 +206,7 @@ class TimelineWorld:
         return pending
 
     def next_event(self) -> Instant | None:
-        """Return when the next request or script line is due; None if neither exists."""
+        """Return the time of the next request or script line; None if neither exists."""
         if self._due:
             return self._driver.now
         dues = (self._requests.next_due(), self._script.next_due())

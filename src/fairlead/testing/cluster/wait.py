@@ -47,7 +47,11 @@ class ConditionWaiter:
             self._thread.call(lambda runner: self._step(runner, limit))
 
     async def _step(self, runner: Runner, limit: Instant) -> None:
-        """Advance the clock to the next due event, unless something changes before that."""
+        """Advance the clock to the next due event, or to `limit` if that is earlier.
+
+        The clock does not advance if work that is due now changes the store, or if a client
+        changes the store while this method waits for clients.
+        """
         before = self._cluster.store.version
         await runner.advance(0)  # the effects of requests come before time passes
         if self._cluster.store.version != before:
@@ -90,9 +94,10 @@ class ConditionWaiter:
 def wait_s(now: Instant, due: Instant | None, limit: Instant, patience_s: float) -> float:
     """Return how many real seconds to wait for clients before the clock advances.
 
-    `due` is the time of the next event, or None. If no event is due until `limit`, the wait is the
-    longer of `patience_s` and LAST_PATIENCE_S. Otherwise the wait is `patience_s` if the clock
-    advances by LONG or more, and at most REACTION_S if the clock advances by less.
+    `due` is the time of the next event, or None. If `due` is None or after `limit`, the wait is the
+    longer of `patience_s` and LAST_PATIENCE_S. Otherwise the clock advances to `due`. The wait
+    before an advance of LONG or more is `patience_s`. The wait before a smaller advance is the
+    shorter of `patience_s` and REACTION_S.
     """
     if due is None or due > limit:
         return max(patience_s, LAST_PATIENCE_S)
@@ -111,7 +116,7 @@ def is_ready(pod: Json) -> bool:
 
 
 def is_waiting(pod: Json) -> bool:
-    """Return whether the pod has no node yet. A terminating or finished pod does not wait."""
+    """Return whether the pod has no node yet, is not terminating and has not finished."""
     finished = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
     return not (node_of(pod) or finished or "deletionTimestamp" in pod["metadata"])
 

@@ -483,7 +483,10 @@ def _is_of_outage(taint: Mapping[str, Any]) -> bool:
 
 
 def _tolerated_s(pod: Pod, key: str) -> int | None:
-    """Return how many seconds a pod tolerates a NoExecute taint with `key`; None means forever."""
+    """Return how many seconds a pod tolerates a NoExecute taint with `key`.
+
+    Returns 0 if no toleration matches the taint, and None if the pod tolerates it forever.
+    """
     found = [one for one in pod.spec.tolerations if one.key in ("", key)]
     found = [one for one in found if one.effect in ("", "NoExecute")]
     if not found:

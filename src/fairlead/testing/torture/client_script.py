@@ -30,7 +30,7 @@ from fairlead.testing.torture.scenario import (
 
 
 class ProcessKilledError(Exception):
-    """Raised when the control plane is killed; issued commands that are not performed are lost."""
+    """Raised when the control plane is killed; commands that are not performed yet are lost."""
 
     def __init__(self, at: Instant, down: DurationNs = 0) -> None:
         """The control plane is killed at `at` and starts again after `down` nanoseconds."""

@@ -454,7 +454,7 @@ class _Draw:
         self.changes.append(Patch(at, "Node", node, status, is_status=True))
 
     def drain(self, at: int, node: str, _namespace: str) -> None:
-        """Add the drain of a node and, with probability 1/2, its later return to service."""
+        """Add the drain of a node and, with probability 1/2, the later end of the drain."""
         request = {"metadata": {"annotations": {DRAIN: "requested"}}}
         self.changes.append(Patch(at, "Node", node, request))
         if self.chance.one_in(2):

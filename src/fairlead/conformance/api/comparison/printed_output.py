@@ -78,8 +78,8 @@ def _in_order(
 def _lines(text: str, recorded: str) -> list[str]:
     """Return the lines of the output `text`, without the parts that differ between runs.
 
-    If the output `recorded` has placeholders, each run of spaces or tabs in `text` is reduced to
-    one space, because the widths of table columns may differ.
+    If the output `recorded` has placeholders, each sequence of spaces or tabs in `text` is reduced
+    to one space, because the widths of table columns may differ.
     """
     text = _EDIT_FILE.sub("<draft>", _KLOG.sub("E<klog> ", _HOLDER.sub("<holder>", text)))
     if has_placeholder(recorded):

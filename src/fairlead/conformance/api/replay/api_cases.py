@@ -69,10 +69,11 @@ class ApiCases(Struct, frozen=True):
         return self.run(line)
 
     def _replayed(self, line: Json) -> list[Mismatch]:
-        """Replay the case on one server after another until it agrees, and return the mismatches.
+        """Replay the case on one server after another until it agrees with one.
 
-        A case whose mismatches all have the path NOT_SERVED counts as agreeing. If the case agrees
-        on no server, return the mismatches on the first server.
+        Return the mismatches on this server. If the case agrees with no server, return the
+        mismatches on the first server. A case also agrees with a server if all mismatches have the
+        path NOT_SERVED.
         """
         first: list[Mismatch] = []
         for server in self.servers(line):

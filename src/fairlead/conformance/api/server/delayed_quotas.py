@@ -52,7 +52,7 @@ class DelayedQuotas:
                 self._before[key] = now + self._delay, change.previous
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Check the request against the visible quotas; see ResourceQuota."""
+        """Do what `ResourceQuota.admit` does, but with the quotas that the cache contains now."""
         visible = Storage()
         stored = {_key(one): one for one in storage.items(RESOURCE_QUOTA, attributes.namespace)}
         quotas = [(RESOURCE_QUOTA, self._visible(one)) for one in stored.values()]

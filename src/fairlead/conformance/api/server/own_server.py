@@ -1,4 +1,4 @@
-"""OwnServer: Fairlead's API server in this process, which authenticates the recorded users."""
+"""OwnServer: Fairlead's API server, run in this process; authenticates the recorded users."""
 
 from __future__ import annotations
 

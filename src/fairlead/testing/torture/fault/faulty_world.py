@@ -131,9 +131,9 @@ class FaultyWorld:
                 return []
 
     def next_event(self) -> Instant | None:
-        """Return when the next change, late command or held outcome is due; None if there is none.
+        """Return the time of the next change, late command or held outcome; None if none is left.
 
-        While the process is suspended, the result is not before the end of the suspension.
+        While the process is suspended, this time is at the earliest the end of the suspension.
         """
         dues = (self._late.next_due(), self._script.next_due())
         due = min((one for one in dues if one is not None), default=None)
@@ -324,9 +324,10 @@ def _kind_of(stimulus: Stimulus) -> str:
 
 
 def _relisted(changes: Iterable[Stimulus], known: Collection[str]) -> Iterator[Stimulus]:
-    """Yield what a client learns from a new list after it missed `changes`, deletions first.
+    """Yield what a client that missed `changes` learns from a new list.
 
-    `known` contains the uids of the objects that the client knew before.
+    Deletions come first, and only for objects that the client knew: `known` contains their uids.
+    Then comes the last change of each object that still exists.
     """
     last: dict[str, ObjectChanged | ObjectDeleted] = {}
     for one in changes:

@@ -33,7 +33,7 @@ class InProcessExtender:
     """
 
     def __init__(self, tally: Counter[str], is_calm: Callable[[], bool]) -> None:
-        """`tally` counts the wrong answers."""
+        """`tally` counts the answers that this extender has falsified."""
         self._tally = tally
         self._is_calm = is_calm
         self._calls = 0
