@@ -107,7 +107,7 @@ class PlanInput:
     def platform_notes(self, placed: Iterable[tuple[Pod, str]]) -> tuple[str, ...]:
         """Return a note about pods whose images may not support the platform of their node.
 
-        `placed` contains pairs (pod, name of its node).
+        Returns () if there are no such pods. `placed` contains pairs (pod, name of its node).
         """
         images = self.images
         if images.are_alike:
@@ -167,7 +167,7 @@ class PlanInput:
         """Return the names of the nodes that `texts` (names or selectors) match.
 
         `option` is the name of the option that contains `texts`. Raises InputError, with `option`
-        in its message.
+        in its message, if one of `texts` matches no node or is malformed.
         """
         return list(
             dict.fromkeys(name for one in texts for name in self.inventory.nodes(option, one))

@@ -168,7 +168,10 @@ def kubeconfigs(options: ConnectionOptions, *, by_default: bool = False) -> tupl
 
 @contextmanager
 def _reading(name: str) -> Iterator[OnRead]:
-    """Show how many objects were read from the cluster `name`, during the `with` block."""
+    """Show, until the `with` block ends, how many objects of the cluster `name` have been read.
+
+    Yields a function that adds to this number. Shows nothing if stderr is not a terminal.
+    """
     from fairlead.cli.output.console.progress_bar import is_terminal
 
     if not is_terminal(sys.stderr):

@@ -21,8 +21,8 @@ def node_lifecycle(
 ) -> NodeLifecycleConfig:
     """Return the node controllers' configuration; `options` take precedence over `settings`.
 
-    All other flags have the defaults of the Kubernetes version `release`. Raises InputError for a
-    value that is not valid, and for an option that would have no effect.
+    Flags that are in neither have the defaults of the Kubernetes version `release`. Raises
+    InputError for a value that is not valid, and for an option that would have no effect.
     """
     config = controller_manager(release, {**settings.as_flags, **options.flags})
     require_effect(options, config)

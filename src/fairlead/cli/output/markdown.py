@@ -163,9 +163,10 @@ def _cell(row: Mapping[str, Any], field: str) -> str:
 
 
 def _usage(share: Mapping[str, Any]) -> str:
-    """Return how much of a resource pods request before and after the change, as percentages.
+    """Return the usage of a resource before and after the change: `cpu 40.0% → 50.0%`.
 
-    Returns "" if no pod requests the resource before or after the change.
+    Each number is the amount that pods request, as a percentage of the allocatable amount. Equal
+    numbers are written once. Returns "" if no pod requests the resource at either time.
     """
     if not (share["requested"] or share["requested_without"]):
         return ""

@@ -91,10 +91,9 @@ def _sections(answer: TabularAnswer) -> Iterator[Section]:
 def _steps(steps: Sequence[NextStep]) -> Section:
     """Return the section of the next steps.
 
-    If an answer is limited to one screen, commands with more than _CODE_MAX characters in total are
-    omitted, because they would leave no room for the tables. Shorter commands get all the lines
-    that they need, and the tables get the remaining lines, because it can do harm to run only some
-    of the commands.
+    If an answer is limited to one screen, either all commands are shown or none, because it can do
+    harm to run only some of them. None are shown if they have more than _CODE_MAX characters in
+    total, because they would leave no room for the tables.
     """
 
     def show(console: Console, count: int) -> None:

@@ -37,10 +37,13 @@ def explain_by_process(
     output: AnswerFormat,
     all_nodes: bool,
 ) -> int:
-    """Print the explanation of the pod `target` by a `fairlead run` process; return the exit code.
+    """Ask a `fairlead run` process to explain the pod `target`, and print the explanation.
+
+    Returns the exit code.
 
     `incompatible` contains the options that the user gave but that do not work with --process.
-    Raises InputError if there are any, or if the process does not explain the pod.
+    Raises InputError if `incompatible` is not empty, if another option cannot be used, or if the
+    process does not explain the pod.
     """
     if options.process is None:
         others = "--token-file, --certificate-authority and --insecure-skip-tls-verify"

@@ -40,7 +40,10 @@ def serve(
     api_server: str | None,
     beyond_loopback: bool,
 ) -> int:
-    """Serve until SIGINT or SIGTERM; return the exit code. Raises InputError."""
+    """Serve until SIGINT or SIGTERM; return the exit code.
+
+    Raises InputError if an argument cannot be used, for example if the port is not free.
+    """
     address = listen_address(listen, beyond_loopback=beyond_loopback)
     if api_server is not None and not _URL.fullmatch(api_server):
         raise InputError(API_SERVER, "must be an http or https URL", object_name=api_server)

@@ -261,9 +261,10 @@ def print_roles(request: RunRequest) -> int:
 
 
 def run_shadow(request: RunRequest) -> int:
-    """Compare placements until a signal, a failure or the end of --for; then print a summary.
+    """Compare the placements of other schedulers with Fairlead's; at the end, print a summary.
 
-    Returns the exit code. Raises InputError.
+    Ends after a signal, a failure or the duration of --for. Returns the exit code. Raises
+    InputError if an option or a file cannot be used.
     """
     options = request.shadow
     require_distinct(

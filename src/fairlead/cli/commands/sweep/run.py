@@ -194,7 +194,8 @@ class _Parts:
     def of(self, scenario: Json) -> Collection[str]:
         """Return the names of all nodes, or of all zones, in `scenario`.
 
-        The parameter `part` of `__init__` chooses between nodes and zones. Raises InputError.
+        The parameter `part` of `__init__` chooses between nodes and zones. Raises
+        InputError if `scenario` is not valid.
         """
         initial = {name: scenario.get(name) for name in _INITIAL}
         key = msgspec.json.encode(initial, order="deterministic")

@@ -1,1 +1,1 @@
-"""`fairlead top`: nodes and pods by usage and requests, pending pods and events, in a terminal."""
+"""`fairlead top`: nodes and pods with usage and requests; also pending pods and events."""

@@ -84,7 +84,7 @@ class _NodeLoad:
 
 
 def print_frame(console: Console, reading: Reading, options: FrameOptions) -> None:
-    """Print a frame: a summary of the cluster, nodes, pods, pending pods and events."""
+    """Print a frame: first a summary, then nodes, pods, pending pods and events."""
     living = [pod for pod in reading.pods if not is_terminal(pod)]
     loads = _node_loads(reading, living)
     shown = [pod for pod in living if options.namespace in ("", pod.metadata.namespace)]

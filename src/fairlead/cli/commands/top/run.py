@@ -81,7 +81,9 @@ async def _follow(
 
 
 def draw(live: Live, reading: Reading, options: FrameOptions, problem: str = "") -> None:
-    """Replace the frame on the screen; `problem` is the error of the last failed reading, or "".
+    """Replace the frame on the screen by a frame of `reading`, the last successful reading.
+
+    `problem` is the error of the latest attempt to read the cluster, "" if this attempt succeeded.
 
     The frame is printed to a separate console. The console of a live display would print the
     previous frame as well.

@@ -21,9 +21,9 @@ from fairlead.whatif.input.error import InputError
 
 @contextmanager
 def opened_audit(path: Path | None, level: AuditLevel) -> Iterator[AuditBackend | None]:
-    """Yield the audit log in the file `path`, with lines of `level`; None without a path.
+    """Yield the backend that appends audit events of `level` to the file `path`.
 
-    Raises InputError.
+    Yields None if `path` is None. Raises InputError if the file cannot be opened.
     """
     if path is None:
         yield None

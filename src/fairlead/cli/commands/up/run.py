@@ -194,8 +194,9 @@ def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAhe
 def _data_dir(options: UpOptions, now: datetime) -> DataDir:
     """Return the CA, the keys and the users of the cluster.
 
-    They are read from the data directory, which is created or extended if needed. Without the
-    option for a data directory, they are new. Raises InputError.
+    They are read from the data directory, which is created or extended if needed. If no option
+    names a data directory, they are newly created, and not stored. Raises InputError if the data
+    directory cannot be used.
     """
     if options.data_dir is None:
         return new_data_dir(options.further_users, now)
@@ -213,7 +214,9 @@ def _cluster(
     log: WriteAheadLog | None,
     dashboard: LocalDashboard | None,
 ) -> LocalCluster:
-    """Return the cluster, with the objects of the log or of the snapshot. Raises InputError.
+    """Return the cluster, with the objects of the log, or of the snapshot if the cluster is new.
+
+    Raises InputError if the log or the snapshot cannot be used.
 
     If the clock shows a time before that of the snapshot, move the clock to the snapshot's time.
     For example, the snapshot may be of another local cluster whose clock was advanced. Without the

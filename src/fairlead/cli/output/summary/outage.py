@@ -175,7 +175,7 @@ def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
 
 
 def _slowdown(found: OutageOutcome, line: RateLine) -> str:
-    """Return why the last nodes of the zone were tainted at a low rate; "" if they were not."""
+    """Return why the rate was low at the last taint of `line`; "" if the rate was normal."""
     changes = (one for one in found.zones if one.zone == line.zone and one.at <= line.last)
     last = max(changes, key=lambda one: one.at, default=None)
     if last is None or last.state != ZoneState.PARTIAL_DISRUPTION:

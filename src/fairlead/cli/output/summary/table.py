@@ -50,7 +50,7 @@ def _after(start: Instant, at: Instant) -> str:
 
 
 def print_preempted(console: Console, rows: Sequence[Preempted], start: Instant) -> None:
-    """Print preempted pods, their preemptors, and the rule that picked the node.
+    """Print preempted pods with their node, their preemptor, and the rule that chose this node.
 
     Times are counted from `start`.
     """
