@@ -97,11 +97,12 @@ def _problem_of(convert: Callable[[Any], Any], value: Any) -> str:
 
 
 def _mixed(found: Checked) -> Iterator[tuple[Node, str]]:
-    """Yield (expression, error) for items, keys and values whose type differs from the first one.
+    """Yield (expression, error) for lists and maps whose items, keys or values differ in type.
 
-    In each list, only the first item that differs is reported. In each map, all keys and values
-    that differ from the first key or value are reported. Calls of `format` are not searched,
-    because their arguments may have any types.
+    In each list, one item is reported: the first with a type that item 0 does not have. In each
+    map, all keys with another type than the first key are reported, and all values with another
+    type than the first value. Calls of `format` are not searched, because their arguments may have
+    any types.
 
     upstream: cel-go's cel/validator.go:ValidateHomogeneousAggregateLiterals
     """

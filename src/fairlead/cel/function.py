@@ -95,7 +95,7 @@ def _is_taken(wanted: type, given: type) -> bool:
 
 
 def is_readable(read: Callable[[str], object]) -> Callable[[str], bool]:
-    """Return a function that returns whether `read` accepts a text without a ValueError."""
+    """Return a function of a text: False if `read` raises ValueError for the text, else True."""
 
     def answer(text: str) -> bool:
         try:

@@ -246,9 +246,10 @@ class Credentials:
     # --- exec plugins ----------------------------------------------------------------------
 
     def _exec_credential(self, plugin: ExecPlugin) -> Credential:
-        """Return the stored credential. If it is absent or expired, run `plugin` in this thread.
+        """Return the stored credential, or a new one that `plugin` returns.
 
-        Raises ConnectionConfigError if the plugin fails.
+        `plugin` runs in this thread, and only if no credential is stored or if the stored one has
+        expired. Raises ConnectionConfigError if `plugin` fails.
         """
         if self._credential is None or self._clock() >= self._valid_until:
             return self._keep(run_exec_plugin(self._config.name, plugin))

@@ -358,7 +358,7 @@ def _data(path: str, place: str, data: str, file: str) -> str:
 def _file(path: str, data: str, file: str) -> str:
     """Return the path of `file`, resolved against the folder of the kubeconfig `path`.
 
-    Returns "" if `data`, the content itself, is in the kubeconfig.
+    Returns "" if the kubeconfig names no file, or if it contains the content itself (`data`).
     """
     return "" if data else _located(path, file)
 

@@ -103,7 +103,10 @@ class LeaderElection:
         return self._renewed_at is not None and not self.is_leader(now)
 
     def deadline(self) -> int | None:
-        """Return when (ns) leadership ends if it is not renewed; None if it never began."""
+        """Return the time (ns) at which this replica's leadership ends if the Lease is not renewed.
+
+        Returns None if this replica has never been the leader.
+        """
         return None if self._renewed_at is None else self._renewed_at + self.config.renew_deadline
 
     def next_attempt(self) -> int:

@@ -43,7 +43,7 @@ class CommandSource(Protocol):
     def next_deadline(self) -> Instant | None:
         """Return the next time at which `handle_deadline` has work.
 
-        Returns None if only a stimulus causes work.
+        Returns None if `handle_deadline` has no work until the next stimulus.
         """
         ...
 

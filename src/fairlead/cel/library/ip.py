@@ -128,7 +128,7 @@ def _is_local_multicast(address: Address) -> bool:
 
 
 def _is_global(address: Address) -> bool:
-    """Return whether Go's IsGlobalUnicast is true, which includes private addresses."""
+    """Return the result of Go's IsGlobalUnicast, which is True also for private addresses."""
     return not (
         address.is_unspecified
         or address.is_loopback

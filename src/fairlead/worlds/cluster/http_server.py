@@ -264,7 +264,10 @@ class HttpServer:
         return 200 if (await self._post(_ACCESS_REVIEWS, review)).allowed else 403
 
     async def _post(self, path: str, body: dict[str, Any]) -> _ReviewStatus:
-        """POST a review to `path` and return its status. Raises _ReviewError."""
+        """POST the review `body` to `path`; return the status of the review in the response.
+
+        Raises _ReviewError if the request fails or the response is not a review.
+        """
         request = ApiRequest("POST", path, msgspec.json.encode(body))
         answer = await self._client.exchange(request, REVIEW_SECONDS_MAX)
         if not answer.is_success:

@@ -35,10 +35,9 @@ class OvercommittedNodes:
     def check(self, cluster: Cluster) -> list[tuple[str, list[str]]]:
         """Check the nodes that have changed since the last call.
 
-        Return (name of the node, overcommitted resources) for each node that has become
-        overcommitted. A node is in a later result again only if another resource becomes
-        overcommitted, or if the node was not overcommitted in between. The first call returns
-        [], because it has no earlier call to compare with.
+        Return (name of the node, all its overcommitted resources) for each node on which a
+        resource is overcommitted now, but was not when the node was checked last. The first call
+        returns [], because it has no earlier call to compare with.
         """
         found, table = [], cluster.table
         self._known = {name: one for name, one in self._known.items() if table.find(name)}

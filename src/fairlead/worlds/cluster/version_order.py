@@ -47,7 +47,10 @@ class VersionOrder:
         self._released: tuple[Instant, int] = (0, -1)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[IssuedCommand]:
-        """Hold an object change back; pass any other stimulus to the engine."""
+        """Queue an object change and return (); pass any other stimulus to the engine.
+
+        Returns the commands with which the engine reacts to the other stimulus.
+        """
         if not isinstance(stimulus, ObjectChanged | ObjectDeleted):
             return self._engine.handle(stimulus, now)
         version = self._version_of(stimulus)

@@ -80,7 +80,7 @@ class AdmissionGateway:
         """Perform `command` by copying the result of an earlier write; return the outcome.
 
         `report` is the PodWrite that `described_report` returned for `command`. Returns None and
-        stores nothing if no earlier write has the same description.
+        stores nothing if no earlier write has the same `PodWrite.text` as `report`.
         """
         try:
             return CommandSucceeded(command) if self._copies.write_report(report) else None

@@ -177,9 +177,9 @@ class PodWriteCopies:
         return numbered
 
     def write_report(self, report: PodWrite) -> bool:
-        """Perform `report` as a copy of an earlier write with the same inputs.
+        """Perform `report` as a copy of an earlier write with the same `PodWrite.text`.
 
-        Returns False if there is no such write; nothing is stored then.
+        Returns False and stores nothing if there is no such write.
         """
         template = self._reports.get(report.text)
         if template is not None:

@@ -1,11 +1,12 @@
 """PodDeletions: graceful deletions that change a pod's view immediately and its JSON value later.
 
-Most pods are deleted in two steps, which this module performs. A request marks a running pod. When
-the pod has stopped, its kubelet removes it with a grace period of 0. Admission does not run,
-because no admission plugin of a simulation handles the deletion of a pod. The store performs all
-other deletions. Examples are deletions of pods without a node, of finished pods, and of pods with
-finalizers. Another example is a deletion with a grace period of 0 of a pod that is not terminating.
-`ViewedPods.find` lists further cases.
+Most pods are deleted in two steps, which this module performs. The first request sets the
+deletionTimestamp of a running pod. When the pod has stopped, its kubelet removes the pod with a
+second request, whose grace period is 0. Admission does not run, because no admission plugin of a
+simulation handles the deletion of a pod. The store performs all other deletions. Examples are
+deletions of pods without a node, of finished pods, and of pods with finalizers. Another example is
+a deletion with a grace period of 0 of a pod that is not terminating. `ViewedPods.find` lists
+further cases.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ class PodDeletions:
         return ObjectChanged(view) if self._pods.replace(stored, mark, view) else None
 
     def _removed(self, stored: PatchedPod) -> ObjectDeleted | None:
-        """Set the remaining grace period of a terminating pod to 0, then remove the pod."""
+        """Set the remaining grace period of a terminating pod to 0, then remove the pod.
+
+        Returns None and changes nothing if the store must remove the pod instead.
+        """
         before = stored.view
         if not before.metadata.deletion_grace_period_seconds:
             return None

@@ -78,7 +78,10 @@ class CertificateSigner(ReactiveController):
         return [PatchStatus(target, self._answer(obj, now))]
 
     def _answer(self, obj: Json, now: Instant) -> Json:
-        """Return the new status of a request, with a certificate or a failure reason."""
+        """Return the new status of the CertificateSigningRequest `obj`.
+
+        The status contains the certificate, or the condition Failed if the request is not valid.
+        """
         spec = obj["spec"]
         usages: Sequence[str] = spec.get("usages") or ()
         request = request_of(b64decode(spec["request"]))

@@ -80,10 +80,11 @@ class NodeAllocatable(ReactiveController):
 def _changes(
     before: Mapping[str, str], capacity: Mapping[str, str], allocatable: Mapping[str, str]
 ) -> dict[str, str | None]:
-    """Return the allocatable amounts to write; None for a resource that no longer exists.
+    """Return the amounts to write to status.allocatable; None removes the resource.
 
-    `before` is the capacity that was copied last. An allocatable amount that differs from it was
-    set by a client, for example because a device is unhealthy, and stays.
+    `before` is the capacity that was copied last. If an allocatable amount differs from `before`, a
+    client has set this amount, for example because a device is unhealthy. Such an amount is kept as
+    long as the resource is in `capacity`.
     """
     changes: dict[str, str | None] = {
         name: amount

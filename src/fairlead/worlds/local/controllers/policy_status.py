@@ -56,7 +56,7 @@ class PolicyStatus(ReactiveController):
         return target.kind == VALIDATING_ADMISSION_POLICY.kind
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Return the command that updates the status of the policy `target`, if it is outdated."""
+        """Return the command that updates the policy `target`; [] if its status is up to date."""
         return self._sync(target.name)
 
     def _sync(self, name: str) -> list[Command]:

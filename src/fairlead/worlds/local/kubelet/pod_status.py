@@ -96,11 +96,11 @@ class PodDetails:
     ) -> PatchStatus:
         """Return `command` with the details that clients expect.
 
-        If the pod does not exist, `command` is returned unchanged. If a kubelet rejects the pod,
-        only `status.observedGeneration` is added to its write. In any other write, each condition
-        gets an observedGeneration, and the conditions are merged into those of the pod. A
-        kubelet's write (`inputs` is not None) also gets `status.observedGeneration`, the addresses
-        and the container statuses.
+        If the pod does not exist, `command` is returned unchanged. A kubelet's write (`inputs` is
+        not None) that rejects the pod gets only `status.observedGeneration`. In any other write,
+        each condition gets an observedGeneration, and the conditions are merged into those of the
+        pod. If this write is a kubelet's, `status.observedGeneration`, the addresses and the
+        container statuses are added too.
 
         upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
         """

@@ -43,7 +43,7 @@ class Companion(Protocol):
         ...
 
     def serving(self, cluster: LocalCluster, app: ApiApp) -> AbstractAsyncContextManager[object]:
-        """Return a context manager that runs the service in the running event loop."""
+        """Return a context manager that runs this companion in the running event loop."""
         ...
 
 
