@@ -86,7 +86,7 @@ class PluginScene:
         self.add(*nodes)
 
     def _keeping(self, name: str, factory: Factory) -> Factory:
-        """Return a factory that calls `factory` and adds the new plugin to `plugins`."""
+        """Return a factory that calls `factory` and stores the result in `plugins[name]`."""
 
         def make(handle: Handle, args: Mapping[str, Any]) -> Plugin:
             made = self.plugins[name] = factory(handle, args)

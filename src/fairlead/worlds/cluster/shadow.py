@@ -173,7 +173,8 @@ class Shadow:
     def _take_over(self, pod: PodInfo) -> None:
         """Process the nominated node, if any, of a pod that existed when the shadow started.
 
-        If the pod will be bound to this node, assume the pod there; otherwise nominate the pod.
+        If the scheduler probably binds the pod to this node next (`_is_expected`), assume the pod
+        there; otherwise nominate the pod.
         """
         node = pod.pod.status.nominated_node_name
         if node and not pod.pod.spec.node_name and self._is_expected(pod, pod.pod, node):

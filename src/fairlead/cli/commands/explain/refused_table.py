@@ -65,7 +65,7 @@ def _common_remedy(group: Sequence[RefusedNode]) -> str | None:
     """Return the remedy for `group`, the nodes with the same reason.
 
     If the remedies of the nodes differ, return the one that is the smallest change, preceded by the
-    name of its node.
+    name of its node. If no node has a remedy, return "" or None, as in `RefusedNode.remedy`.
     """
     if len({row.remedy for row in group}) == 1:
         return group[0].remedy

@@ -1,12 +1,18 @@
 """Screen: prints an answer as sections of text that share the lines of one screen.
 
-Sections get lines in three rounds, each in the order of the sections' ranks. In the first round,
-sections with rank 0 and urgent sections come first and get their minimum number of rows. Each other
-section with a rank of at most Rank.PROBLEMS gets one row. In the second round, each section with a
-rank of at most Rank.ADVICE gets its minimum number of rows. In the third round, each section gets
-more rows, as long as they fit. If rows are left out, the last lines of the screen name the option
-that prints everything. They also name the sections that got no row, in the order of their ranks.
-Sections are printed in the order of the answer, regardless of their rank.
+Sections get rows in five steps. Within a step, sections with lower ranks come first. From step 2
+on, a section gets only rows that fit on the screen.
+
+1. Each section with rank 0 gets all its rows.
+2. Each urgent section with a rank of at most Rank.PROBLEMS gets its minimum number of rows.
+3. Each other section with a rank of at most Rank.PROBLEMS gets one row.
+4. Each section with a rank of at most Rank.ADVICE gets its minimum number of rows, urgent sections
+   first.
+5. Each section gets more rows, up to its maximum number.
+
+If rows are left out, the last lines of the screen name the option that prints everything. They also
+name the sections that got no row, as many as fit, in the order of their ranks. Sections are printed
+in the order of the answer, regardless of their rank.
 
     head      rank 0   7 lines   7 printed
     workloads rank 2  104 rows  14 printed: all lines that the other sections do not need

@@ -59,8 +59,9 @@ class EventStrings(Struct, frozen=True):
 class _Template(Struct, frozen=True):
     """The text of an event with `%b` in place of each string that differs between events.
 
-    `order` takes the JSON texts of all strings in `EventStrings.own`, then of the uid, the time and
-    the resource version. It returns the texts to insert, in the order of the `%b` in `text`.
+    `order` takes JSON texts: first those of all strings in `EventStrings.own`, then that of the
+    uid, that of the time and that of the resource version. It returns the texts to insert, in the
+    order of the `%b` in `text`.
     """
 
     text: bytes
