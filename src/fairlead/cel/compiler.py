@@ -99,10 +99,9 @@ def _problem_of(convert: Callable[[Any], Any], value: Any) -> str:
 def _mixed(found: Checked) -> Iterator[tuple[Node, str]]:
     """Yield (expression, error) for lists and maps whose items, keys or values differ in type.
 
-    In each list, one item is reported: the first with a type that item 0 does not have. In each
-    map, all keys with another type than the first key are reported, and all values with another
-    type than the first value. Calls of `format` are not searched, because their arguments may have
-    any types.
+    In each list, one item is reported: the first whose type is not that of item 0. In each map, all
+    keys with another type than the first key are reported, and all values with another type than
+    the first value. Calls of `format` are not searched, because their arguments may have any types.
 
     upstream: cel-go's cel/validator.go:ValidateHomogeneousAggregateLiterals
     """

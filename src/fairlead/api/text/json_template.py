@@ -46,10 +46,10 @@ _Inner = Sequence[tuple[Any, Callable[[Sequence[str]], Any]]]
 class JsonTemplate:
     """The JSON texts that equal a sample except for the contents of some of its strings.
 
-    Each string that may differ is a placeholder. Placeholders are numbered from 0. Most strings can
-    be inserted into a copy of the decoded sample. The set `opaque` contains the numbers of the
-    other placeholders: their strings are keys of objects, or may contain escape sequences. The
-    method `text` needs the strings of all placeholders, including these.
+    Each string that may differ is a placeholder. Placeholders are numbered from 0. The strings of
+    most placeholders can be inserted into a copy of the decoded sample. The set `opaque` contains
+    the numbers of the other placeholders, whose strings are keys of objects or may contain escape
+    sequences. The method `text` needs the strings of all placeholders.
     """
 
     def __init__(

@@ -49,7 +49,7 @@ class VersionOrder:
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[IssuedCommand]:
         """Queue an object change and return (); pass any other stimulus to the engine.
 
-        Returns the commands with which the engine reacts to the other stimulus.
+        For a stimulus that is passed to the engine, returns the engine's commands.
         """
         if not isinstance(stimulus, ObjectChanged | ObjectDeleted):
             return self._engine.handle(stimulus, now)
