@@ -180,7 +180,8 @@ def _mixed_churn() -> Setting:
 def _recreate(i: int) -> Iterable[Stimulus]:
     """Yield stimuli that recreate a node, an unschedulable high-priority pod and a Service.
 
-    If `i` is 0, the three objects do not exist yet and are only created.
+    `i` is the number of the iteration. In iteration 0, the three objects do not exist yet, so they
+    are only created.
     """
     node = nodes(1, start=90_000)[0]
     pod = next(pods("churn", 1, spec=requests("9", "500Mi", priority=10)))

@@ -26,7 +26,7 @@ _LATE_MS = 20
 
 
 class _Open(Struct, frozen=True):
-    """An open watch of the case, and the recorded exchange that it replays."""
+    """An open watch of the case; this watch replays the recorded `exchange`."""
 
     number: int
     exchange: Exchange
