@@ -28,9 +28,10 @@ def _to(stream: TextIO) -> Say:
 
 
 class FileResult(Struct):
-    """The result of one file: its number of cases, and mismatches and remarks with case names.
+    """The result of one file: the number of its cases, its mismatches and its remarks.
 
-    A setup line counts as a case only if it fails.
+    Each mismatch and each remark has the name of its case. A setup line counts as a case only if it
+    fails.
     """
 
     path: Path

@@ -83,8 +83,8 @@ def has_placeholder(text: str) -> bool:
 def same_form(recorded: str, found: str) -> bool:
     """Return whether `found` is `recorded` with a value in place of each placeholder.
 
-    A value needs only the form of its placeholder. Values to which placeholders are bound are
-    ignored, and no placeholder is bound.
+    A value needs only the form of its placeholder. This function neither reads nor changes the
+    values to which placeholders are bound.
     """
     form = _form(recorded)
     return recorded == found if form is None else form.pattern.fullmatch(found) is not None
@@ -100,8 +100,8 @@ class PlaceholderValues(Struct):
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
         Returns False if a placeholder is already bound to a value that differs from the one in
-        `found`. If `exact_version` is set, resource versions are compared: `<rv:N>` always stands
-        for the same version, and for a greater version if N is greater. Otherwise, only the form of
+        `found`. If `exact_version` is set, resource versions are compared: each `<rv:N>` stands for
+        one version, and a greater N stands for a greater version. Otherwise, only the form of
         resource versions is compared.
         """
         form = _form(recorded)

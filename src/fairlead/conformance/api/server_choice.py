@@ -42,12 +42,12 @@ _SHARED: Final = ("01-discovery", "03-crud")
 
 @contextmanager
 def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Iterator[ApiCases]:
-    """Yield an ApiCases that replays cases at the URL `server`, or in this process if it is "".
+    """Yield an ApiCases, which replays cases on a server.
 
-    At a URL, cases with kubectl commands are refused. `tokens` is a file in the format of
-    kube-apiserver's `--token-auth-file`. If `tokens` is None, the token of each user is the user
-    name followed by `token`. `ca` is a file with the server's CA certificate; None means the CA
-    certificates of this machine.
+    If `server` is a URL, the server at this URL is used, and cases with kubectl commands are
+    refused. `tokens` is a file in the format of kube-apiserver's `--token-auth-file`. If `tokens`
+    is None, the token of each user is the user name followed by `token`. `ca` is a file with the
+    server's CA certificate; None means the CA certificates of this machine.
 
     If `server` is "", `tokens` and `ca` are ignored. The cases are replayed on servers that are
     started in this process, and all kubectl commands are run on one cluster.

@@ -98,8 +98,9 @@ class _Timeline(Scene):
     def step(self, step: Json) -> Json:
         """Advance the clock, apply the changes of `step`, and run its actions.
 
-        Returns the result of each action by name. The result also contains the last error of a
-        change (`opError`) and the seconds since the start of the timeline (`t`).
+        The returned object has the result of each action, keyed by the action's name. It also has
+        the last error of a change (`opError`) and the seconds since the start of the timeline
+        (`t`).
         """
         self.now += seconds(step.get("advanceSeconds", 0))
         found: Json = {}

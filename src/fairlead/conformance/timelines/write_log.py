@@ -15,7 +15,10 @@ _CUT: Final = " ..."
 
 
 class Writes(Struct):
-    """A log of changes; `entries` are in chronological order. Times are the recorder's, in ms."""
+    """A log of changes; `entries` are in chronological order.
+
+    A time `t_ms` is in ms since EPOCH of the module `timeline_world`.
+    """
 
     entries: list[Json] = field(default_factory=list)
 

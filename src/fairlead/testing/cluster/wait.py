@@ -143,7 +143,7 @@ def status_text(pod: Json | None) -> str:
 
 
 def deletion_text(obj: Json | None) -> str:
-    """Return the reason why an object still exists, in one line."""
+    """Return a text that says whether `obj` was deleted, and which finalizers keep it."""
     meta = (obj or {}).get("metadata", {})
     if "deletionTimestamp" not in meta:
         return "it was not deleted"

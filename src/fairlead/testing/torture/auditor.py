@@ -360,7 +360,7 @@ class Auditor:
             )
 
     def _pods_on(self, node: str) -> Iterator[Pod]:
-        """Yield every unfinished pod that is on the node or has been placed there."""
+        """Yield the pods that are bound to `node` or assumed on it; terminal pods are left out."""
         here = self._by_node.get(node, {})
         coming = [uid for uid, there in self._placed.items() if there == node and uid not in here]
         for uid in (*here, *coming):

@@ -61,9 +61,10 @@ class ClientScript:
         tally: Counter[str],
         suspend: Callable[[Instant], None],
     ) -> None:
-        """Prepare the changes of a run that starts at `start`; `tally` counts them.
+        """Prepare the changes of a run that starts at `start`.
 
-        `suspend(until)` stops the process until that instant.
+        `tally` counts each change when it is performed. `suspend(until)` stops the process until
+        that instant.
         """
         self._changes = sorted(changes, key=lambda one: one.at_ms)
         self._next = 0

@@ -436,7 +436,7 @@ def difference(old: object, new: object, path: str = "") -> str:
 
 
 def _comparable(obj: Json) -> Json:
-    """Return `obj` without the fields that a new process may change.
+    """Return `obj` without the fields that may change if a new control plane process starts.
 
     When Karpenter starts, it receives a create event for every pod, and sets lastPodEventTime of
     all NodeClaims with pods. As a result, the condition Consolidatable of these NodeClaims gets a

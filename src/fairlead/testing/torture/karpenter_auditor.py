@@ -34,7 +34,7 @@ from fairlead.testing.torture.law import Law, LawBrokenError
 
 
 class KarpenterAuditor:
-    """Checks the commands of Karpenter. Raises LawBrokenError if a command breaks a law."""
+    """Checks the commands of Karpenter; raises LawBrokenError if a command breaks a `Law`."""
 
     def __init__(
         self,

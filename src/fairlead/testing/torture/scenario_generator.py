@@ -56,7 +56,7 @@ _CUT: Final = ("Pod", "Node", "ReplicaSet", "PodGroup", "PodDisruptionBudget", "
 def draw(seed: int, *, chaos_ms: int = CHAOS_MS, nodes: int = NODES) -> TortureScenario:
     """Return the scenario of `seed`: `nodes` nodes, and changes during the first `chaos_ms` ms.
 
-    The scenario ends with a phase of CALM_MS without changes and faults.
+    The scenario ends with a phase of CALM_MS without changes or faults.
     """
     return _Draw(seed, chaos_ms, nodes).scenario()
 

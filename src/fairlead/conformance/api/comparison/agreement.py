@@ -1,4 +1,4 @@
-"""Agreement: compares a response with the recorded response, given a case's placeholder values.
+"""Agreement: compares a response with the recorded response, which may have placeholders.
 
 Details that differ between servers or runs are ignored or compared loosely. Examples are the order
 of causes, randomly chosen nodes, and parts that the recording omits (`$omitted`).

@@ -108,9 +108,10 @@ class KubectlSession:
         self._stack.close()
 
     def judge(self, line: Json) -> list[Mismatch]:
-        """Run the command of `line`, or replay its requests (`_can_run`); return the mismatches.
+        """Run the command of `line`, or replay its recorded requests; return the mismatches.
 
-        The output and exit code of setup commands and of `version` are not compared.
+        `_can_run` decides whether the command is run. The output and exit code of setup commands
+        and of `version` are not compared.
         """
         number = int(line["id"].split(".")[1])
         self._enter_namespace(number)

@@ -146,7 +146,7 @@ class _Exchange(Struct):
     body: bytearray = field(default_factory=bytearray)
 
     async def receive(self) -> Message:
-        """Return the request body once, then `http.disconnect`."""
+        """Return the request body in the first call, and `http.disconnect` in later calls."""
         if self.is_sent:
             return {"type": "http.disconnect"}
         self.is_sent = True

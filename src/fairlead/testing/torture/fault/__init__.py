@@ -1,1 +1,1 @@
-"""Injects faults: a world, an extender, webhooks and a plugin that fail as a scenario says."""
+"""A world, an extender, webhooks and a plugin that sometimes fail on purpose."""

@@ -234,9 +234,10 @@ class FaultyWorld:
     def cut(
         self, kinds: Iterable[str], now: Instant, duration: DurationNs, *, compacted: bool
     ) -> None:
-        """Hold back the changes of `kinds` for `duration`.
+        """Hold back the stimuli about objects of `kinds` for `duration`, as if watches were cut.
 
-        If `compacted` is set, only the last version of each object is shown afterwards.
+        Afterwards, all of these stimuli are reported. If `compacted` is set, only the last change
+        of each object is reported.
         """
         self._collect(now)
         for kind in kinds:

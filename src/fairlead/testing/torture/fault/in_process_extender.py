@@ -39,7 +39,7 @@ class InProcessExtender:
         self._calls = 0
 
     def call(self, call: CallExtender, body: bytes) -> ExtenderAnswered:
-        """Return a correct or wrong answer to `call`."""
+        """Return an answer to `call`; the class docstring says which answers are wrong."""
         del body  # the names of the nodes are in the call
         self._calls += 1
         if self._calls % _EVERY == 0 and not self._is_calm():

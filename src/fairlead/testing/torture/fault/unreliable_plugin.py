@@ -57,7 +57,11 @@ class UnreliablePlugin:
         self._maybe_fail("unreserve")
 
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
-        """Permit the pod, make it wait for a permission that never comes, or raise RuntimeError."""
+        """Permit the pod in most calls.
+
+        In the other calls, raise RuntimeError if the behaviour is RAISES. If it is WAITS, return a
+        Wait that no permission ends.
+        """
         self._maybe_fail("permit")
         if not self._raises and self._is_due(_EVERY):
             self._tally["plugin stalls"] += 1
