@@ -214,7 +214,8 @@ def _findings(
 def _preempting(record: PodPreempting, cycle: int) -> Iterator[LogEntry]:
     """Yield the log line of a preemption, then one line for each victim.
 
-    `cycle` is the number of the scheduling cycle. It is not logged for a batch session.
+    `cycle` is the number of the scheduling cycle. If the batch scheduler preempts, `cycle` is not
+    logged.
     """
     is_batch = record.via == _BATCH
     component = _BATCH if is_batch else _SCHEDULER

@@ -1,7 +1,8 @@
 """Looks up whether the owners in an object's owner references exist.
 
-An owner exists if an object has both its name and its uid. An owner also counts as existing if its
-kind is not served, or if it is namespaced but the referring object is cluster-scoped.
+An owner exists if there is an object with the kind, name and uid that the owner reference states.
+An owner also counts as existing if this kind is not served. The same holds if the kind is
+namespaced, but the object with the owner reference is cluster-scoped.
 
 upstream: pkg/controller/garbagecollector/garbagecollector.go:isDangling
 """

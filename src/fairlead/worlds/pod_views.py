@@ -110,7 +110,7 @@ def _successor(before: Pod, change: StoredChange) -> Pod | None:
 def _next_spec(before: PodSpec, old: Json, new: Json) -> PodSpec | None:
     """Return the view of the spec `new`; `before` is the view of the previous spec `old`.
 
-    Returns None if more than the node has changed.
+    Returns None if `new` has no nodeName, or if it differs from `old` in any other field.
     """
     if new is old:
         return before

@@ -157,7 +157,10 @@ class HttpServer:
         return web.Response(text=f"{line}\n{name} check passed\n" if is_verbose else "ok")
 
     async def _check(self, request: web.Request) -> web.Response:
-        """Answer a probe of one check. upstream: healthz.go: adaptCheckToHandler."""
+        """Answer a probe of one health check, such as CHECK in `/readyz/CHECK`.
+
+        upstream: healthz.go: adaptCheckToHandler
+        """
         refusal = await self._refusal(request)
         if refusal is not None:
             return refusal

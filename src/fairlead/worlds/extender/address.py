@@ -23,7 +23,7 @@ class Address(Struct, frozen=True):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the address is certain to be reachable from this machine only."""
+        """Whether `host` is a loopback address or `localhost`; False for every other host name."""
         if self.host == "localhost":
             return True
         try:

@@ -322,7 +322,7 @@ def _require_known_version(definition: Json) -> None:
 
 
 def _readable(manifest: Mapping[str, Any] | DumpedObject) -> Mapping[str, Any] | DumpedObject:
-    """Return `manifest`; decode a DumpedObject whose pod spec lacks the server's defaults.
+    """Return `manifest`, or its `value` if it is a DumpedObject without the server's defaults.
 
     The store adds defaults only to decoded objects. It keeps the text of a DumpedObject unchanged.
     A pod spec without dnsPolicy was written by hand, because a server always sets dnsPolicy.

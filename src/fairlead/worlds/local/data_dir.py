@@ -85,7 +85,8 @@ def open_data_dir(directory: Path, users: Iterable[User], now: datetime) -> Data
     """Open the data directory, create it if needed, and add new `users`.
 
     Existing users keep their tokens. New groups of an existing user replace the old groups. Raises
-    OSError if the directory cannot be written. Raises ValueError for a file in another format.
+    OSError if the directory cannot be written. Raises ValueError if a file of the directory is
+    damaged, or if other users of this machine can read its credentials.
     """
     found = _read(directory)
     fresh = new_data_dir(users, now)

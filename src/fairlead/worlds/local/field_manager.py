@@ -1,7 +1,8 @@
-"""FieldManagers: records in metadata.managedFields which fields each component writes.
+"""FieldManagers: maintains metadata.managedFields, which says which component wrote a field.
 
-Controllers often write the same fields, for example in all pods of a template. So the managedFields
-of a new object are cached and reused for similar new objects. Equal sets of fields are stored once.
+A controller often writes the same fields of many objects, for example of all pods of a template. So
+the managedFields of a new object are cached and reused for similar new objects. Equal sets of
+fields are stored once.
 
 upstream: apimachinery/pkg/util/managedfields
 """

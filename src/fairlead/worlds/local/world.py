@@ -44,7 +44,7 @@ from fairlead.worlds.pod_views import PodViews
 
 
 class StoreListener(Protocol):
-    """Receives every change to the store, except changes to events, before the engine does.
+    """Receives all changes to objects except Events, before the engine receives them.
 
     A listener makes no decisions.
     """
@@ -231,9 +231,9 @@ class LocalWorld:
 
 
 def _only_annotates(command: PatchObject) -> bool:
-    """Return whether `command` patches annotations of a Deployment.
+    """Return whether `command` patches only the annotations of a Deployment.
 
-    It may also patch the Deployment's status, but nothing else.
+    The result is also True if `command` patches the Deployment's annotations and status.
     """
     parts = set(command.patch)
     if command.target.kind != DEPLOYMENT.kind or parts - {"status"} != {"metadata"}:

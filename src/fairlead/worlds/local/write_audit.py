@@ -1,14 +1,14 @@
 """WriteAudit: the audit events of the writes of Fairlead's own controllers.
 
 These controllers write to the store without HTTP requests. Each change that a command makes becomes
-an event, as if the controller had sent a request:
+an audit event, as if the controller had sent a request:
 
     binding, eviction   the verb `create` of the subresource, with the body that upstream sends
     new object          the verb `create`
     deletion            the verb `delete`, also for the change that sets the deletion timestamp
     other changes       the verb `update` of the whole object, although upstream often sends a patch
 
-Events of the API (`RecordEvent`) are not audited.
+The creation of Event objects (`RecordEvent`) is not audited.
 """
 
 from __future__ import annotations

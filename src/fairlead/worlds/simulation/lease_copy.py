@@ -55,7 +55,7 @@ class _Template(Struct, frozen=True):
 
 
 class LeaseCopies:
-    """Creates the Leases of nodes in one store."""
+    """Writes the Leases of nodes to a store, most of them as copies of an earlier Lease."""
 
     def __init__(self, store: Store) -> None:
         """At first, there is no Lease to copy."""

@@ -350,7 +350,7 @@ def command_line(command: Command, now: Instant) -> str:
 
 
 def _completed(kind: Kind, obj: Json) -> Json:
-    """Return `obj` as a server stores it: decoded by its type, with all defaults."""
+    """Return `obj` in the form in which an API server stores it, with all defaults."""
     # Imported here, because only CEL policies read completed objects.
     from fairlead.apiserver.registry import api_server  # noqa: PLC0415
 

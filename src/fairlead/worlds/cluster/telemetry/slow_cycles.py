@@ -6,8 +6,8 @@
 A unit of work is a scheduling cycle, a session of the batch scheduler or a pass of a node
 controller. The line of a scheduling cycle has the name, the fields and the steps of upstream's
 trace. The line of any other unit has the duration and the pods that the unit changes. A line ends
-with plugin steps: each is the time of one plugin at one extension point. The five longest steps are
-listed, longest first.
+with the five longest plugin steps, longest first. A plugin step is the time of one plugin at one
+extension point.
 
 upstream: schedule_one.go: schedulePod, whose trace is logged by utiltrace.LogIfLong
 """

@@ -1,1 +1,1 @@
-"""Controllers that only a served cluster needs. They maintain objects that clients rely on."""
+"""Controllers that maintain objects for API clients; simulations run without them."""

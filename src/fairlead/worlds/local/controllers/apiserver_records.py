@@ -99,7 +99,7 @@ class ApiServerRecords(ReactiveController):
         return []
 
     def is_own(self, target: ObjectRef) -> bool:
-        """Return whether `target` is one of the records."""
+        """Return whether `target` is an object that this controller maintains."""
         return target.name in self._names and target.namespace == PLACE
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
