@@ -96,7 +96,7 @@ class LazyDict(dict[str, Value]):
         return [entry[0] for entry in entries if type(entry) is tuple]
 
     def sample(self, key: str) -> Value | None:
-        """Return the value that `samples` yields for `key`; None if `key` is missing."""
+        """Return the value that the method `samples` yields for `key`; None if `key` is missing."""
         value: Any = dict.get(self, key)
         return self.make(value[0], 0) if type(value) is tuple else value
 

@@ -681,7 +681,10 @@ class Ordinals(_View, frozen=True):
 
 
 class ClaimRetentionPolicy(_View, frozen=True):
-    """The field spec.persistentVolumeClaimRetentionPolicy of a StatefulSet: Retain or Delete."""
+    """The field spec.persistentVolumeClaimRetentionPolicy of a StatefulSet.
+
+    Both members are `Retain` or `Delete`.
+    """
 
     when_deleted: str = "Retain"
     when_scaled: str = "Retain"

@@ -124,7 +124,7 @@ def write_dump(path: Path, nodes: int, pods: int) -> None:
 
 
 def write_snapshot(path: Path, nodes: int, pods: int) -> None:
-    """Write the same cluster as `write_dump` to `path`, in the format of `fairlead snapshot`."""
+    """Write a snapshot to `path`, with the same cluster as the dump that `write_dump` writes."""
     items, groups, position = [*map(_node, range(nodes))], list[Json](), nodes
     for name, on_nodes in _deployments(nodes, pods):
         items += _owners(name, len(on_nodes))

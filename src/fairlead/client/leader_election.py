@@ -128,8 +128,8 @@ class LeaderElection:
     def read(self, body: bytes | None, now: int) -> WriteLease | None:
         """Process the Lease in `body`; return the write that takes or renews the Lease.
 
-        `body` is None if there is no Lease. Returns None if another replica holds a Lease that has
-        not expired, or if `body` is not a Lease. In the first case, this replica loses leadership
+        `body` is None if there is no Lease. Returns None if `body` is not a Lease. Also returns
+        None if another replica holds a Lease that has not expired. This replica then stops leading
         if it was the leader.
         """
         if body is None:

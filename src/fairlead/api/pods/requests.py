@@ -53,8 +53,8 @@ def pod_requests(pod: Pod, *, existing: bool = False) -> dict[str, int]:
 def pod_nonzero_requests(pod: Pod, *, existing: bool) -> tuple[int, int]:
     """Return the pod's requests for the scoring of nodes, as (millicores, bytes of memory).
 
-    A container without a cpu request counts with 100m, and a container without a memory request
-    with 200 MiB. A request of 0 stays 0. `existing` is True for a bound pod. Pod-level requests and
+    If a container has no cpu request, 100m are counted for it. If it has no memory request, 200 MiB
+    are counted. A request of 0 stays 0. `existing` is True for a bound pod. Pod-level requests and
     the status of an in-place resize are used only if `existing` is True.
     """
     # For an existing pod with pod-level requests, defaults only apply to resources that the pod

@@ -177,7 +177,10 @@ class _RowText(TemplateText):
 
 
 class TemplateRows:
-    """JSON texts of one template; each placeholder has a column with a string for each text."""
+    """JSON texts of one template, which differ only in the strings of its placeholders.
+
+    `columns` has one column for each placeholder. Item `i` of a column is the string in text `i`.
+    """
 
     def __init__(
         self, template: JsonTemplate, columns: Sequence[Sequence[str]], count: int

@@ -168,7 +168,7 @@ class _Builder:
         self._result: Any = None
 
     def document(self) -> Any:
-        """Read events up to the end of the document; return the document's value.
+        """Read the parser's events up to the end of the document; return the document's value.
 
         Raises YamlError.
         """

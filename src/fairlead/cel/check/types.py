@@ -207,7 +207,7 @@ class TypeSubstitution:
         return type_ if is_same else CelType(type_.name, inner)
 
     def final(self, type_: CelType, known: dict[int, CelType]) -> CelType:
-        """Return `type_` with bound type parameters replaced by their types, all others by dyn.
+        """Return `type_`; bound type parameters become their types, and unbound ones become dyn.
 
         The result equals that of `filled(type_, is_final=True)`. `known` caches the results by the
         `id()` of the type object.

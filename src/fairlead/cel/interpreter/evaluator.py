@@ -74,7 +74,7 @@ class Planner:
     """Compiles trees to closures; all trees use the same variables and functions."""
 
     def __init__(self, variables: frozenset[str], functions: Functions) -> None:
-        """Store the functions and the variables, whose names may contain dots."""
+        """Store the variables and the functions. The name of a variable may contain dots."""
         self._variables, self._functions = variables, functions
 
     def compile(self, node: Node, scope: Scope) -> Evaluate:

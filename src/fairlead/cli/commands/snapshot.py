@@ -60,7 +60,7 @@ def snapshot(
         ),
     ] = False,
 ) -> int:
-    """Read a running cluster, and write the objects that Fairlead needs to a file.
+    """Read a running cluster, and write to a file the objects that Fairlead needs.
 
     Without options, the command reads the cluster that kubectl would use. It only lists objects,
     and reads no Secrets and no Events. It reads only one ConfigMap:

@@ -43,7 +43,10 @@ class _Target(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Questions:
-    """Answers questions about a cluster, one at a time; keeps the newest REPORTS_MAX reports."""
+    """Answers questions about a cluster, one at a time.
+
+    The HTML reports of the last REPORTS_MAX what-ifs are kept.
+    """
 
     def __init__(
         self, cluster_arguments: ClusterArguments, whatif_options: Sequence[str] = ()

@@ -31,7 +31,7 @@ class ClusterDashboard:
         """Serve on the socket `listening`.
 
         `arguments` are the options with which `fairlead whatif` and `fairlead explain` read the
-        cluster and its current configuration. `whatif_options` are more options of what-ifs.
+        cluster and its current configuration. `fairlead whatif` also gets `whatif_options`.
         """
         self._dashboard = Dashboard(listening)
         self._name = name

@@ -60,7 +60,7 @@ class ParsedChange(Struct, frozen=True):
 
 
 def parse_alternatives(texts: Names) -> dict[str, ParsedChange]:
-    """Return the changes in `texts`, the values of --change, keyed by name. Raises InputError."""
+    """Parse `texts`, the values of --change; return each change by its name. Raises InputError."""
     changes: dict[str, ParsedChange] = {}
     for text in texts:
         name, colon, words = text.partition(":")
@@ -144,7 +144,10 @@ def answer_alternatives(
 def _conditions(
     name: str, one: ParsedChange, shared: Conditions, controllers: ControllerOptions
 ) -> Conditions:
-    """Return the conditions of the alternative `name`. Raises InputError that names it."""
+    """Return the conditions of the alternative `name`.
+
+    Raises an InputError that contains `name`.
+    """
     try:
         return one.conditions(shared, controllers)
     except InputError as cause:

@@ -252,7 +252,7 @@ def _compare_dumps(
 ) -> int:
     """Print the differences between the dump and the dump `other`; return the exit code.
 
-    Nothing is simulated, because there is no change. Raises InputError for options that need one.
+    Nothing is simulated, because there is no change. Raises InputError if an option needs a change.
     """
     of_simulations: dict[str, object] = {
         "--against-config": comparison.against_config,

@@ -187,7 +187,7 @@ def _slowdown(found: OutageOutcome, line: RateLine) -> str:
 
 
 def _tainted(nodes: int, taints: int) -> str:
-    """Return a text with the number of tainted nodes, and the number of taints if it differs."""
+    """Return `3 nodes tainted`, or `3 nodes tainted 5 times` if `taints` differs from `nodes`."""
     words = f"{counted(nodes, 'node')} tainted"
     return words if taints == nodes else f"{words} {taints:,} times"
 

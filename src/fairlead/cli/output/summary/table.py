@@ -168,6 +168,6 @@ def print_allocation(
 
 
 def _shares(resource: str, requested: int, allocatable: int) -> tuple[str, str]:
-    """Return (`requested / allocatable`, share in percent), both as texts."""
+    """Return two texts: the amounts as `REQUESTED / ALLOCATABLE`, and the share in percent."""
     amounts = (amount_text(resource, amount) for amount in (requested, allocatable))
     return " / ".join(amounts), percent_text(requested, allocatable)
