@@ -214,9 +214,10 @@ def as_json(view: msgspec.Struct) -> Any:
 
 
 def display_name(obj: Any) -> str:
-    """Return how messages name the JSON object `obj`: as `namespace/name`, or only by its name.
+    """Return `namespace/name` of the JSON object `obj`; only `name` if it has no namespace.
 
-    An object without a name is named by its generateName. Without both, it is "(unnamed)".
+    Messages call an object by this text. If the object has no name, its generateName is used. If it
+    has neither of them, "(unnamed)" is used.
     """
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(metadata, dict):

@@ -42,7 +42,7 @@ Finding = Mismatch | Remark | None
 class CaseKind(Protocol):
     """A kind of case files.
 
-    In each line of such a file, the members that `fields` names must be objects.
+    In each line of such a file, the members that `fields` names must be JSON objects.
     """
 
     @property

@@ -108,7 +108,7 @@ class LeaseCopies:
 
 
 def _own_strings(manifest: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """Return the strings that differ between Leases of nodes: name, uid of the owner, renewTime.
+    """Return the strings that differ between Leases of nodes: name, owner's uid and renewTime.
 
     Return None if `manifest` is not the Lease of a node, or if one of the strings is not valid.
     """

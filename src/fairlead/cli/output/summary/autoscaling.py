@@ -175,7 +175,7 @@ def _without_pod(why: str) -> str:
 
 
 def _reasons(title: str, reasons: Mapping[str, str], *, is_urgent: bool) -> Section:
-    """Return a section with a row for each reason; `reasons` is keyed by pod or node."""
+    """Return a section with a row for each distinct reason; `reasons` is keyed by pod or node."""
     alike: dict[str, list[str]] = {}
     for name, why in reasons.items():
         alike.setdefault(_without_pod(why), []).append(name)

@@ -73,7 +73,10 @@ class NamespaceDefaults(ReactiveController):
         return (target.kind, target.name) in _OBJECTS
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Create or correct the default objects in the namespace of `target`."""
+        """Return the commands that create or correct the default objects of a namespace.
+
+        `target` is an object in this namespace.
+        """
         return self._missing(target.namespace)
 
     def _missing(self, name: str) -> list[Command]:
