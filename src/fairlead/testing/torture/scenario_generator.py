@@ -470,9 +470,10 @@ class _Draw:
         self.changes.append(Patch(at + 1, "ResourceQuota", "quota", patch, namespace))
 
     def _calm_down(self) -> None:
-        """At the end of the phase `chaos`, repair most nodes and suspend all CronJobs.
+        """Add changes that repair most nodes and suspend all CronJobs.
 
-        In half of the scenarios, also delete all quotas.
+        In half of the scenarios, further changes delete all quotas. All these changes happen at the
+        end of the phase `chaos`.
         """
         at = self.chaos_ms
         for node in self.nodes:

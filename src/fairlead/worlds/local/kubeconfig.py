@@ -72,9 +72,9 @@ def is_of_a_local_cluster(text: bytes) -> bool:
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Write a file that only the user can read, atomically; devices and pipes are written directly.
+    """Write `text` to a file atomically; only the user can read the file.
 
-    Raises OSError.
+    If `path` is a device or a pipe, `text` is written to it directly. Raises OSError.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
