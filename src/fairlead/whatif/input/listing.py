@@ -10,7 +10,7 @@ import re
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from mmap import mmap
+from mmap import PAGESIZE, mmap
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -72,10 +72,14 @@ class Listing(Struct, frozen=True):
     items: ItemTexts
     mapped: mmap | None = None
 
-    def release(self) -> None:
-        """Let the memory of the mapped file be reused; its parts are read again when needed."""
+    def release(self, share: float) -> None:
+        """Let the memory of the first `share` (0 to 1) of the mapped file be reused.
+
+        Parts of the file that are needed later are read again.
+        """
         if self.mapped is not None and _UNNEEDED is not None:
-            self.mapped.madvise(_UNNEEDED)
+            pages = int(share * len(self.mapped)) // PAGESIZE
+            self.mapped.madvise(_UNNEEDED, 0, pages * PAGESIZE)
 
 
 class _List(msgspec.Struct, rename="camel"):
@@ -119,9 +123,7 @@ def split(data: Bytes) -> Listing | None:
         "metadata": found.metadata,
         "items": [],
     }
-    listing = Listing(head, items, data if isinstance(data, mmap) else None)
-    listing.release()
-    return listing
+    return Listing(head, items, data if isinstance(data, mmap) else None)
 
 
 def _split_indented(data: Bytes) -> _List | None:

@@ -591,14 +591,15 @@ def _listed(
     defaults, decoder = _item_defaults(listing.head), DumpDecoder()
     total = sum(len(one) if isinstance(one, TemplateRows) else 1 for one in listing.items)
     found: list[Manifest | ReplicaManifests] = []
-    number = next_report = released = 0
+    number = next_report = 0
+    next_release = _RELEASED_EVERY
     for texts in decoder.with_rows(listing.items):
         if number >= next_report:
             on_read("objects", number, total)
             next_report = number + _REPORTED_EVERY
-        if number >= released:
-            listing.release()
-            released = number + _RELEASED_EVERY
+        if number >= next_release:
+            listing.release(number / total)
+            next_release = number + _RELEASED_EVERY
         if isinstance(texts, TemplateRows) and (rows := decoder.decode_rows(texts)) is not None:
             found.append(ReplicaManifests(source, *rows))
             number += len(texts)

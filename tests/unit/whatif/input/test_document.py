@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 
 import pytest
@@ -160,14 +161,15 @@ def test_several_documents_are_refused_where_one_is_expected(tmp_path):
     assert "contains 2 documents; expected one" in refusal(lambda: read_one(str(path)))
 
 
-def test_the_memory_of_a_mapped_listing_can_be_released(tmp_path):
+@pytest.mark.parametrize("share", [0, 0.3, 1])
+def test_the_memory_of_a_mapped_listing_can_be_released(tmp_path, share):
     path = tmp_path / "pods.json"
-    path.write_text('{"kind": "List", "items": [{"kind": "Pod"}, {"kind": "Node"}]}')
+    items = [{"kind": "Pod", "number": number} for number in range(1000)]
+    path.write_text(json.dumps({"kind": "List", "items": items}))
     (document,) = read_listings(str(path))
     assert document.listing.mapped is not None
-    before = [bytes(one) for one in document.listing.items]
-    document.listing.release()
-    assert [bytes(one) for one in document.listing.items] == before
+    document.listing.release(share)
+    assert [json.loads(bytes(one)) for one in document.listing.items] == items
 
 
 CONTAINERS = '"spec": {"containers": [{"name": "a"}, {"image": "i", "image": "j"}]}'
