@@ -271,7 +271,7 @@ class ScoreRelevance(Protocol):
     """A Score plugin that can tell in advance whether it gives all nodes the same score."""
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if the plugin would give all nodes the same score or return SKIP."""
+        """Return True if the plugin would skip `pod`, or would give all nodes the same score."""
         ...
 
 

@@ -487,7 +487,9 @@ def _delete(collected: _Steps) -> None:
 
 
 def _documents(place: int, given: str | PathLike[str] | Mapping[str, Any]) -> list[Document]:
-    """Return the documents of `given`, the value at `place` in `ClusterChange.apply`.
+    """Return the documents of `given`, an object or a path.
+
+    `given` is the element with the index `place` of the sequence `ClusterChange.apply`.
 
     Raises InputError for a file that cannot be read, and for an object with values that JSON lacks.
     """

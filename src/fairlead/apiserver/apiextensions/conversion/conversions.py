@@ -36,7 +36,7 @@ _Key = tuple[str, bytes]
 
 
 class _NeededError(Exception):
-    """A conversion that `Conversions.run` must make before the computation can go on."""
+    """Raised if `compute` needs a conversion that `Conversions.run` has not made yet."""
 
     def __init__(self, key: _Key, obj: Json) -> None:
         super().__init__(key[0])

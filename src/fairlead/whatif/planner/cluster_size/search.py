@@ -468,8 +468,8 @@ class SizeSearch:
     def _place(self, pod: PodInfo, failed_zone: str | None = None) -> Failure | None:
         """Schedule `pod`, on a new node if necessary; return None if the pod got a node.
 
-        Otherwise return the failure to place the pod on the existing nodes. No node is added in
-        `failed_zone`.
+        If it got none, return the Failure that says why no existing node took it. No node is added
+        in `failed_zone`.
         """
         failure = self._schedule(pod)
         if isinstance(failure, Placement):
