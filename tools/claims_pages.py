@@ -285,9 +285,9 @@ HOW: Final = """\
 ## How to read this page
 
 Every claim has a number. Below each claim are the lines of the output that show it. *Does not hold*
-explains why a claim is wrong for the version that the document describes, or what Fairlead does
-differently. *In 1.36* explains what Kubernetes 1.36 does differently from that version. If a claim
-has no *In 1.36*, 1.36 behaves the same.
+explains why a claim is wrong for the document's version of Kubernetes, or what Fairlead does
+differently. *In 1.36* explains what Kubernetes 1.36 does differently from the document's version.
+If a claim has no *In 1.36*, 1.36 behaves like the document's version.
 
 Run the commands in the folder [scenarios](scenarios). `--behave-like` selects the version; without
 it, a command shows what Kubernetes 1.36 does. `-v 5` logs decisions to standard error.
