@@ -23,6 +23,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetResult
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, expected_rollout
 from fairlead.whatif.outcome.outage import LossCause, LostPod, expected_duration
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
@@ -943,7 +944,8 @@ def _budget_changed(effect: Effect) -> str | None:
     others = len(budgets) - 1
     differ = "budget differs" if others == 1 else "budgets differ"
     rest = f"; {others:,} more {differ}"
-    quiet = ", and nothing changes for any pod" if effect.difference.is_empty else ""
+    is_quiet = effect.difference.is_empty and not effect.waited
+    quiet = ", and nothing changes for any pod" if is_quiet else ""
     return f"Budget {first}{rest if others else ''}{quiet}."
 
 
@@ -971,14 +973,14 @@ def _interrupted(effect: Effect) -> str | None:
     not include displaced, moved and new pods. If there are no pods of either kind, the result is a
     sentence about the pods that need no replacement, such as a pod of a DaemonSet on a removed
     node. Return None if there is no sentence. Also return None, even if pods wait, if the change
-    neither puts pods on failed nodes nor makes them stay there longer.
+    has other effects, but neither puts pods on failed nodes nor makes them stay there longer.
     """
-    outage = effect.changed.outage
-    if outage is None or not effect.difference.pods_on_failed_nodes:
-        return None
-    sentences, found = [], effect.difference
+    outage, found = effect.changed.outage, effect.difference
     known = {pod.key for pod in (*found.displaced, *found.placed, *found.elsewhere)}
     waited = [one for one in effect.waited if one.pod.key not in known]
+    if outage is None or not found.pods_on_failed_nodes:
+        return _waiting(waited) if waited and found.is_empty else None
+    sentences = []
     pods = outage.back_with_node
     back = [one.back_at for one in outage.nodes if one.back_at is not None]
     if back and not (outage.evicted or found.displaced):
@@ -1001,15 +1003,19 @@ def _interrupted(effect: Effect) -> str | None:
         else:
             sentences.append(f"{_pods(pods)} {down} and {come} back{after}.")
     if waited:
-        verb = "waits" if len(waited) == 1 else "wait up to"
-        longest = for_readers(waited[0].waited)  # the longest wait is first
-        pending = _pods_of([one.pod for one in waited], "pending pod")
-        sentences.append(f"{pending} {verb} {longest} for a node.")
+        sentences.append(_waiting(waited))
     gone = {pod.key for pod in found.gone}  # for example, the pods of failed Jobs
     unneeded = sum(not one.cause.is_loss and one.pod not in gone for one in outage.lost)
     if unneeded and not sentences:
         sentences.append(_needs_no_replacement(unneeded))
     return " ".join(sentences) or None
+
+
+def _waiting(waited: Sequence[WaitedPod]) -> str:
+    """Return a sentence about pending pods that waited for a node; the longest wait is first."""
+    verb = "waits" if len(waited) == 1 else "wait up to"
+    pending = _pods_of([one.pod for one in waited], "pending pod")
+    return f"{pending} {verb} {for_readers(waited[0].waited)} for a node."
 
 
 Row = Callable[[Effect], str | None]

@@ -70,13 +70,14 @@ class Effect(Struct, frozen=True, kw_only=True):
     def is_none(self) -> bool:
         """Whether the change affects no pod, deletes no claim, and is completed without errors.
 
-        The result is False if a drain is refused or incomplete. It is also False if the range of
-        replicas of a workload differs between the runs, or if the metrics of an autoscaler propose
-        more than maxReplicas for longer than without the change.
+        The result is False if a drain is refused or incomplete, or if pods wait longer for their
+        nodes because of the change (`waited`). It is also False if the range of replicas of a
+        workload differs between the runs, or if the metrics of an autoscaler propose more than
+        maxReplicas for longer than without the change.
         """
         is_complete = self.is_drain_complete and not self.lasting_errors
         is_scaled = bool(self.replica_ranges or self.replica_shortages)
-        affects_none = self.difference.is_empty and not is_scaled
+        affects_none = self.difference.is_empty and not self.waited and not is_scaled
         return affects_none and is_complete and not self.deleted_claims
 
     @property

@@ -14,6 +14,7 @@ from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
     ReplicaChange,
     ReplicaShortage,
 )
+from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.comparison.effect import effect_of
 from fairlead.whatif.outcome.outage import (
     DrainProgress,
@@ -430,6 +431,24 @@ def test_an_error_is_reported_only_if_pods_lack_at_the_end(missing, is_none):
     assert effect.is_none is is_none
     expected = OutcomeKind.UNCHANGED if is_none else OutcomeKind.ERROR
     assert verdict_of(effect).first.kind is expected
+
+
+@pytest.mark.parametrize(("waited_s", "is_none"), [(160, True), (161, False)])
+def test_a_pod_that_waits_a_minute_longer_for_the_same_node_is_a_difference(waited_s, is_none):
+    late = replace(HERE, reason="0/2 nodes are available")
+    runs = [
+        outcome(late, waits=(PodWait("ns/p", WEB, 0, seconds(until)),)) for until in (101, waited_s)
+    ]
+    effect = effect_of(*runs)
+    assert effect.difference.is_empty
+    assert effect.is_none is is_none
+    expected = (
+        (OutcomeKind.UNCHANGED, "Nothing changes for any pod.")
+        if is_none
+        else (OutcomeKind.INTERRUPTED, "1 pending pod of deploy/ns/web waits 2m41s for a node.")
+    )
+    first = verdict_of(effect).first
+    assert (first.kind, first.sentence) == expected
 
 
 def test_a_new_pod_runs_from_its_first_start():
