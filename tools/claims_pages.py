@@ -301,11 +301,11 @@ HEAD: Final = """\
 # From the documents
 
 Five well-known documents describe preemption, node failures and batch scheduling in older versions
-of Kubernetes. Each document has a page here, with the same sections as the document. For each claim
-of the document, the page has a command that shows whether the claim holds for the document's
-version. The page also states what Kubernetes 1.36 does differently. One document is a reprint of
-another; its page only links to the page of the original. [Versions](../versions.md) explains the
-option `--behave-like`.
+of Kubernetes. Each document has a page here. One document is a reprint of another; its page only
+links to the page of the original. Every other page has the same sections as its document. For each
+claim of the document, the page has a command that shows whether the claim holds for the document's
+version. The page also states what Kubernetes 1.36 does differently. [Versions](../versions.md)
+explains the option `--behave-like`.
 
 | document | version | claims | do not hold | differ in 1.36 |
 |---|---|---|---|---|
