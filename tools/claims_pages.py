@@ -294,8 +294,8 @@ it, a command shows what Kubernetes 1.36 does. `-v 5` logs decisions to standard
 
 Some lines come from files. You get these files with the options `--commands FILE` (the commands to
 the API server, as JSON), `--metrics FILE`, and `--snapshot FILE` (the objects at the end). On this
-page, each line from the snapshot begins with `after:`. *Nowhere* means that no line of the output
-contains the text. A test of this project runs every command.
+page, each line from the snapshot begins with `after:`. No line of the output contains a text that
+follows *Nowhere*. A test of this project runs every command.
 """
 HEAD: Final = """\
 # From the documents
