@@ -289,8 +289,9 @@ explains why a claim is wrong for the document's version of Kubernetes, or what 
 differently. *In 1.36* explains what Kubernetes 1.36 does differently from the document's version.
 If a claim has no *In 1.36*, 1.36 behaves like the document's version.
 
-Run the commands in the folder [scenarios](scenarios). `--behave-like` selects the version; without
-it, a command shows what Kubernetes 1.36 does. `-v 5` logs decisions to standard error.
+Change to the folder [scenarios](scenarios) before you run the commands. `--behave-like` selects the
+version; without it, a command shows what Kubernetes 1.36 does. `-v 5` logs decisions to standard
+error.
 
 Some lines come from files. You get these files with the options `--commands FILE` (the commands to
 the API server, as JSON), `--metrics FILE`, and `--snapshot FILE` (the objects at the end). On this
