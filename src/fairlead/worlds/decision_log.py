@@ -179,9 +179,13 @@ class DecisionLog:
         if record.post_filter or record.nominated_node:
             nominated = record.nominated_node or ""
             status = "Success" if nominated else "Unschedulable"
-            pairs = {"status": status, "node": nominated, "reason": record.post_filter}
             message = "Status after running PostFilter plugins for pod"
-            yield LogEntry(5, _SCHEDULER, message, {**pair, **pairs})
+            pairs = {**pair, "status": status, "node": nominated, "reason": record.post_filter}
+            if record.post_filter_failed:
+                pairs["status"] = "Error"
+                yield LogEntry(0, _SCHEDULER, message, pairs, severity="error")
+            else:
+                yield LogEntry(5, _SCHEDULER, message, pairs)
 
 
 def _findings(

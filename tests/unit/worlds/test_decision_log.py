@@ -176,6 +176,15 @@ def test_warnings_about_wasted_nominations_become_rare():
     assert [line.rpartition("times=")[2] for line in found] == ["3", "6", "12", "24"]
 
 
+def test_the_error_of_a_post_filter_is_logged_as_an_error():
+    # upstream: pkg/scheduler/schedule_one.go:schedulingCycle
+    reason = {"post_filter": "out of order", "post_filter_failed": True}
+    failed = msgspec.structs.replace(FAILED, nominated_node=None, **reason)
+    (line,) = [one for one in lines(failed, verbosity=0) if "PostFilter" in one]
+    assert line.startswith("E0101 12:00:00.000000 scheduler]")
+    assert line.endswith('status="Error" node="" reason="out of order"')
+
+
 def test_victims_and_the_reasons_of_post_filters_are_details():
     text = "\n".join(lines(PREEMPTING, FAILED))
     assert '"Pod is a preemption victim on node" pod="ns/v" node="n1" preemptor="ns/p"' in text

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.engine.core.status import Status, error
+from fairlead.engine.core.status import Code, Status, error
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.diagnosis import NO_NODES, fit_error
 from fairlead.engine.framework.feasibility import Feasibility
@@ -190,6 +190,7 @@ def _run_post_filter(
         rejections=rejections,
         commands=outcome.commands,
         post_filter=outcome.message,
+        post_filter_failed=outcome.status.code is Code.ERROR,
         state=found.state if result is not None else None,
     )
     if built.failures is not None:

@@ -139,6 +139,7 @@ class FailureHandler:
                 attempt=queued.attempts,
                 profile=pod.pod.spec.scheduler_name,
                 post_filter=failure.post_filter,
+                post_filter_failed=failure.post_filter_failed,
             )
         )
 
