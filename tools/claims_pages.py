@@ -295,8 +295,8 @@ error.
 
 Some lines come from files. You get these files with the options `--commands FILE` (the commands to
 the API server, as JSON), `--metrics FILE`, and `--snapshot FILE` (the objects at the end). On this
-page, each line from the snapshot begins with `after:`. No line of the output contains a text that
-follows *Nowhere*. A test of this project runs every command.
+page, each line from the snapshot begins with `after:`. *Nowhere:* `TEXT` means that TEXT does not
+occur in the output. A test of this project runs every command.
 """
 HEAD: Final = """\
 # From the documents

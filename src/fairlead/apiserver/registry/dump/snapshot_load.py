@@ -236,9 +236,9 @@ def _without_overlaps(
     """Yield `pods` in groups; the groups are in listing order.
 
     A DumpedReplicas contains similar pods of a dump; this function sorts these pods by name. If
-    their names and uids are unique, and no other pod is listed between them, the DumpedReplicas is
-    one entry of the result. Otherwise, `_joined` makes a larger DumpedReplicas of these pods and
-    the pods listed between them. If `_joined` returns None, the pods are yielded singly.
+    their names and uids are unique, and no other pod is listed between them, the DumpedReplicas
+    stays whole. Otherwise, `_joined` makes a larger DumpedReplicas of these pods and the pods
+    listed between them. If `_joined` returns None, the DumpedReplicas is divided into single pods.
     """
     entries = [one.by_name() if isinstance(one, DumpedReplicas) else one for one in pods]
     run: list[Loaded | DumpedReplicas] = []  # entries that overlap

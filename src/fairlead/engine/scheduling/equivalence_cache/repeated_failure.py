@@ -41,7 +41,7 @@ class RepeatedFailures:
     """Keeps one profile's last failure for each group of equal pods, until the state changes."""
 
     def __init__(self, framework: Framework) -> None:
-        """Start without failures, for the pods that `framework` schedules."""
+        """Create an empty cache for the pods that `framework` schedules."""
         self._framework = framework
         self._state: _State | None = None
         self._kept: dict[Hashable, Failure] = {}

@@ -56,9 +56,9 @@ def utilization_proposal(
 ) -> Proposal:
     """Return the proposal for a target that is a percentage of the requests.
 
-    `usage` is the usage of the counted pods in thousandths. `target` is the percentage. `current`
-    is the current number of replicas. Raises MetricError if no pod is counted, or if requests are
-    unknown or 0.
+    `usage` is the usage of the counted pods, in thousandths of the resource's unit (for example,
+    millicores). `target` is the percentage. `current` is the current number of replicas. Raises
+    MetricError if no pod is counted, or if requests are unknown or 0.
     """
     counted = groups.counted
     if not counted.pods:

@@ -108,7 +108,7 @@ class NoOpRule(Struct, frozen=True):
     reads_readiness: ClassVar[bool] = False
 
     def slot_of(self, pod: Pod) -> str:
-        """Return "", because the pods have no slots."""
+        """Return "", because pods of such an owner have no slots (see `OwnerRule.slot_of`)."""
         return ""
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
@@ -137,7 +137,7 @@ class DeletedOwnerRule(Struct, frozen=True):
     reads_readiness: ClassVar[bool] = False
 
     def slot_of(self, pod: Pod) -> str:
-        """Return "", because the pods have no slots."""
+        """Return "", because pods of such an owner have no slots (see `OwnerRule.slot_of`)."""
         return ""
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:

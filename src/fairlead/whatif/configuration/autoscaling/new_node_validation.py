@@ -21,7 +21,7 @@ _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def amount_problems(name: str, text: QuantityText) -> Iterator[str]:
-    """Yield the problems of `text` as a node's amount of the resource `name`."""
+    """Yield the reasons why a node cannot have the amount `text` of the resource `name`."""
     try:
         amount = parse_quantity(text)
     except QuantityError as cause:

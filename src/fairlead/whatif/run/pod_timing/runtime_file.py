@@ -148,7 +148,11 @@ def _of_percentiles(path: str, where: str, stated: Mapping[str, Any]) -> Duratio
 
 
 def _interpolated(points: Sequence[tuple[int, DurationNs]], percent: int) -> DurationNs:
-    """Return the runtime at `percent`, interpolated between the nearest of `points`."""
+    """Return the percentile `percent` of the run time.
+
+    `points` are known percentiles, as (percent, run time), in ascending order. The result is
+    interpolated between the nearest two.
+    """
     if percent <= points[0][0]:
         return points[0][1]
     for (low, before), (high, after) in pairwise(points):
