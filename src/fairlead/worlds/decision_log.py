@@ -176,7 +176,10 @@ class DecisionLog:
         else:
             message = "Unable to schedule pod; no fit; waiting"
             yield LogEntry(2, _SCHEDULER, message, pair_and_reason)
-        if record.post_filter or record.nominated_node:
+        if record.post_filter is None:
+            message = "No PostFilter plugins are registered, so no preemption will be performed"
+            yield LogEntry(3, _SCHEDULER, message, pod)
+        elif record.post_filter or record.nominated_node:
             nominated = record.nominated_node or ""
             status = "Success" if nominated else "Unschedulable"
             message = "Status after running PostFilter plugins for pod"

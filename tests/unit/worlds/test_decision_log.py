@@ -176,6 +176,15 @@ def test_warnings_about_wasted_nominations_become_rare():
     assert [line.rpartition("times=")[2] for line in found] == ["3", "6", "12", "24"]
 
 
+def test_a_profile_without_post_filters_is_logged():
+    # upstream: pkg/scheduler/schedule_one.go:schedulingCycle
+    *_, line = lines(msgspec.structs.replace(FAILED, post_filter=None), verbosity=3)
+    message = (
+        '"No PostFilter plugins are registered, so no preemption will be performed" pod="ns/p"'
+    )
+    assert line.endswith(message)
+
+
 def test_the_error_of_a_post_filter_is_logged_as_an_error():
     # upstream: pkg/scheduler/schedule_one.go:schedulingCycle
     reason = {"post_filter": "out of order", "post_filter_failed": True}

@@ -189,7 +189,7 @@ def _run_post_filter(
         outcome.result.nominated_node,
         rejections=rejections,
         commands=outcome.commands,
-        post_filter=outcome.message,
+        post_filter=outcome.message if built.framework.post_filters else None,
         post_filter_failed=outcome.status.code is Code.ERROR,
         state=found.state if result is not None else None,
     )

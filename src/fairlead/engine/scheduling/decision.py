@@ -42,8 +42,8 @@ class Failure:
     only if `post_filter_result` is set. `nominated_node` is the node to nominate; "" withdraws the
     pod's nomination, and None keeps it. `is_error` is True for an internal error and False if the
     pod is unschedulable. `commands` are the commands of the PostFilter plugins, and `post_filter`
-    contains the reasons that these plugins gave. `post_filter_failed` is True if `post_filter` is
-    the error of a plugin.
+    contains the reasons that these plugins gave; None if the profile has no PostFilter plugins.
+    `post_filter_failed` is True if `post_filter` is the error of a plugin.
     """
 
     message: str
@@ -53,7 +53,7 @@ class Failure:
     is_error: bool = False
     rejections: str = ""
     commands: tuple[PreparationCommand, ...] = ()
-    post_filter: str = ""
+    post_filter: str | None = ""
     post_filter_failed: bool = False
     state: CycleState | None = field(default=None, compare=False)
 

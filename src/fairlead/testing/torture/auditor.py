@@ -403,7 +403,7 @@ class Auditor:
         self._require(has_reason, Law.REASON, f"{record.pod.key}: {record.message!r}")
         # A scheduler catches exceptions of its plugins. The reason that it reports contains the
         # name of the plugin. Only UnreliablePlugin may raise exceptions.
-        error = _PLUGIN_ERROR.search(f"{record.message} {record.post_filter}")
+        error = _PLUGIN_ERROR.search(f"{record.message} {record.post_filter or ''}")
         is_meant = error is None or error[1] == UnreliablePlugin.name
         self._require(is_meant, Law.NO_CRASH, f"{record.pod.key}: {record.message!r}")
 
