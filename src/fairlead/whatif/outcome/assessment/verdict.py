@@ -552,7 +552,7 @@ def unfinished_drain(changed: RunOutcome, end: str) -> str:
 
 def _still_starting(effect: Effect, after: str) -> str:
     """Return a sentence about pods that may still start after the run; "" without such pods."""
-    waiting = returning(effect.lost) or _not_running(effect)
+    waiting = returning(effect.lost) + _not_running(effect)
     return still_not_running(effect.changed, waiting, f"{after}, when the simulation ends")
 
 
@@ -727,9 +727,17 @@ def _displaced(effect: Effect) -> str | None:
 
 
 def _displaced_not_started(effect: Effect) -> str | None:
-    """Return a sentence about displaced pods that get a node but do not start, or None."""
+    """Return a sentence about displaced pods that get a node but do not start, or None.
+
+    The sentence does not include pods of failed nodes; `_down` and `_unfinished` count those.
+    """
+    lost = {one.pod for one in effect.lost}
     ends = (effect.changed.pods.get(pod.key) for pod in effect.difference.displaced)
-    failing = [pod for pod in ends if pod is not None and _fails_to_start(pod, effect.changed)]
+    failing = [
+        pod
+        for pod in ends
+        if pod is not None and pod.key not in lost and _fails_to_start(pod, effect.changed)
+    ]
     if not failing:
         return None
     do = "is displaced and does" if len(failing) == 1 else "are displaced and do"
@@ -808,26 +816,34 @@ def _updated(effect: Effect) -> str | None:
 
 
 def _started(effect: Effect) -> str | None:
-    found = effect.difference
-    failing = [pod for pod in found.placed if _fails_to_start(pod, effect.changed)]
+    """Return sentences about pods that have a node only with the change; None without such pods.
+
+    The sentences do not include pods of failed nodes; `_down` and `_unfinished` count those.
+    """
+    found, changed = effect.difference, effect.changed
+    lost = {one.pod for one in effect.lost}
+    placed = [pod for pod in found.placed if pod.key not in lost]
+    failing = [pod for pod in placed if _fails_to_start(pod, changed)]
     keys = set(_keys(failing))
-    pods = [
-        pod for pod in found.placed if pod.key not in keys and not _is_rejected(pod, effect.changed)
-    ]
-    do = "gets a node but does" if len(failing) == 1 else "get nodes but do"
-    failed = f"{_pods_of(failing, 'more pod')} {do} not start, as in the dump." if failing else None
-    if not pods:
-        return failed
-    starts = (_first_start(pod, effect.changed) for pod in pods)
-    running = [at for at in starts if at is not None]
-    took = effect.changed.after_start(max(running)) if len(running) == len(pods) else None
-    after = "" if took is None else f" after {_time(took)}"
-    alone = "" if found.displaced else ", and none is displaced"
-    verb = "runs" if len(pods) == 1 else "run"
+    others = [pod for pod in placed if pod.key not in keys and not _is_rejected(pod, changed)]
+    starts = [(pod, _first_start(pod, changed)) for pod in others]
+    starting = [pod for pod, at in starts if at is None]
+    pods = [pod for pod, at in starts if at is not None]
     removed = {pod.workload for pod in found.removed}
-    what = "new pod" if any(pod.workload in removed for pod in pods) else "more pod"
-    run = f"{_pods_of(pods, what)} {verb}{after}{alone}."
-    return f"{failed} {run}" if failed else run
+    what = "new pod" if any(pod.workload in removed for pod in others) else "more pod"
+    sentences = []
+    if failing:
+        do = "gets a node but does" if len(failing) == 1 else "get nodes but do"
+        sentences.append(f"{_pods_of(failing, 'more pod')} {do} not start, as in the dump.")
+    if starting:
+        do = "gets a node but does" if len(starting) == 1 else "get nodes but do"
+        sentences.append(f"{_pods_of(starting, what)} {do} not run yet.")
+    if pods:
+        after = _time(changed.after_start(max(at for _, at in starts if at is not None)))
+        alone = "" if found.displaced else ", and none is displaced"
+        verb = "runs" if len(pods) == 1 else "run"
+        sentences.append(f"{_pods_of(pods, what)} {verb} after {after}{alone}.")
+    return " ".join(sentences) or None
 
 
 def _first_start(pod: PodEnd, run: RunOutcome) -> Instant | None:
@@ -1082,11 +1098,12 @@ def _not_running(effect: Effect) -> int:
     """Return the number of displaced, moved or new pods that have a node but do not run at the end.
 
     A terminating pod of a workload counts, because its replacement does not run yet. Pods that
-    never start do not count.
+    never start, and the pods in `effect.lost`, do not count.
     """
     found, changed = effect.difference, effect.changed
+    lost = {one.pod for one in effect.lost}
     pods = (*found.displaced, *found.placed, *found.elsewhere)
-    ends = [changed.pods.get(key) for key in dict.fromkeys(_keys(pods))]
+    ends = [changed.pods.get(key) for key in dict.fromkeys(_keys(pods)) if key not in lost]
     placed = [
         pod
         for pod in ends

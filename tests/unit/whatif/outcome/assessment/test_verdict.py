@@ -458,6 +458,35 @@ def test_a_new_pod_runs_from_its_first_start():
     assert found.sentence == "1 more pod of deploy/ns/web runs after 12s, and none is displaced."
 
 
+def test_pods_on_failed_nodes_are_not_said_to_fail_to_start_as_in_the_dump():
+    """A pod of a DaemonSet got a node that failed before the pod started."""
+    running, new = pod("o", "b", 0), pod("p", "a", phase="Pending")
+    down = outage(lost=(lost(LossCause.DAEMON),), nodes=(failed("a", 10),))
+    changed = outcome(running, new, outage=down)
+    sentences = ["1 pod of failed nodes is not back: DaemonSet or static pod."]
+    placed = verdict_of(effect_of(outcome(running), changed))
+    assert [one.sentence for one in placed.findings] == sentences
+    changed = replace(changed, evicted=(evicted(new),))
+    displaced = verdict_of(effect_of(outcome(running, new), changed))
+    assert [one.sentence for one in displaced.findings] == sentences
+
+
+def test_new_pods_that_have_not_started_are_not_said_to_run():
+    """The simulation ends before three of them are ready; one of these is on a failed node."""
+    starting = (pod(name, "b", phase="Pending") for name in ("q", "r"))
+    on_failed = pod("p", "a", phase="Pending")
+    down = outage(lost=(lost(LossCause.STARTING),), nodes=(failed("a", 10),))
+    changed = outcome(pod("o", "b", 5), on_failed, *starting, settled=False, outage=down)
+    unfinished, started = verdict_of(effect_of(outcome(), changed)).findings
+    assert unfinished.sentence == (
+        "3 pods are still not running after 1m00s, when the simulation ends."
+    )
+    assert started.sentence == (
+        "2 more pods of deploy/ns/web get nodes but do not run yet. "
+        "1 more pod of deploy/ns/web runs after 5s, and none is displaced."
+    )
+
+
 @pytest.mark.parametrize(
     ("owners", "whose"),
     [
