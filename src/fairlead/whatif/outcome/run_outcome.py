@@ -408,6 +408,9 @@ class Recurrence(Struct, frozen=True):
     eviction loop. "rejections" (REJECTIONS): kubelets reject pods of `workload`, and repeatedly
     reject the replacements of these pods. "starving": pods of `workload` were displaced `times`
     times. "wasted": preemptions for a pod of `workload` that does not use the freed resources.
+
+    A run reports a loop again when it goes on, with a higher number in `message`. `cycle` contains
+    the sorted names of the workloads of a cycle; it is empty for the other kinds.
     """
 
     kind: str
@@ -415,6 +418,12 @@ class Recurrence(Struct, frozen=True):
     at: Instant
     workload: WorkloadRef | None = None
     times: int = 0
+    cycle: tuple[str, ...] = ()
+
+    @property
+    def loop(self) -> tuple[str, WorkloadRef | tuple[str, ...] | str]:
+        """A key that all reports of the same loop have in common."""
+        return self.kind, self.workload or self.cycle or self.message
 
 
 class PodCountSample(Struct, frozen=True):

@@ -21,6 +21,7 @@ from fairlead.whatif.outcome.assessment.verdict import (
     data_deletion,
     gone_for_good,
     is_over,
+    last_reports,
     lasting_loop,
     not_back,
     past_loop,
@@ -49,7 +50,7 @@ def run_verdict(outcome: RunOutcome) -> Verdict:
 
 
 def _loop(outcome: RunOutcome) -> str | None:
-    lasting = [one for one in outcome.recurrences if not is_over(one, outcome)]
+    lasting = last_reports(one for one in outcome.recurrences if not is_over(one, outcome))
     if not lasting:
         return None
     others = len(lasting) - 1
@@ -58,8 +59,8 @@ def _loop(outcome: RunOutcome) -> str | None:
 
 
 def _repeated(outcome: RunOutcome) -> str | None:
-    first = next((one for one in outcome.recurrences if is_over(one, outcome)), None)
-    return None if first is None else past_loop(first)
+    ended = last_reports(one for one in outcome.recurrences if is_over(one, outcome))
+    return past_loop(ended[0]) if ended else None
 
 
 def _undrained(outcome: RunOutcome) -> str | None:

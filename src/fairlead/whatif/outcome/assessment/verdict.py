@@ -145,17 +145,26 @@ def verdict_of(effect: Effect) -> Verdict:
 
 
 def _loop(effect: Effect) -> str | None:
-    first = next((one for one in effect.loops if not is_over(one, effect.changed)), None)
-    if first is None:
+    lasting = last_reports(one for one in effect.loops if not is_over(one, effect.changed))
+    if not lasting:
         return None
+    first = lasting[0]
     if first.kind == "cycle":
         return f"Workloads displace one another in a cycle: {first.message}."
     return f"{lasting_loop(first)}."
 
 
 def _repeated(effect: Effect) -> str | None:
-    first = next((one for one in effect.loops if is_over(one, effect.changed)), None)
-    return None if first is None else past_loop(first)
+    ended = last_reports(one for one in effect.loops if is_over(one, effect.changed))
+    return past_loop(ended[0]) if ended else None
+
+
+def last_reports(reports: Iterable[Recurrence]) -> list[Recurrence]:
+    """Return the last of the `reports` of each loop, in the order of the first reports.
+
+    The last report of a loop has the highest number of displacements.
+    """
+    return list({one.loop: one for one in reports}.values())
 
 
 def lasting_loop(first: Recurrence) -> str:

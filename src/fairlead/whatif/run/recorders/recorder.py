@@ -253,7 +253,8 @@ class Recorder(Struct):
         self, record: DisplacementCycle | WorkloadStarving | NominationsWasted
     ) -> Recurrence:
         if isinstance(record, DisplacementCycle):
-            return Recurrence("cycle", cycle_text(record), record.at)
+            workloads = tuple(sorted(record.workloads))
+            return Recurrence("cycle", cycle_text(record), record.at, cycle=workloads)
         track = self._tracks.get(record.pod.key)
         workload = None if track is None else workload_of(track.pod)
         if isinstance(record, NominationsWasted):

@@ -132,6 +132,27 @@ GANGS = GangTally(
         pytest.param(
             outcome(
                 ON_NODE,
+                recurrences=(
+                    Recurrence("cycle", "a displaces b, b displaces a: once", 1, cycle=("a", "b")),
+                    Recurrence("starving", "pods of rs/ns/web, 6 times", 2, OWNER, 6),
+                    Recurrence(
+                        "cycle", "b displaces a, a displaces b: 2 times", 3, cycle=("a", "b")
+                    ),
+                    Recurrence("starving", "pods of rs/ns/web, 11 times", 4, OWNER, 11),
+                ),
+            ),
+            [
+                (
+                    "bad",
+                    "B displaces a, a displaces b: 2 times; 1 more loop of displacements.",
+                ),
+                ("good", "No pod is pending at the end: 1 pod on nodes."),
+            ],
+            id="only the last report of each loop counts",
+        ),
+        pytest.param(
+            outcome(
+                ON_NODE,
                 recurrences=(Recurrence("wasted", "pod ns/p was nominated 3 times", 1, OWNER, 3),),
                 workloads={OWNER: ALL_READY},
             ),

@@ -599,6 +599,18 @@ def test_a_budget_that_is_breached_and_blocks_evictions_is_the_cause_of_the_refu
     assert budget.words == "breached, 1 pod displaced, blocks 1 pod"
 
 
+def test_the_verdict_quotes_the_last_report_of_a_loop():
+    """A loop is reported again when it goes on; the last report has the highest number."""
+    reports = [
+        Recurrence("cycle", f"a displaces b, b displaces a: {times} times", times, cycle=("a", "b"))
+        for times in (2, 4)
+    ]
+    changed = outcome(HERE, recurrences=tuple(reports))
+    assert verdict_of(effect_of(outcome(HERE), changed)).first.sentence == (
+        "Workloads displace one another in a cycle: a displaces b, b displaces a: 4 times."
+    )
+
+
 def test_a_workload_that_is_displaced_often_but_runs_is_no_loop():
     """A lost pod is worse; without all pods at the end, or without an end, it is a loop."""
     bare = PodEnd(namespace="ns", name="q", node="a", started_at=0)
