@@ -338,7 +338,7 @@ def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | N
 
 def _destination(planner: DrainPlanner, node: str, pod: PodInfo) -> str:
     """Return where the replacement of `pod` goes if only `pod` is evicted from `node`, as text."""
-    others = (one.pod for one in planner.evicted(node) if one is not pod)
+    others = (one.pod for one in planner.evicted(node) if one.key != pod.key)
     if claim := SharedClaims(planner.model.cluster).shared_with(pod.pod, others):
         return f"no: other pods of the node use {claim}"
     with planner.model.hypothesis():

@@ -25,13 +25,13 @@ PATCH = '{"spec":{"maxUnavailable":null,"minAvailable":0}}'
 EDIT = f"kubectl -n default patch pdb web --type merge -p '{PATCH}'"
 
 
-def cluster(make, mode):
-    """Nodes a and b; two pods on a share a volume with the access mode `mode`, or a device."""
+def cluster(make, mode, pods=2):
+    """Nodes a and b; the pods on a share a volume with the access mode `mode`, or a device."""
     nodes = [make.node("a"), make.node("b")]
     if mode:
         claim = make_claim("data", modes=[mode], volume="pv", bound=True)
         volume = make_volume("pv", modes=[mode], claim="default/data")
-        web = deployment(make, "web", ["a", "a"], **make_claim_volumes("data"))
+        web = deployment(make, "web", ["a"] * pods, **make_claim_volumes("data"))
         return [*nodes, *web, *manifests("v1", claim, volume)]
     web = deployment(make, "web", ["a", "a"], **make_pod_resource_claims("gpu"))
     pods = [one["metadata"] for one in web if one["kind"] == "Pod"]
@@ -84,3 +84,11 @@ def test_a_pod_that_shares_a_claim_cannot_leave_its_node_alone(snapshot, make, m
     found = explain_object(snapshot(*cluster(make, mode)), "node/a", SchedulerConfig(), NO_CHOICE)
     [table] = [one for one in found.tables if one.name == "pods"]
     assert [row["leaves"] for row in table.rows] == [leaves, leaves]
+
+
+def test_a_pod_that_alone_uses_a_claim_can_leave_its_node(snapshot, make):
+    """The trial that empties the node puts an equal pod back, which is not another pod."""
+    pods = cluster(make, "ReadWriteOnce", pods=1)
+    found = explain_object(snapshot(*pods), "node/a", SchedulerConfig(), NO_CHOICE)
+    [table] = [one for one in found.tables if one.name == "pods"]
+    assert [row["leaves"] for row in table.rows] == ["yes, to b"]
