@@ -258,6 +258,8 @@ def test_the_values_of_a_session_have_a_short_repr():
     explanation = whatif.explain_pod(snapshot, pod, whatif.read_scheduler_config(None))
     scenario = examples / "priorities" / "scenario.yaml"
     experiment = whatif.experiment_of(scenario, whatif.read_scenario(scenario))
+    dump = f"<Snapshot: {snapshot.source} at 2026-11-20T05:00:00Z, 96 objects>"
+    assert repr(snapshot) == dump
     assert repr(change) == "ClusterChange(drain=('worker-03',), failures=Failures())"
     assert repr(answer) == (
         f"<WhatIfAnswer: {snapshot.source} --drain worker-03: {answer.verdict.first.sentence}>"

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
 from fairlead.api.pods.original import REPLACES
-from fairlead.api.timestamp import format_micro_time, parse_timestamp
+from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.registry.store import Store
@@ -70,6 +70,11 @@ class Snapshot(Struct, frozen=True):
     has_all_namespaces: bool = False
     start_notes: tuple[str, ...] = ()
     empty_files: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return a short text; a text with the objects could be very long."""
+        objects = f"{len(self.manifests):,} objects"
+        return f"<Snapshot: {self.source} at {format_timestamp(self.taken_at)}, {objects}>"
 
     def inventory(self) -> Inventory:
         """Return a new index of the objects."""
