@@ -23,7 +23,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetResult
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.comparison.effect import Effect
-from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
+from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, only_waited
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, expected_rollout
 from fairlead.whatif.outcome.outage import LossCause, LostPod, expected_duration
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
@@ -1001,8 +1001,7 @@ def _interrupted(effect: Effect) -> str | None:
     has other effects, but neither puts pods on failed nodes nor makes them stay there longer.
     """
     outage, found = effect.changed.outage, effect.difference
-    known = {pod.key for pod in (*found.displaced, *found.placed, *found.elsewhere)}
-    waited = [one for one in effect.waited if one.pod.key not in known]
+    waited = only_waited(effect.waited, found)
     if outage is None or not found.pods_on_failed_nodes:
         return _waiting(waited) if waited and found.is_empty else None
     sentences = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs
@@ -40,6 +42,12 @@ def waited_pods(
         and pod.reason
     ]
     return tuple(sorted(waited, key=lambda one: (-one.waited, one.pod.key)))
+
+
+def only_waited(waited: Iterable[WaitedPod], found: Difference) -> list[WaitedPod]:
+    """Return the pods in `waited` that `found` lists neither as displaced nor as moved or new."""
+    known = {pod.key for pod in (*found.displaced, *found.placed, *found.elsewhere)}
+    return [one for one in waited if one.pod.key not in known]
 
 
 def _last_waits(run: RunOutcome) -> dict[str, DurationNs]:

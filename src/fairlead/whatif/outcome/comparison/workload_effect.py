@@ -1,7 +1,8 @@
 """WorkloadEffect: the effect of a change on one workload, as a row of an answer's first table.
 
 The counts of a workload are the numbers of its pods in the lists of a Difference. A workload
-without pods in these lists has a row only if the number of its ready pods changes.
+without pods in these lists has a row only if the number of its ready pods changes, or if the change
+makes its pods wait longer for nodes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.difference import Difference
-from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
+from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, only_waited
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
@@ -49,7 +50,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     keeps at an old revision do not count. `budgets` are the outcomes of the budgets that cover the
     displaced or undrained pods. Budgets that cover other pods of the workload are included if they
     have too few healthy pods. `waited` counts the displaced pods that found a node only after
-    WAITED_MIN or more; `waited_for` is the longest of these waits.
+    WAITED_MIN or more, and the pods for which the change only makes the wait for a node longer;
+    `waited_for` is the longest of these waits.
     """
 
     workload: WorkloadRef
@@ -89,7 +91,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
         The workload is harmed if pods are pending, gone, not created, undrained, down or failed. It
         is also harmed if fewer pods than wanted are ready at the end, or if it `had_no_ready_pod`.
-        Finally, it is harmed if displaced pods `waited` for a node, or if a budget was breached.
+        Finally, it is harmed if pods `waited` for a node, or if a budget was breached.
         """
         left_over = self._lost + self.undrained + self.failed + self.waited
         is_breached = self.budget is BudgetResult.BREACHED
@@ -357,15 +359,16 @@ def _add_budgets(
 
 
 def _add_waits(
-    tallies: Mapping[WorkloadRef, _Tally], found: Difference, waited: Iterable[WaitedPod]
+    tallies: Mapping[WorkloadRef, _Tally], found: Difference, waited: Sequence[WaitedPod]
 ) -> None:
-    """Add the displaced pods among `waited` to the tallies.
+    """Add the pods in `waited` that are displaced, or that only wait longer, to the tallies.
 
-    Moved and new pods that waited are not counted.
+    New pods, and moved pods that were not displaced, are not counted.
     """
-    displaced = {pod.key for pod in found.displaced}
+    keys = {pod.key for pod in found.displaced}
+    keys.update(one.pod.key for one in only_waited(waited, found))
     for one in waited:
-        if one.pod.key in displaced:
+        if one.pod.key in keys:
             counts = tallies[one.pod.workload].counts
             counts["waited"] += 1
             counts["waited_for"] = max(counts["waited_for"], one.waited)

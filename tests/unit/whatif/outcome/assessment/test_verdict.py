@@ -449,6 +449,8 @@ def test_a_pod_that_waits_a_minute_longer_for_the_same_node_is_a_difference(wait
     )
     first = verdict_of(effect).first
     assert (first.kind, first.sentence) == expected
+    rows = [(one.workload, one.waited, one.short_words) for one in effect.workloads]
+    assert rows == ([] if is_none else [(WEB, 1, "1 waited 2m41s")])
 
 
 def test_a_new_pod_runs_from_its_first_start():
