@@ -7,6 +7,7 @@ import pytest
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.question import what_if
+from fairlead.whatif.result.result_json import whatif_result
 
 AUTOSCALER = {
     "apiVersion": "autoscaling/v2",
@@ -75,6 +76,25 @@ def test_a_run_of_a_cluster_that_never_settles_covers_the_end_of_the_other_run(s
     assert found.without.rest.after
     assert not found.without.settled
     assert found.without.ended_at == found.changed.ended_at
+
+
+def test_pods_that_wait_until_the_load_falls_again_are_an_effect(snapshot, make, write):
+    """Without the change, the pods of the peak run on the node."""
+    peak = "- workload: deploy/web\n  cpu: {steps: {0s: 1, 2m: 2, 40m: 0.8}}\n"
+    found = what_if(
+        snapshot(make.node("b", cpu="64"), make.workload(cpu="1"), AUTOSCALER),
+        ClusterChange(cordon=("b",)),
+        Conditions(load=write("load.yaml", peak)),
+    )
+    assert found.difference.is_empty
+    assert found.verdict.first.sentence == (
+        "2 pending pods of deploy/default/web wait up to 43m00s for a node and are deleted before "
+        "they get one."
+    )
+    assert [(one["pod"] != "", one["node"]) for one in whatif_result(found)["waited"]] == [
+        (True, ""), (True, ""),
+    ]  # fmt: skip
+    assert whatif_result(found)["difference"]
 
 
 def test_a_rollout_that_is_complete_before_the_size_changes_has_no_deadline(snapshot, make, write):

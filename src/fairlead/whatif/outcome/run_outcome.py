@@ -442,6 +442,16 @@ class PodCountSample(Struct, frozen=True):
     evicted: int
 
 
+class DeletedPod(Struct, frozen=True):
+    """A pod that no node could take for a time, and that was deleted at `at`.
+
+    `pod.node` is "" if the pod still waited for a node.
+    """
+
+    pod: PodEnd
+    at: Instant
+
+
 class RunOutcome(Struct, frozen=True, kw_only=True):
     """The outcome of a run: pods sorted by key, everything else by time, then name.
 
@@ -455,16 +465,17 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     `autoscaling` is None if no node autoscaler acted. `waits` are the pods' waits for a node,
     oldest first. `cluster_history` is None if it was too large to keep. `deleted_claims` omits
     claims whose controller is a pod. `completed_and_deleted` are pods that completed and were then
-    deleted. `notes` are sentences about rules that did not apply and defaults that were filled in.
-    Notes about images that may not run on the nodes of their pods are also in `image_notes`. If the
-    run settled, `ended_at` is the instant of the last change. `next_end` is the next instant at
-    which a pod or a Job would have ended by itself, None if there is none. `kept_revisions` has the
-    StatefulSets and DaemonSets with an update strategy that keeps pods at an old revision. The
-    value of each is the lowest ordinal that the workload updates, None if the workload updates no
-    pods. `deleted_namespaces` are the namespaces that the steps delete. `failing_revisions` are the
-    revisions whose pods fail to start in the dump; new pods of these revisions do not start either.
-    `unfinished_resizes` are the keys of running pods that keep their former resources although the
-    steps resize them.
+    deleted. `deleted_after_wait` are pods that no node could take for a time, and that were deleted
+    before they completed. `notes` are sentences about rules that did not apply and defaults that
+    were filled in. Notes about images that may not run on the nodes of their pods are also in
+    `image_notes`. If the run settled, `ended_at` is the instant of the last change. `next_end` is
+    the next instant at which a pod or a Job would have ended by itself, None if there is none.
+    `kept_revisions` has the StatefulSets and DaemonSets with an update strategy that keeps pods at
+    an old revision. The value of each is the lowest ordinal that the workload updates, None if the
+    workload updates no pods. `deleted_namespaces` are the namespaces that the steps delete.
+    `failing_revisions` are the revisions whose pods fail to start in the dump; new pods of these
+    revisions do not start either. `unfinished_resizes` are the keys of running pods that keep their
+    former resources although the steps resize them.
     """
 
     started_at: Instant
@@ -500,6 +511,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     cluster_history: ClusterHistory | None = None
     deleted_claims: tuple[DeletedClaim, ...] = ()
     completed_and_deleted: tuple[PodEnd, ...] = ()
+    deleted_after_wait: tuple[DeletedPod, ...] = ()
     next_end: Instant | None = None
     kept_revisions: Mapping[WorkloadRef, int | None] = field(default_factory=dict)
     deleted_namespaces: frozenset[str] = frozenset()

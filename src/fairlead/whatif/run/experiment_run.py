@@ -675,6 +675,7 @@ class ExperimentRun:
             cluster_history=recorder.cluster_history(since),
             deleted_claims=tuple(recorder.claims.deleted_since(since)),
             completed_and_deleted=tuple(recorder.completed_since(since)),
+            deleted_after_wait=tuple(recorder.deleted_after_wait(since)),
             next_end=self._controllers.next_end(),
             kept_revisions=kept_revisions(world.store),
             deleted_namespaces=frozenset(deleted_namespaces(self._experiment.steps)),

@@ -88,7 +88,7 @@ def pending(difference: Difference) -> Section:
 
 
 def waited(rows: Sequence[WaitedPod]) -> Section:
-    """Return the section of pods that waited long and then got a node, grouped by reason.
+    """Return the section of pods that waited long and no longer wait, grouped by reason.
 
     `rows` are sorted by waiting time, the longest first. All waits last for at least WAITED_MIN,
     which is a minute.

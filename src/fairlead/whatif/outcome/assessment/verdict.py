@@ -997,13 +997,13 @@ def _interrupted(effect: Effect) -> str | None:
     The pods that are down with their nodes run again on these nodes later. The pods that wait do
     not include displaced, moved and new pods. If there are no pods of either kind, the result is a
     sentence about the pods that need no replacement, such as a pod of a DaemonSet on a removed
-    node. Return None if there is no sentence. Also return None, even if pods wait, if the change
-    has other effects, but neither puts pods on failed nodes nor makes them stay there longer.
+    node. Return None if there is no sentence. The sentences about pods on failed nodes are left out
+    if the change neither puts pods on failed nodes nor makes them stay there longer.
     """
     outage, found = effect.changed.outage, effect.difference
     waited = only_waited(effect.waited, found)
     if outage is None or not found.pods_on_failed_nodes:
-        return _waiting(waited) if waited and found.is_empty else None
+        return _waiting(waited) if waited else None
     sentences = []
     pods = outage.back_with_node
     back = [one.back_at for one in outage.nodes if one.back_at is not None]
@@ -1039,7 +1039,11 @@ def _waiting(waited: Sequence[WaitedPod]) -> str:
     """Return a sentence about pending pods that waited for a node; the longest wait is first."""
     verb = "waits" if len(waited) == 1 else "wait up to"
     pending = _pods_of([one.pod for one in waited], "pending pod")
-    return f"{pending} {verb} {for_readers(waited[0].waited)} for a node."
+    without_node = sum(not one.pod.node for one in waited)
+    deleted = "is deleted before it gets" if without_node == 1 else "are deleted before they get"
+    who = " and" if without_node == len(waited) else f"; {without_node:,} of them"
+    end = f"{who} {deleted} one" if without_node else ""
+    return f"{pending} {verb} {for_readers(waited[0].waited)} for a node{end}."
 
 
 Row = Callable[[Effect], str | None]

@@ -45,7 +45,7 @@ class Effect(Struct, frozen=True, kw_only=True):
     that the change causes.
     `drain` is the result of kubectl's checks of the drained nodes. `packing` compares the
     placements of pods that both runs schedule again. `waited` are the pods that waited long for a
-    node and have one at the end, or completed. `deleted_claims` are the PersistentVolumeClaims that
+    node, and then got one or were deleted. `deleted_claims` are the PersistentVolumeClaims that
     are deleted only with the change.
     """
 

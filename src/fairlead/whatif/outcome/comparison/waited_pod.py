@@ -1,4 +1,4 @@
-"""WaitedPod: a pod that the change moved, and that waited long for a node before it got one."""
+"""WaitedPod: a pod that waited long for a node because of the change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 
 
 class WaitedPod(Struct, frozen=True):
-    """A pod that waited for its node; `pod.reason` is the last FailedScheduling message."""
+    """A pod that waited for a node; `pod.reason` is the last FailedScheduling message.
+
+    `pod.node` is "" if the pod was deleted before it got a node.
+    """
 
     pod: PodEnd
     waited: DurationNs
@@ -24,11 +27,17 @@ def waited_pods(
 ) -> tuple[WaitedPod, ...]:
     """Return the pods that waited for WAITED_MIN or longer because of the change, longest first.
 
-    For a time, no node could take such a pod. At the end of the run `changed`, the pod has a node
-    or has completed. The pod is displaced, moved or new, or it waits at least WAITED_MIN longer
-    than in the run `without`. If a pod waited several times, its last wait counts.
+    For a time, no node could take such a pod. At the end of the run `changed`, the pod has a node,
+    has completed, or was deleted, for example by a scale-down. The pod is displaced, moved or new,
+    or it waits at least WAITED_MIN longer than in the run `without`. If a pod waited several times,
+    its last wait counts.
     """
     last, known = _last_waits(changed), _last_waits(without)
+    deleted = {
+        one.pod.key: one.pod
+        for one in changed.deleted_after_wait
+        if one.pod.key not in changed.pods
+    }
     concerned = [pod.key for pod in (*found.displaced, *found.placed)]
     concerned += [one.pod.key for one in found.moved]
     concerned += [key for key, wait in last.items() if wait - known.get(key, wait) >= WAITED_MIN]
@@ -37,8 +46,8 @@ def waited_pods(
         WaitedPod(pod, last[key])
         for key in dict.fromkeys((*concerned, *completed))
         if last.get(key, 0) >= WAITED_MIN
-        and (pod := completed.get(key) or changed.pods.get(key)) is not None
-        and (pod.is_placed or pod.is_completed)
+        and (pod := completed.get(key) or changed.pods.get(key) or deleted.get(key)) is not None
+        and (pod.is_placed or pod.is_completed or key in deleted)
         and pod.reason
     ]
     return tuple(sorted(waited, key=lambda one: (-one.waited, one.pod.key)))
@@ -51,5 +60,12 @@ def only_waited(waited: Iterable[WaitedPod], found: Difference) -> list[WaitedPo
 
 
 def _last_waits(run: RunOutcome) -> dict[str, DurationNs]:
-    """Return {pod key: duration of the last wait that ended}."""
-    return {one.pod: one.until - one.since for one in run.waits if one.until is not None}
+    """Return {pod key: duration of the last wait that ended}.
+
+    A wait ends when the pod gets a node, or is deleted without one.
+    """
+    waits = {one.pod: one.until - one.since for one in run.waits if one.until is not None}
+    for one in run.deleted_after_wait:
+        if not one.pod.node:
+            waits[one.pod.key] = one.at - max(one.pod.since, run.started_at)
+    return waits

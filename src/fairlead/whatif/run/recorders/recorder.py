@@ -80,6 +80,7 @@ from fairlead.whatif.outcome.run_outcome import (
     PROTECTED_BY,
     UNSTOPPED,
     ClusterHistory,
+    DeletedPod,
     Evicted,
     PodEnd,
     Preempted,
@@ -166,6 +167,8 @@ class Recorder(Struct):
     _loaded: dict[int, LoadedTracks] = field(default_factory=dict)  # by id of the replicas
     # (instant of the deletion, end) of each pod that was deleted after it had completed
     _completed: list[tuple[Instant, PodEnd]] = field(default_factory=list)
+    # Pods that were deleted before they completed, and that no node could take for a time
+    _deleted_after_wait: list[DeletedPod] = field(default_factory=list)
     # (instant of the failure, Job, message) of each Job that was deleted after it had failed
     _failed_jobs: list[tuple[Instant, str, str]] = field(default_factory=list)
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
@@ -613,6 +616,8 @@ class Recorder(Struct):
             is_cut_short = track.is_stopped or is_disrupted(track.pod)
             if is_terminal(track.pod) and not is_cut_short:
                 self._completed.append((self.now, self._end_of(track)))
+            elif track.reason:
+                self._deleted_after_wait.append(DeletedPod(self._end_of(track), self.now))
             self.history.place(pod.metadata.uid, "", self.now)
             del self._tracks[pod.key]
             self._changed.add(pod.key)
@@ -690,6 +695,13 @@ class Recorder(Struct):
     def completed_since(self, since: Instant) -> Iterator[PodEnd]:
         """Yield the completed pods that were deleted at `since` or later, in order of deletion."""
         return (end for at, end in self._completed if at >= since)
+
+    def deleted_after_wait(self, since: Instant) -> Iterator[DeletedPod]:
+        """Yield the pods that no node could take for a time, and that were then deleted.
+
+        Only pods that were deleted at `since` or later, before they completed, are yielded.
+        """
+        return (one for one in self._deleted_after_wait if one.at >= since)
 
     def all_pods(self) -> list[PodEnd]:
         """Return all existing pods, including terminating pods, sorted by key."""
