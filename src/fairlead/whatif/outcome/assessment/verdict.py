@@ -418,14 +418,28 @@ def _stopped_rollouts(workloads: Iterable[WorkloadEffect]) -> str:
 
 
 def _error(effect: Effect) -> str | None:
+    """Return sentences about failed Jobs, Jobs that can only fail, and all other errors.
+
+    If there are no errors, return a sentence about failed pods; None if there are none either.
+    """
     errors = effect.lasting_errors
     if not errors:
         return _failed(effect)
+    failing = [one for one in errors if one.is_failing_job]
+    others = [one for one in errors if not (one.is_failed_job or one.is_failing_job)]
+    sentences = [*_failed_jobs(one for one in errors if one.is_failed_job)]
+    if failing:
+        first, count = failing[0], len(failing) - 1
+        more = f" and {counted(count, 'other Job')}" if count else ""
+        sentences.append(f"{first.subject}{more} can only fail: {first.message}.")
+    if others:  # The sentence may end with a message, without a full stop.
+        sentences.append(_other_errors(effect, others))
+    return " ".join(sentences)
+
+
+def _other_errors(effect: Effect, errors: Sequence[ObjectError]) -> str:
+    """Return a sentence about `errors`, which are not failures of Jobs."""
     first = errors[0]
-    if first.is_failed_job:
-        return " ".join(_failed_jobs(one for one in errors if one.is_failed_job))
-    if first.is_failing_job:
-        return f"{first.subject} can only fail: {first.message}."
     refused = {one.workload for one in errors}
     rows = [one for one in effect.workloads if one.missing and one.workload in refused]
     if rows:

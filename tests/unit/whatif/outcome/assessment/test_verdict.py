@@ -310,6 +310,21 @@ def test_each_reason_for_which_jobs_fail_is_named():
     )
 
 
+def test_failed_jobs_do_not_hide_other_errors():
+    limit = "Job has reached the specified backoff limit (BackoffLimitExceeded)"
+    errors = (
+        ObjectError("DaemonSet ns/agent", "exceeded quota: d"),
+        ObjectError("Job ns/a", limit, is_failed_job=True),
+        ObjectError("Job ns/b", "too many failed indexes", is_failing_job=True),
+        ObjectError("Job ns/c", "too many failed indexes", is_failing_job=True),
+    )
+    effect = effect_of(outcome(HERE), outcome(HERE, errors=errors), NO_DRAIN)
+    assert verdict_of(effect).first.sentence == (
+        f"Job ns/a fails: {limit}. Job ns/b and 1 other Job can only fail: too many failed indexes."
+        " 1 error: DaemonSet ns/agent: exceeded quota: d"
+    )
+
+
 def test_a_lost_pod_that_is_gone_is_not_said_to_need_no_replacement():
     """The pod of a failed Job needs no replacement, but the Job has not got its result."""
     without = pod("p", "a", 0)
