@@ -58,7 +58,7 @@ _DEVICES: Final = "devices"
 _UNLIMITED: Final = 1 << 62
 # The beginning of the reasons that node affinity, pod affinity, topology spread, host ports and
 # the node affinity of volumes give.
-_RULED_OUT: Final = "node(s) didn't "
+RULED_OUT: Final = "node(s) didn't "
 # Two reasons that depend only on the labels of a node, and the reason for cordoned nodes.
 _BY_LABEL: Final = frozenset(
     {MISMATCH.message, STATUSES[NODE_CONFLICT].message, UNSCHEDULABLE.message}
@@ -113,7 +113,7 @@ def new_nodes_for(
     apart = _most_together({pod.workload for pod in pending if _is_repelled(pod)}, (*nodes, *known))
     largest = _largest(needs)
     ignored = "" if spread_counts else SPREAD_MISMATCH
-    is_ruled_out = any(_RULED_OUT in pod.reason.replace(ignored, "") for pod in pending)
+    is_ruled_out = any(RULED_OUT in pod.reason.replace(ignored, "") for pod in pending)
     runs: dict[str, list[NodeEnd]] = {}
     for node in (*nodes, *known):
         runs.setdefault(node.name, []).append(node)
@@ -186,7 +186,7 @@ def node_to_copy(
         old_node = by_name.get(left.get(pod.key, ""))
         if old_node is None or not _accepts_new_node(pod):
             continue
-        if _lacks_resources(pod) and _RULED_OUT not in pod.reason:
+        if _lacks_resources(pod) and RULED_OUT not in pod.reason:
             continue
         others = alike[_labels(old_node)] - _takes_pods(old_node)
         if not others or not _BY_LABEL.issuperset(reasons_of(pod.reason)):

@@ -15,6 +15,7 @@ from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import POD, STATEFUL_SET
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.whatif.next_steps.new_nodes import (
+    RULED_OUT,
     NewNodes,
     lacks_room,
     new_nodes_for,
@@ -406,14 +407,31 @@ def _waiting(effect: Effect) -> int:
 def _no_help(
     tried: Sequence[_TriedNodes], candidates: Sequence[NewNodes], context: StepContext
 ) -> str:
-    """Return a note that pods stay pending even with the new nodes that were tried (`tried`)."""
+    """Return a note that as many pods wait with the new nodes that were tried (`tried`).
+
+    The note is about the first trial. If pending pods run in it, other pods wait instead: for
+    example, the drain of a StatefulSet continues, and a pod of another zone gets no node.
+    """
     nodes = " or ".join(one.nodes.words for one in tried)
     first = tried[0]
     pending = first.effect.difference.pending
-    is_one = len(context.answer.difference.pending) == 1
+    known = {pod.key for pod in context.answer.difference.pending}
+    is_one = len(known) == 1
+    still = {pod.key for pod in pending} & known
+    if len(still) < len(known) and not _is_spread(first):
+        helped = len(known) - len(still)
+        run = "the pod runs" if is_one else f"{helped:,} of {len(known):,} pending pods run"
+        others = [pod.key for pod in pending if pod.key not in known]
+        count = _waiting(first.effect) - len(still)
+        wait = f"{counted(count, 'other pod')} {'waits' if count == 1 else 'wait'}"
+        if count == 1 and others:
+            wait = f"{others[0]} waits"
+        return f"With {nodes}, {run}, but {wait} instead."
     pods = f"{counted(len(pending), 'pod')} {'stays' if len(pending) == 1 else 'stay'}"
     pods = "the pod stays" if is_one else pods
-    why = "." if first.unused else ": other pods are placed on the new nodes first."
+    is_ruled_out = any(RULED_OUT in pod.reason for pod in pending)  # perhaps by the new nodes
+    placed_first = ": other pods are placed on the new nodes first."
+    why = "." if first.unused or is_ruled_out else placed_first
     if _is_spread(first):
         why = f", because of topology spread constraints.{_other_zones(candidates, context)}"
     return f"With {nodes}, {pods} pending, too{why}"

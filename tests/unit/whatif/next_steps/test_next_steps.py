@@ -812,6 +812,34 @@ def test_a_note_says_that_no_zone_helps(make, snapshot):
     assert note in answer.changed.notes
 
 
+def test_a_note_names_the_pod_that_waits_instead_with_a_new_node(make, snapshot):
+    """The budget lets the drain evict the second pod only after the first one runs again."""
+    db = make.workload("StatefulSet", "web", replicas=2, cpu="2")
+    db["metadata"]["uid"] = "db"
+    template = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    db["spec"]["volumeClaimTemplates"] = [template]
+    objects = [make.node(name, cpu="2", **{ZONE: name}) for name in "ab"]
+    for number, zone in enumerate("ab"):
+        claim = f"data-web-{number}"
+        data = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
+        pod = make.pod(f"web-{number}", cpu="2", node_name=zone, owner="web", volumes=[data])
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["metadata"]["ownerReferences"][0].update(kind="StatefulSet", uid="db")
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        objects += [pod, *volume(claim, ZONE, zone)]
+    cluster = snapshot(*objects, db, budget(maxUnavailable=1))
+    change = ClusterChange(drain=("a", "b"))
+    answer = what_if(cluster, change)
+    [first] = answer.difference.pending
+    assert "With one more node like a, the pod runs, but default/web-1 waits instead." in (
+        answer.changed.notes
+    )
+    followed = what_if(cluster, replace(change, add_nodes=1, like="a"))
+    assert [first.key, *(pod.key for pod in followed.difference.pending)] == [
+        "default/web-0", "default/web-1",
+    ]  # fmt: skip
+
+
 def test_a_constraint_is_made_a_preference_if_only_that_helps(snapshot, spread):
     """Failed nodes do not count, but zone 3 has no room, so zone 2 may run two of four pods."""
     spread[2]["metadata"]["labels"]["topology.kubernetes.io/zone"] = "3"
