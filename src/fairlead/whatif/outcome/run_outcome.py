@@ -183,13 +183,14 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     """A budget during a run; `displaced` and `refused` contain keys of its pods.
 
     `allowed` is the number of disruptions allowed at the start. `allowed_at_end` is the number at
-    the end, None if the budget was deleted. `needed` is the highest required number of healthy
-    pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
-    preempted, evicted or deleted with their nodes. Evictions of `refused` pods were refused at
-    least once. `shortage` is the largest number of healthy pods that the budget lacked at one
-    instant. Only instants count at which the budget had fewer healthy pods than at an earlier
-    instant. So new pods of a scale-up are not a shortage. `selector` selects the pods of the
-    budget, None if the budget was deleted.
+    the end, None if the budget was deleted. `lowest_healthy` is the lowest number of healthy pods
+    during the run, and `needed` the required number. If the required number changes, both are from
+    the instant at which the budget lacks the most healthy pods, or has the fewest beyond the
+    required ones. `displaced` pods were preempted, evicted or deleted with their nodes. Evictions
+    of `refused` pods were refused at least once. `shortage` is the largest number of healthy pods
+    that the budget lacked at one instant. Only instants count at which the budget had fewer healthy
+    pods than at an earlier instant. So new pods of a scale-up are not a shortage. `selector`
+    selects the pods of the budget, None if the budget was deleted.
     """
 
     pdb: str

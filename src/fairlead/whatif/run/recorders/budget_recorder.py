@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
@@ -13,17 +13,19 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.outcome.run_outcome import NODE_DELETED, BudgetHistory, PdbBreach
 
+# (instant, healthy pods, needed healthy pods, allowed disruptions)
+_Status = tuple[Instant, int, int, int]
+
 
 class _Record(Struct):
     """The history of one budget.
 
-    Each of `statuses` is (instant, healthy pods, needed healthy pods, allowed disruptions).
     `displaced` contains (instant, pod key) in order of time; `refused` contains instants by pod
     key.
     """
 
     rule: str
-    statuses: list[tuple[Instant, int, int, int]] = field(default_factory=list)
+    statuses: list[_Status] = field(default_factory=list)
     displaced: list[tuple[Instant, str]] = field(default_factory=list)
     refused: dict[str, Instant] = field(default_factory=dict)  # {pod key: last refusal}
 
@@ -165,16 +167,18 @@ class BudgetRecorder(Struct):
                 continue
             before = [status for status in record.statuses if status[0] <= since]
             statuses = [*before[-1:], *(one for one in record.statuses if one[0] > since)]
+            highest = max((one[1] for one in before), default=0)
+            lowest_healthy, needed = _lowest(statuses, highest)
             yield BudgetHistory(
                 pdb=key,
                 rule=record.rule,
                 allowed=statuses[0][3],
                 allowed_at_end=statuses[-1][3] if key in existing else None,
-                needed=max(status[2] for status in statuses),
-                lowest_healthy=min(status[1] for status in statuses),
+                needed=needed,
+                lowest_healthy=lowest_healthy,
                 displaced=displaced,
                 refused=refused,
-                shortage=_shortage(statuses, max((one[1] for one in before), default=0)),
+                shortage=_shortage(statuses, highest),
                 selector=self._selector_of(key),
             )
 
@@ -201,19 +205,42 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
     return is_computed and status.current_healthy >= status.desired_healthy
 
 
-def _shortage(statuses: Iterable[tuple[Instant, int, int, int]], highest: int) -> int:
+def _lowest(statuses: Sequence[_Status], highest: int) -> tuple[int, int]:
+    """Return the lowest number of healthy pods, and how many the budget needed then.
+
+    If a scale-up or a scale-down changes the needed number, the result is from the instant with the
+    greatest shortage, or with the fewest healthy pods beyond the needed ones. Otherwise the result
+    could combine the needed number of a peak with the healthy pods after it, as if the budget had
+    not held. `_counting` explains `highest`.
+    """
+    numbers = {needed for _, _, needed, _ in statuses}
+    if len(numbers) == 1:
+        return min(healthy for _, healthy, _, _ in statuses), numbers.pop()
+    counting = list(_counting(statuses, highest)) or statuses
+    _, healthy, needed, _ = min(counting, key=lambda one: (one[1] - one[2], one[1]))
+    return healthy, needed
+
+
+def _shortage(statuses: Iterable[_Status], highest: int) -> int:
     """Return the largest number of healthy pods that the budget lacked at any one instant.
 
-    An instant counts only if there were more healthy pods before it. So the new pods of a scale-up
-    do not count as missing. `highest` is the highest number of healthy pods before `statuses`. It
-    is needed because a change can delete pods at the instant of the first status.
+    Only the instants that `_counting` yields count.
     """
-    shortage = 0
-    for _, healthy, needed, _ in statuses:
-        highest = max(highest, healthy)
-        if healthy < highest:
-            shortage = max(shortage, needed - healthy)
-    return shortage
+    lacking = (needed - healthy for _, healthy, needed, _ in _counting(statuses, highest))
+    return max(0, max(lacking, default=0))
+
+
+def _counting(statuses: Iterable[_Status], highest: int) -> Iterator[_Status]:
+    """Yield those of `statuses` before which there were more healthy pods.
+
+    So the new pods of a scale-up do not count as missing. `highest` is the highest number of
+    healthy pods before `statuses`. It is needed because a change can delete pods at the instant of
+    the first status.
+    """
+    for status in statuses:
+        highest = max(highest, status[1])
+        if status[1] < highest:
+            yield status
 
 
 def _rule(pdb: PodDisruptionBudget) -> str:

@@ -86,6 +86,36 @@ def test_a_budget_that_needs_no_healthy_pod_is_not_broken_by_the_loss_of_an_unre
     assert [one.pod for one in recorder.breaches] == breaches
 
 
+@pytest.mark.parametrize(
+    ("statuses", "lowest", "needed", "shortage"),
+    [
+        # An autoscaler adds 4 pods, and removes 4 after the peak.
+        (((10, 8), (10, 12), (14, 12), (12, 12), (14, 12), (14, 8), (8, 8)), 8, 8, 0),
+        (((10, 8), (10, 12), (14, 12), (9, 12), (14, 12), (14, 8), (8, 8)), 9, 12, 3),
+        (((10, 8), (10, 12), (14, 12)), 10, 12, 0),
+        (((10, 8), (7, 8), (9, 8)), 7, 8, 1),
+    ],
+    ids=["held", "not held", "only a scale-up", "constant"],
+)
+def test_lowest_healthy_pods_and_needed_pods_are_from_the_same_instant(
+    statuses: tuple[tuple[int, int], ...],
+    lowest: int,
+    needed: int,
+    shortage: int,
+) -> None:
+    """Otherwise a budget that holds could need 12 pods of which only 8 are healthy."""
+    recorder = BudgetRecorder()
+    for at, (healthy, desired) in enumerate(statuses):
+        budget = {
+            "metadata": {"name": "b", "namespace": "shop"},
+            "spec": {"minAvailable": "80%", "selector": {"matchLabels": {"app": "web"}}},
+            "status": {"currentHealthy": healthy, "desiredHealthy": desired},
+        }
+        recorder.observe(decode_as(PodDisruptionBudget, budget), at)
+    [found] = recorder.histories(0)
+    assert (found.lowest_healthy, found.needed, found.shortage) == (lowest, needed, shortage)
+
+
 def test_the_budgets_of_a_pod_are_found_again_after_a_change_of_budgets() -> None:
     """A budget may be created, deleted, or get another selector."""
     found = []
