@@ -82,6 +82,7 @@ class Alternative(Struct, frozen=True):
             len(found.pdb_breaches),
             len(found.displaced),
             float("inf") if recovered is None else recovered,
+            len(self.answer.effect.waited),
         )
 
 

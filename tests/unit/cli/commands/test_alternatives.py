@@ -179,6 +179,33 @@ def test_alternatives_of_equal_rank_with_different_outcomes_are_both_stated(ask,
     assert found["verdict"].startswith(start)
 
 
+def test_the_alternative_with_fewer_waiting_pods_is_better(ask, tmp_path):
+    """An autoscaler adds two pods for 40 minutes, and two nodes have room for one each."""
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "x"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web"},
+            "minReplicas": 2,
+            "maxReplicas": 9,
+            "metrics": [{"type": "Resource", "resource": cpu}],
+        },
+    }
+    objects = [*cluster("abcd", {"p": "a", "q": "b"}), REPLICA_SET, autoscaler]
+    for pod in objects[4:6]:
+        pod["status"]["startTime"] = "2026-01-01T00:00:00Z"
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    (tmp_path / "room.json").write_text(json.dumps(objects))
+    load = "- workload: rs/x/web\n  cpu: {steps: {0s: 3, 2m: 6, 40m: 2.4}}\n"
+    (tmp_path / "load.yaml").write_text(load)
+    changes = ("--change", "x:--cordon c --cordon d", "--change", "y:--cordon c")
+    _, found, _ = ask(*changes, "--load", "load.yaml")
+    assert found["verdict"].startswith("Of 2 alternatives, y has the best outcome: ")
+    assert ["2 waited up to 43m00s" in one["what"] for one in found["workloads"]] == [True, False]
+
+
 def test_a_workload_that_an_alternative_does_not_create_is_not_untouched(ask, tmp_path):
     """Only `add` creates `new`; it leaves the pods of `web` untouched."""
     new = {**REPLICA_SET, "metadata": {"name": "new", "namespace": "x"}}
