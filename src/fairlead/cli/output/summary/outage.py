@@ -53,7 +53,7 @@ def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Sect
             print_line(console, _unnoticed(unnoticed, len(outage.nodes)))
         for line in taintings[: count - 1]:
             print_line(console, line)
-        print_line(console, f"{_evictions(outage, start)} {_recovery(outage, start)}")
+        print_line(console, f"{_evictions(outage, start)}{_recovery(outage, start)}")
         if outage.has_repeated_pods:
             print_line(console, _REPEATED)
 
@@ -199,9 +199,12 @@ def _evictions(found: OutageOutcome, start: Instant) -> str:
 
 
 def _recovery(found: OutageOutcome, start: Instant) -> str:
+    """Return a sentence about the return of the pods, after a space; "" if there were no pods."""
+    if not found.concerned:
+        return ""
     if found.first_back_at is None or found.last_back_at is None:
-        return "None of the pods of failed nodes is back."
-    return f"Back {_span(start, found.first_back_at, found.last_back_at)}."
+        return " None of the pods of failed nodes is back."
+    return f" Back {_span(start, found.first_back_at, found.last_back_at)}."
 
 
 def _span(start: Instant, first: Instant, last: Instant) -> str:

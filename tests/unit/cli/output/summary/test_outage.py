@@ -53,3 +53,15 @@ def test_pods_of_several_failed_nodes_count_for_each(tmp_path, events):
     assert [one.pods for one in outcome.outage.nodes] == [1] * (2 if events else 1)
     says = "Pods that were on several failed nodes in turn count for each of these nodes."
     assert (says in screen.getvalue()) == bool(events)
+
+
+def test_the_return_of_pods_is_not_stated_if_no_pod_was_on_the_failed_node(tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(SCENARIO.replace("fail-zone: zone-a", "fail-zone: zone-c"))
+    experiment = experiment_of(str(path), read_scenario(str(path)))
+    outcome = run_experiment(experiment).outcome
+    screen = io.StringIO()
+    print_simulation(experiment, outcome, Console(file=screen, width=100))
+    assert outcome.outage.concerned == 0
+    assert "No pods were evicted because of taints.\n" in screen.getvalue()
+    assert "is back" not in screen.getvalue()
