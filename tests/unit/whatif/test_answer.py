@@ -671,6 +671,26 @@ def test_a_node_pool_counts_pods_on_ready_nodes(snapshot, make):
     assert (everything["nodes"], everything["pods_without"], everything["pods"]) == (2, 2, 2)
 
 
+def test_the_resources_of_a_node_pool_do_not_depend_on_the_order_in_the_dump(snapshot, make):
+    """In a handwritten dump, the resources of nodes and pods can have any order."""
+    amounts = {"vendor.io/z": "2", "memory": "16Gi", "pods": "110", "a.io/b": "2", "cpu": "4"}
+    requests = {"vendor.io/z": "1", "a.io/b": "1", "memory": "1Gi", "cpu": "1"}
+    answers = []
+    for order in (list, reversed):
+        node, pod = make.node("a"), make.pod(node_name="a")
+        node["status"]["allocatable"] = dict(order(list(amounts.items())))
+        ordered = dict(order(list(requests.items())))
+        pod["spec"]["containers"][0]["resources"] = {"limits": ordered, "requests": ordered}
+        dump = snapshot(node, pod, make.node("b"))
+        answers.append(what_if(dump, ClusterChange(cordon=("b",))))
+    first, second = (whatif_result(one)["node_pools"] for one in answers)
+    [pool] = first
+    named = [one["resource"] for one in pool["resources"]]
+    assert named == ["cpu", "memory", "a.io/b", "vendor.io/z"]
+    assert second == first
+    assert len({text_of(one) for one in answers}) == 1
+
+
 @pytest.mark.parametrize("unavailable", [1, "40%"])
 def test_a_rolling_drain_that_waits_for_a_budget_is_not_complete(snapshot, nodes, unavailable):
     """One node has returned, one waits for a budget, and the third has not been drained."""

@@ -54,7 +54,7 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.rest import Rest
-from fairlead.whatif.outcome.run_outcome import ObjectError
+from fairlead.whatif.outcome.run_outcome import ObjectError, resource_rank
 from fairlead.whatif.snapshot.node_pool import PoolNames
 
 ROWS_MAX: Final = 6
@@ -319,7 +319,7 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
         requested.update(pool.requested)
         requested.update(pool.requested_without)
     more = [name for name in requested if name not in (*_POOL_RESOURCES, PODS) and requested[name]]
-    resources = [*_POOL_RESOURCES, *more]
+    resources = [*_POOL_RESOURCES, *sorted(more, key=resource_rank)]
     columns = (
         TableColumn(heading, is_name=True),
         TableColumn("NODES", is_number=True),

@@ -280,8 +280,14 @@ class ResourceAllocation(Struct, frozen=True, kw_only=True):
     requested: int
 
 
+_FIRST: Final = ("cpu", "memory", "ephemeral-storage")
 _BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
 _DEVICES: Final = " devices"  # no name of a resource has a space
+
+
+def resource_rank(resource: str) -> tuple[int, str]:
+    """Return a sort key: CPU, memory and storage come first, then the other resources by name."""
+    return (_FIRST.index(resource) if resource in _FIRST else len(_FIRST), resource)
 
 
 def device_resource(driver: str) -> str:

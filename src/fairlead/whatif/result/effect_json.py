@@ -13,6 +13,7 @@ from fairlead.whatif.outcome.assessment.verdict import Verdict
 from fairlead.whatif.outcome.budget import BudgetOutcome
 from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.run_outcome import resource_rank
 from fairlead.whatif.outcome.start_time import StartTimeRow, StartTimes
 from fairlead.whatif.run.capacity.allocation import PODS
 
@@ -158,7 +159,7 @@ def _workload(one: WorkloadEffect) -> Json:
 
 def _pool(pool: NodePoolOutcome) -> Json:
     offered = {**pool.allocatable, **pool.allocatable_without}
-    resources = dict.fromkeys([*offered, *pool.requested, *pool.requested_without])
+    resources = {*offered, *pool.requested, *pool.requested_without}
     return {
         "pool": pool.name,
         "nodes": pool.nodes,
@@ -176,7 +177,7 @@ def _pool(pool: NodePoolOutcome) -> Json:
                 "requested": pool.requested.get(name, 0),
                 "requested_without": pool.requested_without.get(name, 0),
             }
-            for name in resources
+            for name in sorted(resources, key=resource_rank)
             if name != PODS
         ],
     }

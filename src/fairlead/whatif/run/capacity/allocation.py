@@ -34,7 +34,13 @@ from fairlead.engine.workloads.daemon_set.rule import (
     target_node,
 )
 from fairlead.engine.workloads.pod_control.pod_template import read_template
-from fairlead.whatif.outcome.run_outcome import NodeEnd, ObjectError, PodEnd, ResourceAllocation
+from fairlead.whatif.outcome.run_outcome import (
+    NodeEnd,
+    ObjectError,
+    PodEnd,
+    ResourceAllocation,
+    resource_rank,
+)
 from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef, revision_in, workload_of
 from fairlead.whatif.run.capacity.wanted_pods import wanted_by
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -47,7 +53,6 @@ _OWNERS = (
     CRON_JOB.kind,
     ROLLOUT,
 )  # workloads whose ReplicaSets or Jobs create the pods
-_FIRST = ("cpu", "memory", "ephemeral-storage")
 
 
 class RequestsByShape:
@@ -137,8 +142,8 @@ def allocations(
 ) -> tuple[ResourceAllocation, ...]:
     """Return the allocation of each resource of `nodes`.
 
-    CPU, memory and storage come first, then the other resources by name. `before` contains the
-    requests at the start, and `offered_before` the allocatable amounts at the start.
+    The allocations are sorted by `resource_rank`. `before` contains the requests at the start, and
+    `offered_before` the allocatable amounts at the start.
     """
     nodes = tuple(nodes)
     offered = _sum(node.allocatable for node in nodes)
@@ -151,7 +156,7 @@ def allocations(
             requested_before=before.get(name, 0),
             requested=requested.get(name, 0),
         )
-        for name in sorted(offered, key=_rank)
+        for name in sorted(offered, key=resource_rank)
     )
 
 
@@ -266,7 +271,3 @@ def _sum(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
         for name, amount in each.items():
             total[name] += amount
     return dict(total)
-
-
-def _rank(name: str) -> tuple[int, str]:
-    return (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)
