@@ -193,7 +193,8 @@ def _read_as(value: Json, form: type[Form]) -> Form | None:
 
 
 def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
-    found = [one for one in manifests if one.kind is NODE]
+    """Return the nodes by name, because the model of a group's new nodes is the first good one."""
+    found = sorted((one for one in manifests if one.kind is NODE), key=lambda one: one.ref.name)
     for one in found:
         _ = one.node  # raises InputError if the node is malformed
     nodes = [one.value for one in found]

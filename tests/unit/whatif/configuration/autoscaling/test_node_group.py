@@ -83,6 +83,14 @@ def test_a_group_of_several_zones_has_a_template_for_each_zone(of_labels):
     assert all(one["status"] == group.template["status"] for one in group.other_zones)
 
 
+def test_a_new_node_is_the_same_for_each_order_of_the_nodes_in_the_dump(found, make):
+    pool = {"eks.amazonaws.com/nodegroup": "w"}
+    nodes = [make.node("b", cpu="4", **pool), make.node("a", cpu="8", **pool)]
+    for order in (nodes, nodes[::-1]):
+        [group] = read_autoscaling(ON, found(*order)).config.groups
+        assert group.template["status"]["allocatable"]["cpu"] == "8"
+
+
 def test_a_new_node_is_like_the_first_node_in_service(found, make):
     """A cordoned or unready node may have taints and lack resources that others have."""
     pool = {"eks.amazonaws.com/nodegroup": "w"}
