@@ -29,14 +29,14 @@ class ClusterView:
     """Nodes and pods of a cluster.
 
     `nodes` are the Ready nodes that the policy selects, sorted by name. `pods` are all pods
-    with a node, even if that node is not in `nodes`.
+    with a node, even if that node is not in `nodes`, sorted by namespace and name.
     """
 
     def __init__(self, nodes: Iterable[Node], pods: Iterable[Pod]) -> None:
         """Store the Ready nodes among `nodes`, and the pods among `pods` that have a node."""
         self.nodes = sorted(filter(_is_ready, nodes), key=lambda node: node.metadata.name)
         self.by_name = {node.metadata.name: node for node in self.nodes}
-        self.pods = [pod for pod in pods if pod.spec.node_name]
+        self.pods = sorted((pod for pod in pods if pod.spec.node_name), key=_listing_order)
         self._on: dict[str, list[Pod]] = defaultdict(list)
         for pod in self.pods:
             self._on[pod.spec.node_name].append(pod)
@@ -127,6 +127,11 @@ class ClusterView:
                 ):
                     return other
         return None
+
+
+def _listing_order(pod: Pod) -> tuple[str, str]:
+    # upstream's order is that of a map; this one is the same for each form of a dump
+    return pod.metadata.namespace, pod.metadata.name
 
 
 def may_run_on(pod: Pod, node: Node) -> bool:

@@ -73,6 +73,14 @@ def test_pods_that_violate_node_taints_are_evicted(run, args, evicted) -> None:
     assert names(run(objects, "RemovePodsViolatingNodeTaints", args)) == evicted
 
 
+def test_equal_pods_are_handled_by_name_whatever_their_order_in_the_dump(run) -> None:
+    """Upstream's order is random, but each form of a dump must have the same answer."""
+    objects = [node("busy"), node("idle"), *(pod(name, "busy") for name in "fbdace")]
+    for order in (objects, objects[::-1]):
+        found = names(run(order, "LowNodeUtilization", LOW, point="balance"))
+        assert found == sorted("abcdef")[: len(found)] != []
+
+
 def test_prefer_no_schedule_taints_count_if_the_policy_includes_them(run) -> None:
     objects = [
         node("one", taints=[{"key": "slow", "effect": "PreferNoSchedule"}]),
