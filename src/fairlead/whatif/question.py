@@ -331,7 +331,7 @@ def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:
         snapshot.manifests,
         lambda pod: controller_of(pod.metadata) is None and not is_terminating(pod),
     )
-    lost = [one.ref.key for one in lone if one.ref.key in gone]
+    lost = sorted(one.ref.key for one in lone if one.ref.key in gone)
     if not lost:
         return []
     verb = "is" if len(lost) == 1 else "are"

@@ -66,16 +66,15 @@ def unknown_annotation_notes(objects: Iterable[tuple[str, Any]]) -> Iterator[str
 
     `objects` are pairs of (title, object as JSON).
     """
-    titles: dict[str, dict[str, None]] = {}  # the titles are in order, each once
+    titles: dict[str, set[str]] = {}
     for title, value in objects:
         for part in (value, *(template for _, template in _templates(value))):
             for key in _own_annotations(part).keys() - _KNOWN:
-                titles.setdefault(key, {})[title] = None
+                titles.setdefault(key, set()).add(title)
     for key, found in sorted(titles.items()):
         more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
         hint = _nearest(key) or "."
-        first = next(iter(found))
-        yield f"The annotation {key} of {first}{more} is unknown and has no effect{hint}"
+        yield f"The annotation {key} of {min(found)}{more} is unknown and has no effect{hint}"
 
 
 def annotation_warnings(obj: Json, old: Json | None) -> Iterator[str]:

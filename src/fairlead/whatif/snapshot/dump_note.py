@@ -195,11 +195,11 @@ def unknown_kind_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
     for one in manifests:
         if one.view is None and not is_served(one.kind):
             found.setdefault(one.kind, []).append(one.title)
-    for kind, titles in found.items():
+    for kind, titles in sorted(found.items(), key=lambda item: (item[0].api_version, item[0].kind)):
         more = f" and {len(titles) - 1:,} more have" if len(titles) > 1 else " has"
         yield (
             f"{kind.api_version} has no kind {kind.kind} that Kubernetes serves by default, so "
-            f"{titles[0]}{more} no effect."
+            f"{min(titles)}{more} no effect."
         )
 
 
@@ -225,7 +225,7 @@ def _without_nodes(manifests: Iterable[Manifest]) -> Iterator[str]:
             are, them = "1 pod is bound to a node", "it"
         yield (
             f"{are} that the dump does not have, so pod garbage collection deletes {them}: "
-            f"{listed(bound, _NAMED_MAX)}."
+            f"{listed(sorted(bound), _NAMED_MAX)}."
         )
 
 
@@ -238,7 +238,7 @@ def _without_allocatable(manifests: Iterable[Manifest]) -> Iterator[str]:
     ]
     if found:
         yield (
-            f"No pod fits on {listed(found, _NAMED_MAX)}, because status.allocatable is "
+            f"No pod fits on {listed(sorted(found), _NAMED_MAX)}, because status.allocatable is "
             "missing there."
         )
 
@@ -312,14 +312,14 @@ def _missing_pods(manifests: Sequence[Manifest]) -> Iterator[str]:
     if not any(one.ref.uid for one in manifests):
         return
     namespaces = {one.ref.namespace for one in manifests if one.kind is POD}
-    counted = [one for one in manifests if _counts_pods(one, namespaces)]
+    counted = [one.title for one in manifests if _counts_pods(one, namespaces)]
     read = "kubectl get -A reads the pods of all namespaces."
     if counted:
         others = len(counted) - 1
         more = f" and {others:,} more workload{'s' if others > 1 else ''}" if others else ""
         its = "their" if others else "its"
         yield (
-            f"The dump has no pods of {counted[0].title}{more}, although {its} status "
+            f"The dump has no pods of {min(counted)}{more}, although {its} status "
             "counts pods. In this answer, new pods take their place, perhaps on other nodes; "
             f"{read}"
         )
@@ -503,14 +503,15 @@ def _owned_by_pods(manifests: Iterable[Manifest]) -> Iterator[str]:
         for one in manifests
         if (view := _view(StatefulSet, STATEFUL_SET, one)) is not None
     )
-    owned = [one for one, owner in controllers if owner is not None and owner.kind == POD.kind]
+    owned = [
+        one.title for one, owner in controllers if owner is not None and owner.kind == POD.kind
+    ]
     if owned:
-        first = owned[0].title
         more = f" and {len(owned) - 1:,} more" if len(owned) > 1 else ""
         verb = "are deleted with the pods that own them" if more else "is deleted with its pod"
         yield (
-            f"{first}{more} {verb}. The controller that would create the StatefulSet again for the "
-            "new pod, such as that of LeaderWorkerSets, is not simulated."
+            f"{min(owned)}{more} {verb}. The controller that would create the StatefulSet again "
+            "for the new pod, such as that of LeaderWorkerSets, is not simulated."
         )
 
 
@@ -519,7 +520,7 @@ def _former_gangs(manifests: Iterable[Manifest]) -> Iterator[str]:
 
     upstream: api/core/v1/types.go: WorkloadReference (1.35); 1.36 has PodSchedulingGroup instead
     """
-    found = [one.title for one in manifests if _has_workload_ref(one)]
+    found = sorted(one.title for one in manifests if _has_workload_ref(one))
     if found:
         yield (
             f"spec.workloadRef has no effect ({listed(found, _NAMED_MAX)}): it belongs to the gang "

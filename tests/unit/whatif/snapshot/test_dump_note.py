@@ -342,6 +342,31 @@ def test_the_readmes_command_names_kinds_that_every_server_has():
     assert [name for name in names if (kind := find_kind(name)) is None or kind.is_custom] == []
 
 
+def test_notes_name_the_same_objects_whatever_their_order_in_the_dump(make, snapshot):
+    objects = [make.node("n"), make.node("m"), make.node("l")]
+    for node in objects:
+        node["status"] = {}
+    for at in range(5):
+        pod = make.pod(f"p{at}", node_name="gone")
+        pod["metadata"]["annotations"] = {"fairlead.dev/run-time": "5m"}
+        group = {
+            "apiVersion": "apps/v1beta1",
+            "kind": f"Old{at % 2}",
+            "metadata": {"name": f"o{at}"},
+        }
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": f"q{at}"}}
+        quota["spec"] = {"hard": {"pods": "5"}, "scopes": [f"Unknown{at % 2}"]}
+        objects += [pod, group, quota]
+    forward, backward = (
+        what_if(snapshot(*order), ClusterChange()).changed.notes
+        for order in (objects, objects[::-1])
+    )
+    assert forward == backward
+    words = " ".join(forward)
+    for named in ("Pod default/p0 and 4 more", "Old0", "Unknown0"):
+        assert named in words
+
+
 def test_unknown_annotations_of_fairlead_are_named(notes, make):
     pods = [make.pod(name, node_name="n0") for name in ("p", "q")]
     for pod in pods:
@@ -414,8 +439,8 @@ def test_unknown_kinds_of_built_in_groups_are_named(notes, make):
     )
     why = "that Kubernetes serves by default, so"
     assert [one for one in found if why in one] == [
-        f"apps/v1 has no kind Fleet {why} Fleet a/x and 1 more have no effect.",
         f"apps/v1 has no kind Deploymnt {why} Deploymnt a/dumped has no effect.",
+        f"apps/v1 has no kind Fleet {why} Fleet a/x and 1 more have no effect.",
     ]
 
 
@@ -610,5 +635,5 @@ def test_a_note_names_pods_and_templates_with_the_gangs_of_1_35(notes, make):
     pod["spec"]["workloadRef"] = reference
     web["spec"]["template"]["spec"]["workloadRef"] = reference
     [note] = [one for one in notes(*COMPLETE, pod, web) if "workloadRef" in one]
-    for one in ("(Pod default/web, Deployment default/web", "scheduled one by one"):
+    for one in ("(Deployment default/web, Pod default/web", "scheduled one by one"):
         assert one in note

@@ -24,21 +24,21 @@ def unknown_limit_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
 
     A type with a slash belongs to another controller, so it gets no note.
     """
-    scopes: dict[str, dict[str, None]] = {}  # by scope, titles of quotas
-    types: dict[str, dict[str, None]] = {}  # by type, titles of LimitRanges
+    scopes: dict[str, set[str]] = {}  # by scope, titles of quotas
+    types: dict[str, set[str]] = {}  # by type, titles of LimitRanges
     for one in manifests:
         if one.kind is RESOURCE_QUOTA:
             for name in _scopes(one):
                 if name not in SCOPES:
-                    scopes.setdefault(name, {})[one.title] = None
+                    scopes.setdefault(name, set()).add(one.title)
         elif one.kind is LIMIT_RANGE:
             for name in _types(one):
                 if name not in TYPES and "/" not in name:
-                    types.setdefault(name, {})[one.title] = None
-    for name, titles in scopes.items():
+                    types.setdefault(name, set()).add(one.title)
+    for name, titles in sorted(scopes.items()):
         has = "has" if len(titles) == 1 else "have"
         yield f'The quota scope "{name}" is unknown, so {_listed(titles)} {has} no effect.'
-    for name, titles in types.items():
+    for name, titles in sorted(types.items()):
         where = _listed(titles)
         yield f'The limit type "{name}" is unknown, so its limits in {where} have no effect.'
 
@@ -60,5 +60,5 @@ def _types(limit_range: Manifest) -> Iterator[str]:
 
 
 def _listed(titles: Iterable[str]) -> str:
-    first, *others = titles
+    first, *others = sorted(titles)
     return f"{first} and {len(others):,} more" if others else first
