@@ -92,7 +92,9 @@ def karpenter_config(
     if not pools:
         problem = f"contains no NodePool, which Karpenter needs; {_HOW.format('node-pools')}"
         raise InputError(node_pool_file or source, problem)
-    nodes = [manifest.node for manifest in initial if manifest.kind is NODE]
+    nodes = sorted(  # the first node of a type is its model
+        (one.node for one in initial if one.kind is NODE), key=lambda node: node.metadata.name
+    )
     if instance_type_file is None:
         types = types_of_nodes(nodes)
         if not types:

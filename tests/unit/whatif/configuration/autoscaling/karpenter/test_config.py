@@ -228,3 +228,19 @@ def test_overlays_in_a_file_have_an_effect(found, make, write):
     types, file = write("types.csv", WITH_SPOT), write("pools.json", listing)
     config, _ = karpenter_config("dump", cluster, str(types), str(file))
     assert config.options.node_overlay
+
+
+def test_types_of_nodes_are_the_same_for_each_order_of_the_nodes_in_the_dump(found, make):
+    """Nodes of one type can have different amounts; the first of them by name is the model."""
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "default"},
+        "spec": {"template": {"spec": {"requirements": []}}},
+    }
+    labels = {"node.kubernetes.io/instance-type": "m"}
+    nodes = [make.node("b", cpu="3500m", **labels), make.node("a", cpu="4", **labels)]
+    for order in (nodes, nodes[::-1]):
+        config, _ = karpenter_config("dump", found(pool, *order))
+        [offered] = config.types
+        assert offered.capacity["cpu"] == 4000
