@@ -350,6 +350,9 @@ def run(arguments: Sequence[str]) -> int:
 
     An error is printed as one line on stderr. With --debug, a traceback precedes this line.
     """
+    # Imported here for the same reason as the commands.
+    from fairlead.whatif.input.mapped_file import unchanged_files
+
     debug = DEBUG_FLAG in arguments
     tokens = [argument for argument in arguments if argument != DEBUG_FLAG]
     try:
@@ -357,8 +360,9 @@ def run(arguments: Sequence[str]) -> int:
         app = _app(requested=tokens[0] if tokens else "")
         if not _HELP_FLAGS.isdisjoint(tokens[1:]) and _is_command(tokens[0]):
             app[tokens[0]].usage = _usage(app[tokens[0]])
-        code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
-        sys.stdout.flush()
+        with unchanged_files():
+            code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+            sys.stdout.flush()
     except SignalError:
         raise
     except KeyboardInterrupt:

@@ -1,8 +1,8 @@
 """Reads the bytes of a file or of standard input; refuses input that is larger than a limit.
 
-A file is mapped into memory. A pipe is read to its end. A named pipe to which no program writes is
-refused, because reading it would block forever. A device other than a terminal is refused, because
-it may have no end (/dev/zero).
+A file is mapped into memory (`map_file`). A pipe is read to its end. A named pipe to which no
+program writes is refused, because reading it would block forever. A device other than a terminal is
+refused, because it may have no end (/dev/zero).
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import os
 import select
 import stat
 from collections.abc import Callable
-from mmap import ACCESS_READ, mmap
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import Bytes
+from fairlead.whatif.input.mapped_file import map_file
 
 # 100,000 pods take 0.6 GB as compact JSON, and 1.8 GB with kubectl's indentation.
 BYTES_MAX: Final = 2 << 30
@@ -32,11 +33,18 @@ def read_silently(_unit: str, _done: int, _total: int) -> None:
     """Ignore the progress of reading."""
 
 
-def content_of(path: Path, bytes_max: int = BYTES_MAX, on_read: OnRead = read_silently) -> Bytes:
+def content_of(
+    path: Path,
+    bytes_max: int = BYTES_MAX,
+    on_read: OnRead = read_silently,
+    *,
+    is_copied: bool = False,
+) -> Bytes:
     """Return the content of the file `path`.
 
-    `on_read` gets the progress of reading. Raises InputError, also for a file of more than
-    `bytes_max` bytes.
+    `on_read` gets the progress of reading. If `is_copied` is set, the file is not mapped, so later
+    changes of the file do not matter. Raises InputError, also for a file of more than `bytes_max`
+    bytes.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -45,17 +53,24 @@ def content_of(path: Path, bytes_max: int = BYTES_MAX, on_read: OnRead = read_si
     except ValueError:  # the name contains a NUL
         raise InputError(str(path), "is not a file name") from None
     try:
-        return _content(str(path), descriptor, bytes_max, on_read)
+        place = None if is_copied else path
+        return _content(str(path), place, descriptor, bytes_max, on_read)
     finally:
         os.close(descriptor)
 
 
 def content_of_stream(
-    source: str, stream: BinaryIO, bytes_max: int = BYTES_MAX, on_read: OnRead = read_silently
+    source: str,
+    stream: BinaryIO,
+    bytes_max: int = BYTES_MAX,
+    on_read: OnRead = read_silently,
+    *,
+    is_copied: bool = False,
 ) -> Bytes:
     """Return the rest of `stream`, such as standard input.
 
     `source` is the name of the stream in error messages. `on_read` gets the progress of reading.
+    `is_copied` is explained at `content_of`.
     Raises InputError, also for more than `bytes_max` bytes.
     """
     try:
@@ -64,21 +79,25 @@ def content_of_stream(
     except (OSError, ValueError):  # `stream` is not a file, but an object in memory
         is_whole = False
     if is_whole:
-        return _content(source, descriptor, bytes_max, on_read)
+        place = None if is_copied else descriptor
+        return _content(source, place, descriptor, bytes_max, on_read)
     data = stream.read(bytes_max + 1)
     _require_size(source, len(data), bytes_max)
     return data
 
 
-def _content(source: str, descriptor: int, bytes_max: int, on_read: OnRead) -> Bytes:
+def _content(
+    source: str, place: Path | int | None, descriptor: int, bytes_max: int, on_read: OnRead
+) -> Bytes:
+    """Return the content of `descriptor`; a file is mapped if its `place` is given (`map_file`)."""
     try:
         status = os.fstat(descriptor)
         if stat.S_ISREG(status.st_mode):
             _require_size(source, status.st_size, bytes_max)
-            try:
-                return mmap(descriptor, 0, access=ACCESS_READ)
-            except (OSError, ValueError):  # an empty file, or a file system that cannot map files
-                pass
+            if place is not None:
+                # An empty file cannot be mapped, and neither can files of some file systems.
+                with suppress(OSError, ValueError):
+                    return map_file(source, place, descriptor)
         return _read(source, descriptor, status.st_mode, bytes_max, on_read)
     except OSError as cause:
         raise _unreadable(source, cause) from None

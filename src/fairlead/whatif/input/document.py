@@ -122,17 +122,20 @@ def read_listings(
     bytes_max: int = BYTES_MAX,
     on_read: OnRead = read_silently,
     on_empty: Callable[[str], None] = _accept_silently,
+    *,
+    is_copied: bool = False,
 ) -> list[Document]:
     """Return the documents at `path`, without decoding the items of JSON listings.
 
     `stdin` replaces the process's standard input, `bytes_max` limits the size of a file, and
-    `on_read` gets the progress of reading. Of several files, those without an object are skipped,
-    as kubectl does. `on_empty` gets the name of each empty file: `kubectl get KIND > FILE` leaves
-    one if the cluster lacks the kind. Raises InputError, also if no file has an object.
+    `on_read` gets the progress of reading. `is_copied` is explained at `content_of`. Of several
+    files, those without an object are skipped, as kubectl does. `on_empty` gets the name of each
+    empty file: `kubectl get KIND > FILE` leaves one if the cluster lacks the kind. Raises
+    InputError, also if no file has an object.
     """
     found: list[Document] = []
     skipped: list[_EmptyFileError] = []
-    for name, packed in _contents(path, stdin, bytes_max, on_read):
+    for name, packed in _contents(path, stdin, bytes_max, on_read, is_copied=is_copied):
         for source, data in unpacked(name, packed, bytes_max):
             by_name = path != "-" and source.endswith(_JSON_NAMES)
             try:
@@ -148,7 +151,7 @@ def read_listings(
 
 
 def _contents(
-    path: str, stdin: BinaryIO | None, bytes_max: int, on_read: OnRead
+    path: str, stdin: BinaryIO | None, bytes_max: int, on_read: OnRead, *, is_copied: bool
 ) -> Iterator[tuple[str, Bytes]]:
     """Yield (name for messages, content) of each file at `path`. Raises InputError."""
     if path == "-":
@@ -156,7 +159,7 @@ def _contents(
         yield STDIN, content_of_stream(STDIN, stream, bytes_max, on_read)
         return
     for file in _files(path):
-        yield str(file), content_of(file, bytes_max, on_read)
+        yield str(file), content_of(file, bytes_max, on_read, is_copied=is_copied)
 
 
 def parse_listings(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> list[Document]:
@@ -260,7 +263,7 @@ def _refuse_folder(cause: OSError) -> NoReturn:
 
 def read_bytes(path: Path) -> bytes:
     """Return the content of `path`. Raises InputError."""
-    return bytes(content_of(path))
+    return bytes(content_of(path, is_copied=True))
 
 
 def _parse(source: str, data: bytes, *, json_by_name: bool) -> Iterator[Document]:

@@ -58,11 +58,11 @@ def read_history(path: str, bytes_max: int) -> tuple[str, bytes]:
     `-` is standard input; `bytes_max` limits the size. Raises InputError.
     """
     if path == "-":
-        data = content_of_stream(STDIN, sys.stdin.buffer, bytes_max)
+        data = content_of_stream(STDIN, sys.stdin.buffer, bytes_max, is_copied=True)
         return unpacked_file(STDIN, data, bytes_max)
     if Path(path).is_dir():
         raise InputError(path, "is a directory; expected a file")
-    return unpacked_file(path, content_of(Path(path), bytes_max), bytes_max)
+    return unpacked_file(path, content_of(Path(path), bytes_max, is_copied=True), bytes_max)
 
 
 def as_simulator_export(source: str, data: bytes) -> Document | None:

@@ -30,6 +30,7 @@ from fairlead.whatif.input.content import BYTES_MAX, OnRead, read_silently
 from fairlead.whatif.input.document import STDIN, Document, parse_listings, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import ItemTexts, Listing
+from fairlead.whatif.input.mapped_file import unchanged_files
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.decoder.newest_timestamp import plausible_instant
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -86,13 +87,16 @@ def read_snapshot(
     stdin: BinaryIO | None = None,
     bytes_max: int = BYTES_MAX,
     on_read: OnRead = read_silently,
+    *,
+    is_copied: bool = False,
 ) -> Snapshot:
     """Return the snapshot at `path` (a file, a directory, `-` for standard input).
 
     Nodes that were starting are Ready in it. `bytes_max` limits the size of a file; `on_read` is
-    called with the progress of reading. Raises InputError.
+    called with the progress of reading. A server sets `is_copied`, so that the file may be changed
+    while the server uses its objects. Raises InputError.
     """
-    return _started(read_dump(path, stdin, bytes_max, on_read))
+    return _started(read_dump(path, stdin, bytes_max, on_read, is_copied=is_copied))
 
 
 def read_dump(
@@ -100,15 +104,19 @@ def read_dump(
     stdin: BinaryIO | None = None,
     bytes_max: int = BYTES_MAX,
     on_read: OnRead = read_silently,
+    *,
+    is_copied: bool = False,
 ) -> Snapshot:
     """Return the snapshot at `path` with the nodes as they are in the file; see `read_snapshot`.
 
-    Raises InputError.
+    Raises InputError, also if a file is changed while it is read.
     """
     source = fspath(path)
     empty: list[str] = []
-    with without_collection():
-        documents = read_listings(source, stdin, bytes_max, on_read, empty.append)
+    with without_collection(), unchanged_files():
+        documents = read_listings(
+            source, stdin, bytes_max, on_read, empty.append, is_copied=is_copied
+        )
         found = _snapshot(STDIN if source == "-" else source, documents, on_read)
     return replace(found, empty_files=tuple(empty)) if empty else found
 

@@ -67,7 +67,7 @@ def _read_backend(
     already runs Kubernetes' own plugins. If `config` is None and `plugins` names none, the default
     plugins run. Raises InputError.
     """
-    dump = None if snapshot is None else read_snapshot(snapshot)
+    dump = None if snapshot is None else read_snapshot(snapshot, is_copied=True)
     print_empty_files(() if dump is None else dump.empty_files)
     scheduler = _without_defaults(plugins) if config is None and plugins.named else None
     if scheduler is None:

@@ -290,7 +290,7 @@ def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:
         return None
     if log is not None and not log.is_empty:
         raise InputError("--snapshot", "--data-dir holds a cluster; name an empty directory")
-    found = read_snapshot(options.snapshot)
+    found = read_snapshot(options.snapshot, is_copied=True)
     print_empty_files(found.empty_files)
     return found
 
