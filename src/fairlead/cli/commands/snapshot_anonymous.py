@@ -105,6 +105,7 @@ def write_anonymised(
         texts = [msgspec.json.encode(one) for one in found.objects]
         with AtomicFile(file) as written:
             written.write(_encoded(texts, {"annotations": annotations}, as_list=as_list))
+            written.flush()
             # If the snapshot cannot be written, no key is written. If the key cannot be written,
             # the `with` block discards the snapshot.
             _write_key(key_file, found.pseudonyms)
@@ -140,15 +141,25 @@ def _read(source: str, max_input: int | None, progress: ProgressBar) -> Snapshot
 
 
 def _write_key(path: Path, pseudonyms: Pseudonyms) -> None:
-    """Write the key of the pseudonyms to a file that only its owner can read. Raises InputError."""
+    """Write the key of the pseudonyms to a new file that only its owner can read.
+
+    If the key cannot be written, no file remains. Raises InputError if the file cannot be created,
+    and OSError if it cannot be written.
+    """
     encoded = msgspec.json.encode(pseudonyms.as_json())
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(encoded)
     except OSError as cause:
         problem = cause.strerror or str(cause)
         raise InputError("--anonymise", problem, object_name=str(path)) from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(encoded)
+    except BaseException as cause:  # An incomplete key would prevent a second attempt.
+        path.unlink(missing_ok=True)
+        if isinstance(cause, OSError):
+            raise OSError(cause.errno, cause.strerror, str(path)) from None
+        raise
 
 
 def reveal_text(file: Path, source: str, key_file: Path) -> None:

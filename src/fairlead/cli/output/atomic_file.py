@@ -106,6 +106,17 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
         except OSError as cause:
             raise self._named(cause) from None
 
+    def flush(self) -> None:
+        """Write the buffered content; on failure, raise OSError as `write` does.
+
+        The end of the `with` block can then hardly fail, so another file can be written before it.
+        """
+        assert self._file is not None
+        try:
+            self._file.flush()
+        except OSError as cause:
+            raise self._named(cause) from None
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
