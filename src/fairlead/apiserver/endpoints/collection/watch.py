@@ -123,7 +123,7 @@ class WatchScope(Struct, frozen=True):
 
 
 class Bookmark(Struct, frozen=True):
-    """A BOOKMARK event that is not sent before the earlier changes are converted and sent."""
+    """A BOOKMARK event; it stays queued until all earlier changes are converted and sent."""
 
     metadata: Json
 

@@ -72,8 +72,8 @@ class ApiCases(Struct, frozen=True):
         """Replay the case on one server after another until it agrees with one.
 
         Return the mismatches on this server. If the case agrees with no server, return the
-        mismatches on the first server. A case also agrees with a server if all mismatches have the
-        path NOT_SERVED.
+        mismatches on the first server. Mismatches with the path NOT_SERVED do not count: a case
+        agrees with a server if it has no others.
         """
         first: list[Mismatch] = []
         for server in self.servers(line):
