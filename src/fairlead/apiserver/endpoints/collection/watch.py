@@ -3,7 +3,9 @@
 A watch starts with the existing objects (as ADDED events) or with the changes since a version. Then
 the watch receives each change as it is stored. A watch with a selector sends an ADDED event when an
 object starts to match. It sends a DELETED event when an object no longer matches. Each change is
-encoded once per encoder; all watches with an equal encoder share the encoded event.
+encoded once per encoder; all watches with an equal encoder share the encoded event. Watches without
+a selector, and with the same namespace and encoder, form a group. A change is examined only once
+for all watches of a group, so that a thousand watches on all pods cost little.
 
 The HTTP layer sets `on_data`, a callback that signals that `pop_lines` has events. The HTTP layer
 must close the watch when the client disconnects. When `is_over` is True, the HTTP layer sends the
@@ -67,16 +69,21 @@ class WatchEventEncoder(Protocol):
         """
         ...
 
-    def is_shared(self, *, is_first: bool) -> bool:
-        """Return whether all watches with an equal encoder can send the same line for a change.
+    @property
+    def is_shared(self) -> bool:
+        """True if all watches with an equal encoder can send the same line for a change.
 
-        `is_first` is True if the line would be the watch's first event.
+        This line may still differ between the first event of a watch and later events.
         """
         ...
 
 
 # Returns objects in the version of the watch. Raises ApiError 500.
 Convert = Callable[[Sequence[StoredObject]], WebhookCalls[list[Json]]]
+
+
+# Identifies watches that send the same events, by namespace and encoder.
+Group = tuple[str, WatchEventEncoder]
 
 
 class WatchScope(Struct, frozen=True):
@@ -92,6 +99,16 @@ class WatchScope(Struct, frozen=True):
     encoder: WatchEventEncoder
     after: int = 0
     convert: Convert | None = None
+
+    @property
+    def group(self) -> Group | None:
+        """The group of watches that send the same events; None if there is no such group.
+
+        The watches of a group can only have a different `after`.
+        """
+        if self.convert is not None or not self.predicate.is_everything:
+            return None
+        return (self.namespace, self.encoder) if self.encoder.is_shared else None
 
     def may_concern(self, change: StoredChange) -> bool:
         """Return whether `change` is newer than `after` and in a watched namespace."""
@@ -301,11 +318,12 @@ class Watch:
         If too many bytes are queued, end the watch: its client is too slow.
         """
         self._is_first = False
+        was_empty = not self._lines
         self._lines.append(line)
         self._bytes += len(line)
         if self._bytes > BACKLOG_BYTES_MAX:
             self.close()
-        if self.on_data is not None:
+        elif was_empty and self.on_data is not None:
             self.on_data()
 
     def bookmark(self, version: int, *, is_initial: bool = False) -> None:
@@ -336,7 +354,7 @@ class Watches:
     def __init__(self, storage: Storage) -> None:
         """Subscribe to `storage`, so that its changes are sent to the watches."""
         self._storage = storage
-        self._by_resource: dict[str, dict[Watch, None]] = {}
+        self._by_resource: dict[str, dict[Group | None, dict[Watch, None]]] = {}
         self._lines: dict[Any, bytes] = {}
         self._lines_version = 0
         storage.subscribe(self._send_to_all)
@@ -348,28 +366,37 @@ class Watches:
 
     def add(self, watch: Watch) -> None:
         """Subscribe `watch` to all later changes."""
-        self._by_resource.setdefault(watch.scope.kind.resource, {})[watch] = None
+        groups = self._by_resource.setdefault(watch.scope.kind.resource, {})
+        groups.setdefault(watch.scope.group, {})[watch] = None
 
     def remove(self, watch: Watch) -> None:
         """Unsubscribe `watch`."""
-        self._by_resource.get(watch.scope.kind.resource, {}).pop(watch, None)
+        groups = self._by_resource.get(watch.scope.kind.resource, {})
+        watches = groups.get(watch.scope.group, {})
+        watches.pop(watch, None)
+        if not watches:
+            groups.pop(watch.scope.group, None)
 
     def count(self, kind: Kind | None = None) -> int:
         """Return the number of open watches of `kind`; of all kinds if `kind` is None."""
         if kind is not None:
-            return len(self._by_resource.get(kind.resource, ()))
-        return sum(map(len, self._by_resource.values()))
+            return sum(map(len, self._by_resource.get(kind.resource, {}).values()))
+        return sum(
+            len(watches) for groups in self._by_resource.values() for watches in groups.values()
+        )
 
     def close(self, kind: Kind) -> None:
         """End the watches of `kind`, in all its versions."""
-        for watch in list(self._by_resource.get(kind.resource, ())):
-            watch.close()
+        for watches in list(self._by_resource.get(kind.resource, {}).values()):
+            for watch in list(watches):
+                watch.close()
 
     def close_all(self) -> None:
         """End every watch. The server calls this when it stops."""
-        for watches in self._by_resource.values():
-            for watch in list(watches):
-                watch.close()
+        for groups in self._by_resource.values():
+            for watches in list(groups.values()):
+                for watch in list(watches):
+                    watch.close()
 
     def send(self, watch: Watch, change: StoredChange) -> None:
         """Queue the event for `change` in `watch`, if `watch` selects the changed object."""
@@ -379,25 +406,53 @@ class Watches:
         event = watch.scope.event_of(change)
         if event is None:
             return
-        name, obj = event
-        encoder, is_first = watch.scope.encoder, watch.is_first
-        if not encoder.is_shared(is_first=is_first):
-            watch.add(encoder.event(name, obj, is_first=is_first))
-            return
-        if change.version != self._lines_version:
+        encoder = watch.scope.encoder
+        if encoder.is_shared:
+            watch.add(self._line(encoder, change.version, event, is_first=watch.is_first))
+        else:
+            watch.send(*event)
+
+    def _line(
+        self, encoder: WatchEventEncoder, version: int, event: WatchEvent, *, is_first: bool
+    ) -> bytes:
+        """Return the encoded `event` for the change with `version`; `encoder` is shared."""
+        if version != self._lines_version:
             self._lines.clear()
-            self._lines_version = change.version
+            self._lines_version = version
+        name, obj = event
         key = (encoder, name, is_first)
         line = self._lines.get(key)
         if line is None:
             line = self._lines[key] = encoder.event(name, obj, is_first=is_first)
-        watch.add(line)
+        return line
 
     def _send_to_all(self, change: StoredChange) -> None:
-        watches = self._by_resource.get(change.kind.resource)
-        if watches:
-            for watch in list(watches):
-                self.send(watch, change)
+        groups = self._by_resource.get(change.kind.resource)
+        if not groups:
+            return
+        for group, watches in list(groups.items()):
+            if group is None:
+                for watch in list(watches):
+                    self.send(watch, change)
+            elif group[0] in ("", change.key[0]):
+                self._send_to_group(group[1], list(watches), change)
+
+    def _send_to_group(
+        self, encoder: WatchEventEncoder, watches: Sequence[Watch], change: StoredChange
+    ) -> None:
+        """Queue the event for `change` in `watches`, which send the same events."""
+        event = change.type, change.object
+        lines: dict[bool, bytes] = {}
+        for watch in watches:
+            if change.version <= watch.scope.after:
+                continue
+            is_first = watch.is_first
+            line = lines.get(is_first)
+            if line is None:
+                line = lines[is_first] = self._line(
+                    encoder, change.version, event, is_first=is_first
+                )
+            watch.add(line)
 
 
 def _objects(waiting: Waiting, predicate: SelectionPredicate) -> Iterator[StoredObject]:

@@ -34,8 +34,9 @@ class ObjectEventEncoder:
             return line_of(name, preamble(self.kind) + rest_of(shown(self.kind, value_of(obj))))
         return line_of(name, self.renderer.texts.whole(self.kind, obj))
 
-    def is_shared(self, *, is_first: bool) -> bool:
-        """Return True: watches with an equal encoder can send the same line for an event."""
+    @property
+    def is_shared(self) -> bool:
+        """True: watches with an equal encoder can send the same line for an event."""
         return True
 
 
@@ -48,8 +49,9 @@ class MetadataEventEncoder(Struct, frozen=True):
         """Return one event as a line of bytes."""
         return line_of(name, encode(partial(self.media_type, value_of(obj))))
 
-    def is_shared(self, *, is_first: bool) -> bool:
-        """Return True: watches with an equal encoder can send the same line for an event."""
+    @property
+    def is_shared(self) -> bool:
+        """True: watches with an equal encoder can send the same line for an event."""
         return True
 
 
@@ -76,6 +78,7 @@ class TableEventEncoder:
             table["rows"] = [{**row, "object": None} for row in table["rows"]]
         return line_of(name, encode(table))
 
-    def is_shared(self, *, is_first: bool) -> bool:
-        """Return True: watches with an equal encoder can send the same line for an event."""
+    @property
+    def is_shared(self) -> bool:
+        """True: watches with an equal encoder can send the same line for an event."""
         return True

@@ -226,8 +226,9 @@ class _LogEncoder(Struct, eq=False):
                 watch.close()
         return _text(new, self.options)
 
-    def is_shared(self, *, is_first: bool) -> bool:
-        """Return False: the method `event` returns only lines that this watch has not yet sent."""
+    @property
+    def is_shared(self) -> bool:
+        """False: the method `event` returns only lines that this watch has not yet sent."""
         return False
 
 
