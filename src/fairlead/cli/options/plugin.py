@@ -39,7 +39,7 @@ BatchConfig = Annotated[
     named(
         "FILE",
         "Configuration of the batch scheduler, which schedules groups of pods. FILE is a "
-        "kube-batch or Volcano configuration file, or a ConfigMap in the dump or scenario "
+        "kube-batch or Volcano configuration file, or a ConfigMap in the input "
         "(configmap/NAMESPACE/NAME). FILE can also be the name of a built-in configuration: "
         "fairlead, kube-batch, kube-batch-upstream or volcano. With 'single-pods', no batch "
         "scheduler runs, and every pod is scheduled on its own. Default: 'fairlead' if there are "

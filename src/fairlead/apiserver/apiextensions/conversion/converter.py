@@ -87,7 +87,7 @@ def converted(
 def from_storage(
     kind: Kind, stored: Sequence[StoredObject], storage: Storage
 ) -> WebhookCalls[list[Json]]:
-    """Return the objects `stored` in the version of `kind`.
+    """Convert the objects `stored` to the version of `kind`, and return them.
 
     If an object already has this version, it is returned unchanged. Any other object is converted,
     and its undeclared fields are dropped. Raises ConversionFailedError.

@@ -51,8 +51,8 @@ def simulate(
         Names,
         repeatable(
             "CONDITION",
-            "Exit with status 3 if CONDITION is true. The conditions priority>=1000, "
-            "namespace=store, name=web-* and labels.app=web describe pods. Such a condition is "
+            "Exit with status 3 if CONDITION is true. A condition can describe pods, for example "
+            "priority>=1000, namespace=store, name=web-* or labels.app=web. Such a condition is "
             "true if a pod that it describes was displaced: preempted, evicted, or on a node that "
             "was deleted. Other conditions have a name, such as loop, which is true if pods are "
             "displaced again and again (docs/results.md).",

@@ -28,9 +28,9 @@ _RUN: Final = Group("Simulation", sort_key=3)
 _COMPARISON: Final = Group("Several answers", sort_key=4)
 
 CONDITIONS: Final = """\
-Exit with status 3 if CONDITION is true after the change. The conditions priority>=1000, \
-namespace=store, name=web-* and labels.app=web describe pods. Such a condition is true if a pod \
-that it describes is displaced: preempted, evicted, or on a node that was deleted. Pods of \
+Exit with status 3 if CONDITION is true after the change. A condition can describe pods, for \
+example priority>=1000, namespace=store, name=web-* or labels.app=web. Such a condition is true if \
+a pod that it describes is displaced: preempted, evicted, or on a node that was deleted. Pods of \
 DaemonSets and static pods on a deleted node do not count. Other conditions have these meanings. \
 pdb-breached: pods were displaced although their PodDisruptionBudget allowed no disruption. loop: \
 pods are displaced again and again. pending>0: the change leaves pods pending. \

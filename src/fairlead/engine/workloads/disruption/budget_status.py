@@ -71,10 +71,11 @@ def short_conditions(patch: PatchStatus, _view: PodDisruptionBudget, _now: Insta
 
 
 def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant) -> PatchStatus:
-    """Return `patch` with upstream's full conditions, including generation and transition time.
+    """Return `patch`, and add to its conditions the fields that upstream writes.
 
-    Each condition gets the observedGeneration that `patch` sets. If `patch` sets none (see
-    `failure_patch`), each condition gets the observedGeneration of the old status.
+    These are observedGeneration and lastTransitionTime. Each condition gets the observedGeneration
+    that `patch` sets. If `patch` sets none (see `failure_patch`), each condition gets the
+    observedGeneration of the old status.
     """
     # upstream: apimachinery/pkg/api/meta/conditions.go:SetStatusCondition
     seen = patch.fields.get("observedGeneration", view.status.observed_generation)

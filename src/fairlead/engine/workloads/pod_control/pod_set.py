@@ -199,7 +199,7 @@ class PodSet:
     def by_slot(self) -> dict[str, dict[str, None]]:
         """The names of the pods in each slot.
 
-        The dict is built when it is first read after a load.
+        After a call of `load`, the dict is built when it is next read.
         """
         slots, self._slots = self._slots, None
         if slots is not None:
@@ -250,9 +250,9 @@ class PodSet:
         return True
 
     def load(self, replicas: Replicas, slots: Slots) -> None:
-        """Store `replicas`, pods of a snapshot; this is faster than `put` for each of them.
+        """Store `replicas` faster than with one call of `put` for each pod.
 
-        `slots` determines the slot of each pod.
+        `replicas` are pods of a snapshot. `slots` determines the slot of each pod.
         """
         has_expectations = self.creations_expected or self.deletions_expected
         is_usual = self.ended is None and self.restarts is None and not has_expectations

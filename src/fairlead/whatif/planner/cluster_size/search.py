@@ -509,10 +509,10 @@ class SizeSearch:
     def _by_value(self, pod: PodInfo) -> list[NodeOffer]:
         """Return the offers that are large enough for `pod`, the least wasteful offer first.
 
-        The waste of an offer is the share of its price that exceeds the value of its capacity at
-        `_unit_prices`. Offers with about the same waste are ordered by price, in the direction that
-        `_Strategy.prefers_large` states. At equal prices, the offer whose pool has the fewest new
-        nodes in the offer's zone comes first.
+        The waste of an offer is (price - value) / price, where the value is that of the offer's
+        capacity, computed with `_unit_prices`. Offers with about the same waste are ordered by
+        price, in the direction that `_Strategy.prefers_large` states. At equal prices, the offer
+        whose pool has the fewest new nodes in the offer's zone comes first.
         """
         bought = Counter(map(id, self.result.nodes.values()))
         used: Counter[tuple[str, str]] = Counter()

@@ -22,9 +22,9 @@ from fairlead.api.objects import (
 
 
 class NodeDevices(Struct, frozen=True):
-    """The ResourceSlices of one node, and the claims that hold devices in these slices.
+    """The ResourceSlices of one node, and the claims of the node's DaemonSet pods.
 
-    `claims` are claims that were generated for the node's DaemonSet pods.
+    Each of the `claims` was generated for such a pod, and holds devices in the `slices`.
     """
 
     slices: tuple[ResourceSlice, ...] = ()
