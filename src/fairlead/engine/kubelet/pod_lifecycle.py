@@ -10,7 +10,8 @@ observed a changed spec (OBSERVE). A pod becomes ready some time after its start
 ready again after another controller has marked it not ready. After the pod's machine was down, the
 containers start again (RESTART, `pod_workers`). A pod that is not admitted fails instead of
 starting (REJECT, `pod_admission`). A loaded pod never starts if its status shows that one of its
-containers failed to start.
+containers failed to start. If a client sets the phase of a running pod to Failed or Succeeded, the
+kubelet stops the pod's containers and completes the status (STOP), if `accepts_pods` is configured.
 
 Each pod waits for at most one act at a time. `next_act` computes it from the pod. `pod_workers`
 adds REJECT, RESTART, STOP and the OBSERVE of a resize. Containers that have ended by themselves are
@@ -91,10 +92,10 @@ def next_act(
 ) -> NextAct | None:
     """Return the next act of the kubelet on `pod`; None if the kubelet has nothing to do.
 
-    `bound_at` and `terminating_at` are the times at which the kubelet observed the binding and the
-    deletion request. `started_at` is the time at which the pod began to run. `ready_at` is the time
-    at which it becomes ready (None: never). A time that does not apply to the pod's state is
-    ignored.
+    `bound_at` is the time at which the kubelet observed the binding. `terminating_at` is the time
+    at which it observed the deletion request, or that the pod is Failed or Succeeded. `started_at`
+    is the time at which the pod began to run. `ready_at` is the time at which it becomes ready
+    (None: never). A time that does not apply to the pod's state is ignored.
     """
     if is_terminating(pod):
         return NextAct(Act.REMOVE, removal_due(pod, terminating_at, config))
@@ -106,6 +107,8 @@ def next_act(
         start = NextAct(Act.START, bound_at + start_delay_of(pod, config))
         return earlier(start, deadline_due(pod, bound_at, config))
     if pod.status.phase != "Running":
+        if config.accepts_pods and runs_after_end(pod):
+            return NextAct(Act.STOP, terminating_at + stopping_time(pod, config))
         return None
     due = earlier(end_due(pod, started_at, config), ready_due(pod, ready_at, config))
     if config.accepts_pods and pod.status.observed_generation < pod.metadata.generation:
@@ -171,6 +174,18 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Next
     if is_readiness_current(pod, applies_readiness_gates=config.applies_readiness_gates):
         return None
     return NextAct(Act.READY, ready_at)
+
+
+def runs_after_end(pod: Pod) -> bool:
+    """Return whether `pod` is Failed or Succeeded, but its conditions say that it still runs.
+
+    A kubelet never writes such a status. A client has changed the phase.
+    """
+    # upstream: pkg/kubelet/pod_workers.go:UpdatePod (a terminal phase begins the teardown)
+    if not is_terminal(pod):
+        return False
+    sandbox = condition(pod, "PodReadyToStartContainers")
+    return has_ready_containers(pod) or (sandbox is not None and sandbox.status == "True")
 
 
 def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> NextAct | None:
@@ -260,6 +275,16 @@ def stopping_time(pod: Pod, config: KubeletConfig) -> DurationNs:
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod
     grace = max(GRACE_MIN, granted_grace(pod))
     return min(grace, _stop_time(pod, grace, config))
+
+
+def own_stop_exit_code(pod: Pod, config: KubeletConfig) -> int:
+    """Return the exit code of the containers of `pod` when the kubelet itself stops it.
+
+    The exit code is 143 (SIGTERM) if the pod stops within the grace period in its spec. Otherwise,
+    it is 137 (SIGKILL).
+    """
+    is_ended_by_kill = stopping_time(pod, config) >= max(GRACE_MIN, granted_grace(pod))
+    return KILLED_EXIT_CODE if is_ended_by_kill else TERMINATED_EXIT_CODE
 
 
 def grace_period(pod: Pod) -> DurationNs:

@@ -66,6 +66,7 @@ from fairlead.engine.kubelet.pod_lifecycle import (
     is_ready,
     is_settled,
     next_act,
+    own_stop_exit_code,
     ready_delay_of,
     removal_due,
     start_delay_of,
@@ -752,10 +753,19 @@ class PodWorkers(Struct):
                 return pod_status.observed(worker.ref, worker.pod, shown, worker.deferral)
             case Act.REMOVE:
                 return DeleteObject(worker.ref, grace_period_s=0, why=WHY_REMOVED)
-            case Act.STOP if worker.stopping is not None:
-                return worker.stopping.status
+            case Act.STOP:
+                return self._stopped(worker)
             case _:
                 return pod_status.succeeded(worker.ref)
+
+    def _stopped(self, worker: _PodWorker) -> PatchStatus:
+        """Return the status of a pod that the kubelet has stopped, or that a client has ended."""
+        if worker.stopping is not None:
+            return worker.stopping.status
+        if worker.pod.status.phase == "Succeeded":
+            return pod_status.succeeded(worker.ref)
+        code = own_stop_exit_code(worker.pod, self.config)
+        return pod_status.stopped(worker.ref, worker.pod, code)
 
     def _exceed_deadline(self, worker: _PodWorker, now: Instant) -> list[Command]:
         """Stop a pod at its deadline. It fails when its containers have stopped."""
@@ -813,9 +823,12 @@ def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
 def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
     """Store `pod`, the new version of the worker's pod.
 
-    A grace period that begins or is shortened counts from `now`.
+    A grace period that begins or is shortened counts from `now`. So does the time that the
+    containers of a pod take to stop after a client has ended the pod.
     """
     before, worker.pod = worker.pod, pod
+    if is_terminal(pod) and not is_terminal(before):
+        worker.terminating_at = now
     if worker.ready_at is None and is_ready(pod):
         worker.ready_at = now
     if is_terminating(pod) and (

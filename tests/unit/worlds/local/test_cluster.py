@@ -419,6 +419,53 @@ def test_a_kubelet_stops_a_pod_at_its_deadline(cluster):
     assert messages["Killing"] == "Stopping container c"
 
 
+@pytest.mark.parametrize(
+    ("phase", "delay", "ended"),
+    [
+        ("Failed", "0s", (143, "Error")),
+        ("Failed", "1h", (143, "Error")),
+        ("Succeeded", "0s", (0, "Completed")),
+    ],
+)
+def test_a_kubelet_stops_the_containers_of_a_pod_that_a_client_ends(cluster, phase, delay, ended):
+    """So budgets no longer count the pod as healthy; also if the pod was not ready yet."""
+    meta = {"name": "a", "annotations": {"fairlead.dev/ready-delay": delay}}
+    cluster.ask("POST", PODS, {**POD, "metadata": meta})
+    cluster.pass_time(2)
+    patch = {"status": {"phase": phase}}
+    cluster.ask("PATCH", f"{PODS}/a/status", patch, "application/merge-patch+json")
+    cluster.pass_time(2)
+    status = cluster.find("pod", "a")["status"]
+    reasons = {row["type"]: (row["status"], row.get("reason")) for row in status["conditions"]}
+    reason = "PodFailed" if phase == "Failed" else "PodCompleted"
+    assert status["phase"] == phase
+    assert reasons["Ready"] == reasons["ContainersReady"] == ("False", reason)
+    [container] = status["containerStatuses"]
+    terminated = container["state"]["terminated"]
+    assert not container["ready"]
+    assert (terminated["exitCode"], terminated["reason"]) == ended
+    killing = [row["message"] for row in cluster.list("event") if row["reason"] == "Killing"]
+    assert killing == ["Stopping container c"]
+    version = cluster.find("pod", "a")["metadata"]["resourceVersion"]
+    cluster.pass_time(60)
+    assert cluster.find("pod", "a")["metadata"]["resourceVersion"] == version
+
+
+def test_the_containers_of_a_pod_that_a_client_fails_are_killed_after_the_grace_period(cluster):
+    meta = {"name": "a", "annotations": {"fairlead.dev/stop-duration": "1h"}}
+    spec = {**POD["spec"], "terminationGracePeriodSeconds": 10}
+    cluster.ask("POST", PODS, {"metadata": meta, "spec": spec})
+    cluster.pass_time(2)
+    patch = {"status": {"phase": "Failed", "reason": "Mine"}}
+    cluster.ask("PATCH", f"{PODS}/a/status", patch, "application/merge-patch+json")
+    cluster.pass_time(9)
+    assert "running" in cluster.find("pod", "a")["status"]["containerStatuses"][0]["state"]
+    cluster.pass_time(2)
+    status = cluster.find("pod", "a")["status"]
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
+    assert status["reason"] == "Mine"
+
+
 def test_the_containers_of_an_evicted_pod_are_terminated(cluster):
     usage = {"fairlead.dev/usage": "memory=1000Gi"}
     cluster.ask("POST", PODS, {**POD, "metadata": {"name": "a", "annotations": usage}})

@@ -54,6 +54,7 @@ def _events(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:
     is_stopping = _is_to_go(pod) and not _is_to_go(before)
     old, new = before.get("status", {}), pod.get("status", {})
     is_killed = new.get("reason") in _KILLED and new.get("phase") != old.get("phase")
+    is_killed |= old.get("phase") in _ENDED and not _is_to_go(pod)  # a client has ended the pod
     for statuses, containers in _LISTS:
         if new.get(statuses) is old.get(statuses) and not is_stopping:
             continue
@@ -68,12 +69,14 @@ def _events(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:
                 yield part, "Created", "Container created"
                 yield part, "Started", "Container started"
             was_running = "running" in known.get(name, {}).get("state", {})
-            if (is_stopping and "running" in row["state"]) or (is_killed and was_running):
+            is_running = "running" in row["state"]
+            if (is_stopping and is_running) or (is_killed and was_running and not is_running):
                 yield part, "Killing", f"Stopping container {name}"
 
 
 # Reasons of pods that their kubelet has stopped without a deletion.
 _KILLED: Final = ("DeadlineExceeded", "Evicted", "Preempting")
+_ENDED: Final = ("Succeeded", "Failed")
 
 
 def _is_to_go(pod: Json) -> bool:
