@@ -123,6 +123,51 @@ def ask(tmp_path: Path, objects: list[Json], change: ClusterChange) -> WhatIfAns
     return what_if(snapshot, change, Conditions(autoscale=karpenter))
 
 
+def test_costs_are_the_sums_of_the_prices_of_the_nodes_in_their_zones(tmp_path: Path) -> None:
+    """A node of the same type costs five times as much in another zone."""
+    offers = [
+        {
+            "Price": price,
+            "Available": True,
+            "Requirements": [
+                {"key": key, "operator": "In", "values": [value]}
+                for key, value in (
+                    ("karpenter.sh/capacity-type", "on-demand"),
+                    ("topology.kubernetes.io/zone", zone),
+                )
+            ],
+        }
+        for zone, price in (("z-a", 0.2), ("z-b", 1.0))
+    ]
+    size = {"cpu": "2", "memory": "8Gi", "pods": "110"}
+    offered = {
+        "name": "small",
+        "resources": size,
+        "architecture": "amd64",
+        "operatingSystems": ["linux"],
+        "offerings": offers,
+    }
+    types = tmp_path / "types.json"
+    types.write_text(json.dumps([offered]))
+    workload = web(0)
+    workload["spec"]["template"]["spec"]["nodeSelector"] = {"topology.kubernetes.io/zone": "z-b"}
+    objects = [pool(disruption={"consolidateAfter": "Never"}), node("n1"), node("n2"), workload]
+    listing = {"apiVersion": "v1", "kind": "List", "items": objects}
+    snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
+    karpenter = AutoscaleOptions(KARPENTER, instance_types=str(types))
+    change = ClusterChange(scale=("deploy/default/web=1",))
+    answer = what_if(snapshot, change, Conditions(autoscale=karpenter))
+    found = answer.changed.autoscaling
+    assert found is not None
+    (group,) = found.groups
+    assert (group.before, group.after, group.added) == (2, 3, 1)
+    assert found.cost_per_hour == pytest.approx(1.4)
+    (added,) = found.transitions
+    hours = (answer.changed.ended_at - answer.changed.started_at) / seconds(3600)
+    lived = (answer.changed.ended_at - added.at) / seconds(3600)
+    assert found.cost == pytest.approx(0.4 * hours + 1.0 * lived)
+
+
 def test_pending_pods_get_a_node(tmp_path: Path) -> None:
     """The cheapest node for all six pods, about a minute later."""
     objects = [pool(), node("n1"), web(2)]

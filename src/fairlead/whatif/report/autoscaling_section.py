@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Final, Required, TypedDict
 
 from fairlead.api.json import Json
@@ -158,12 +159,14 @@ def _lines(
 def _cost(outcome: AutoscalingOutcome, instants: Sequence[Instant]) -> list[float] | None:
     """Return the hourly cost of all nodes at each of `instants`; None if a price is unknown."""
     counts = _counts(outcome, instants)
-    if any(one.price is None and any(counts[one.group]) for one in outcome.groups):
+    if any(not one.has_price and any(counts[one.group]) for one in outcome.groups):
         return None
-    return [
-        round(float_sum(counts[one.group][at] * (one.price or 0.0) for one in outcome.groups), 4)
-        for at in range(len(instants))
-    ]
+    at_end = float_sum(one.cost_per_hour or 0.0 for one in outcome.groups)
+    changes = [(one.price or 0.0) * (1 if one.came else -1) for one in outcome.transitions]
+    costs = list(accumulate(changes, initial=at_end - float_sum(changes)))
+    times = [one.at for one in outcome.transitions]
+    # Adding 0.0 turns -0.0 into 0.0.
+    return [round(costs[bisect_right(times, at)], 4) + 0.0 for at in instants]
 
 
 def _spent(cost: Sequence[float] | None, instants: Sequence[Instant]) -> list[float] | None:

@@ -19,7 +19,8 @@ HOUR = seconds(3600)
 def group(name, before=1, after=1, price=None, instance_type=""):
     return GroupOutcome(
         group=name, minimum=0, maximum=9, before=before, after=after, added=0, removed=0,
-        node_hours=0.0, price=price, instance_type=instance_type,
+        node_hours=0.0, has_price=price is not None, instance_type=instance_type, cost=None,
+        cost_per_hour=0.0 if after == 0 else None if price is None else after * price,
     )  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def test_a_line_changes_when_a_node_is_added_or_removed():
 
 
 def test_cost_is_summed_over_time_and_groups():
-    moves = [NodeTransition(HOUR, "a-2", "a", True)]
+    moves = [NodeTransition(HOUR, "a-2", "a", True, price=0.5)]
     found = autoscaling_section(
         run(group("a", 1, 2, 0.5), group("b", 1, 1, 2.0), transitions=moves)
     )

@@ -17,13 +17,17 @@ _EXPIRED: Final = "Expired"  # upstream: pkg/controllers/nodeclaim/expiration/co
 
 
 class NodeTransition(Struct, frozen=True):
-    """An event of a group: a node appeared (`came` is True) or was removed."""
+    """An event of a group: a node appeared (`came` is True) or was removed.
+
+    `price` is the hourly price of the node, None if it is unknown.
+    """
 
     at: Instant
     node: str
     group: str
     came: bool
     reason: str = ""
+    price: float | None = None
 
     @property
     def has_expired(self) -> bool:
@@ -32,11 +36,13 @@ class NodeTransition(Struct, frozen=True):
 
 
 class GroupOutcome(Struct, frozen=True):
-    """A node group: its limits, its nodes before and after the run, and its node hours.
+    """A node group: its limits, its nodes before and after the run, its node hours and their cost.
 
-    For Karpenter a group is an instance type and capacity type of a NodePool. `maximum` is None if
-    nothing limits the number of nodes. `price` is the hourly price of one node, None if it is
-    unknown.
+    For Karpenter a group is an instance type and capacity type of a NodePool. The price of such
+    nodes can differ between zones. `maximum` is None if nothing limits the number of nodes.
+    `has_price` is False if the price of a node is unknown. `cost_per_hour` is the cost of the
+    nodes at the end, and `cost` is the cost of the node hours. Each is None if it includes a node
+    and `has_price` is False.
     """
 
     group: str
@@ -47,18 +53,16 @@ class GroupOutcome(Struct, frozen=True):
     added: int
     removed: int
     node_hours: float
-    price: float | None
+    has_price: bool
+    cost_per_hour: float | None
+    cost: float | None
     instance_type: str = ""
 
-    @property
-    def cost_per_hour(self) -> float | None:
-        """The hourly cost of the group's nodes at the end; None if their price is unknown."""
-        return _cost(self.after, self.price)
-
-    @property
-    def cost(self) -> float | None:
-        """The cost of the node hours; None if their price is unknown."""
-        return _cost(self.node_hours, self.price)
+    def prolonged(self, hours: float) -> GroupOutcome:
+        """Return the outcome as if the nodes at the end had been kept for `hours` longer."""
+        rate = self.cost_per_hour
+        cost = None if self.cost is None or rate is None else self.cost + rate * hours
+        return replace(self, node_hours=self.node_hours + self.after * hours, cost=cost)
 
 
 class AutoscalingOutcome(Struct, frozen=True):
@@ -81,10 +85,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""
         hours = to_seconds(duration) / _SECONDS_PER_HOUR
-        groups = (
-            replace(one, node_hours=one.node_hours + one.after * hours) for one in self.groups
-        )
-        return replace(self, groups=tuple(groups))
+        return replace(self, groups=tuple(one.prolonged(hours) for one in self.groups))
 
     @property
     def added(self) -> int:
@@ -109,8 +110,8 @@ class AutoscalingOutcome(Struct, frozen=True):
     @property
     def unpriced(self) -> list[str]:
         """The groups whose nodes have no price, if any other group has a price; else []."""
-        without = [one.group for one in self.groups if one.price is None and one.node_hours]
-        return without if any(one.price is not None for one in self.groups) else []
+        without = [one.group for one in self.groups if not one.has_price and one.node_hours]
+        return without if any(one.has_price for one in self.groups) else []
 
     @property
     def cost_per_hour(self) -> float | None:
@@ -126,15 +127,9 @@ class AutoscalingOutcome(Struct, frozen=True):
     @property
     def cost(self) -> float | None:
         """The cost of all node hours; None if the price of a node is unknown."""
-        if self.groups and all(group.price is None for group in self.groups):
+        if self.groups and not any(group.has_price for group in self.groups):
             return None  # also if the run took no time
         return _sum([group.cost for group in self.groups])
-
-
-def _cost(amount: float, price: float | None) -> float | None:
-    if price is None:
-        return None if amount else 0.0
-    return amount * price
 
 
 def _sum(amounts: Iterable[float | None]) -> float | None:

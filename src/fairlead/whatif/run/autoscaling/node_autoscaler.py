@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -39,15 +39,17 @@ def autoscaling_outcome(
 ) -> AutoscalingOutcome:
     """Return the groups of Cluster Autoscaler, and its node changes between `since` and `until`."""
     history = autoscaler.history
+    prices = {spec.id: spec.price for spec in autoscaler.groups}
     moves = [
-        *map(_arrival, history.arrivals),
-        *map(_departure, history.departures),
+        *(_arrival(one, prices.get(one.group)) for one in history.arrivals),
+        *(_departure(one, prices.get(one.group)) for one in history.departures),
     ]
     transitions = sorted(moves, key=lambda one: (one.at, one.came, one.node))
     counted = tuple(one for one in transitions if since <= one.at <= until)
     nodes = autoscaler.group_sizes()
     groups = tuple(
-        _group(spec, nodes.get(spec.id, 0), counted, since, until) for spec in autoscaler.groups
+        _with_nodes(_group(spec), [spec.price] * nodes.get(spec.id, 0), counted, since, until)
+        for spec in autoscaler.groups
     )
     return AutoscalingOutcome(
         CLUSTER_AUTOSCALER,
@@ -60,14 +62,14 @@ def autoscaling_outcome(
     )
 
 
-def _arrival(one: NodeArrival) -> NodeTransition:
+def _arrival(one: NodeArrival, price: float | None) -> NodeTransition:
     reason = "" if one.is_own else _CREATED
-    return NodeTransition(one.at, one.node, one.group, came=True, reason=reason)
+    return NodeTransition(one.at, one.node, one.group, came=True, reason=reason, price=price)
 
 
-def _departure(one: NodeDeparture) -> NodeTransition:
+def _departure(one: NodeDeparture, price: float | None) -> NodeTransition:
     reason = "" if one.is_own else _DELETED
-    return NodeTransition(one.at, one.node, one.group, came=False, reason=reason)
+    return NodeTransition(one.at, one.node, one.group, came=False, reason=reason, price=price)
 
 
 def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> AutoscalingOutcome:
@@ -78,37 +80,30 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
     history = karpenter.history
     counted = [one for one in history.changes if since <= one.at <= until]
     earlier = [one for one in history.changes if one.at < since]
-    prices: dict[tuple[str, str], list[float]] = {}
-    after: Counter[tuple[str, str]] = Counter()
+    present: dict[tuple[str, str], list[float | None]] = {
+        (_group_of_change(one), one.instance_type): [] for one in counted
+    }
+    # A price can change during a run. The last price of a node counts for the whole run.
+    prices = {one.node: one.price or None for one in history.changes}
     for claim in karpenter.cluster.node_claims.values():
         labels = claim.metadata.labels
         kind = labels.get(INSTANCE_TYPE, "")
         key = _group_name(claim.node_pool, kind, labels.get(CAPACITY_TYPE, "")), kind
-        after[key] += 1
-        prices.setdefault(key, []).append(karpenter.price_of(claim))
-    for one in counted:
-        key = _group_name(one.pool, one.instance_type, one.capacity_type), one.instance_type
-        prices.setdefault(key, []).append(one.price)
-    transitions = tuple(map(_transition, counted))
+        price = karpenter.price_of(claim) or None
+        present.setdefault(key, []).append(price)
+        prices[claim.status.node_name or claim.name] = price
+    transitions = tuple(_transition(one, prices[one.node]) for one in counted)
+    unpriced = {one.group for one in transitions if one.price is None}
+    unpriced |= {name for (name, _), known in present.items() if None in known}
     groups = tuple(
-        _group_of(
-            GroupOutcome(
-                group=key[0],
-                minimum=0,
-                maximum=None,
-                before=0,
-                after=after[key],
-                added=0,
-                removed=0,
-                node_hours=0.0,
-                price=float_sum(prices[key]) / len(prices[key]) if all(prices[key]) else None,
-                instance_type=key[1],
-            ),
+        _with_nodes(
+            _empty_group(name, kind, has_price=name not in unpriced),
+            present[name, kind],
             transitions,
             since,
             until,
         )
-        for key in sorted(prices)
+        for name, kind in sorted(present)
     )
     return AutoscalingOutcome(
         KARPENTER,
@@ -117,7 +112,7 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
         dict(sorted(karpenter.pods_without_node().items())),
         dict(sorted(karpenter.kept_nodes(until).items())),
         dict(sorted(history.undelivered.items())),
-        tuple(map(_transition, earlier)),
+        tuple(_transition(one, prices[one.node]) for one in earlier),
     )
 
 
@@ -134,35 +129,21 @@ def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> Iterator[str]:
     )
 
 
-def _transition(one: KarpenterNodeChange) -> NodeTransition:
-    group = _group_name(one.pool, one.instance_type, one.capacity_type)
-    return NodeTransition(one.at, one.node, group, one.added, one.reason)
+def _transition(one: KarpenterNodeChange, price: float | None) -> NodeTransition:
+    return NodeTransition(one.at, one.node, _group_of_change(one), one.added, one.reason, price)
+
+
+def _group_of_change(one: KarpenterNodeChange) -> str:
+    return _group_name(one.pool, one.instance_type, one.capacity_type)
 
 
 def _group_name(pool: str, instance_type: str, capacity_type: str) -> str:
     return " ".join(part for part in (pool, instance_type, capacity_type) if part)
 
 
-def _group(
-    spec: NodeGroupSpec,
-    after: int,
-    transitions: tuple[NodeTransition, ...],
-    since: Instant,
-    until: Instant,
-) -> GroupOutcome:
-    empty = GroupOutcome(
-        group=spec.id,
-        minimum=spec.minimum,
-        maximum=spec.maximum,
-        before=0,
-        after=after,
-        added=0,
-        removed=0,
-        node_hours=0.0,
-        price=spec.price,
-        instance_type=_type_of(spec),
-    )
-    return _group_of(empty, transitions, since, until)
+def _group(spec: NodeGroupSpec) -> GroupOutcome:
+    limits = spec.minimum, spec.maximum
+    return _empty_group(spec.id, _type_of(spec), limits, has_price=spec.price is not None)
 
 
 def _type_of(spec: NodeGroupSpec) -> str:
@@ -170,21 +151,62 @@ def _type_of(spec: NodeGroupSpec) -> str:
     return str((metadata.get("labels") or {}).get(INSTANCE_TYPE, ""))
 
 
-def _group_of(
-    group: GroupOutcome, transitions: Sequence[NodeTransition], since: Instant, until: Instant
+def _empty_group(
+    name: str,
+    instance_type: str,
+    limits: tuple[int, int | None] = (0, None),
+    *,
+    has_price: bool,
 ) -> GroupOutcome:
-    """Return `group` with the node counts and node hours that follow from `transitions`."""
-    own = [one for one in transitions if one.group == group.group]
+    minimum, maximum = limits
+    return GroupOutcome(
+        group=name,
+        minimum=minimum,
+        maximum=maximum,
+        before=0,
+        after=0,
+        added=0,
+        removed=0,
+        node_hours=0.0,
+        has_price=has_price,
+        cost_per_hour=0.0,
+        cost=0.0,
+        instance_type=instance_type,
+    )
+
+
+def _with_nodes(
+    empty: GroupOutcome,
+    prices: Sequence[float | None],
+    transitions: Iterable[NodeTransition],
+    since: Instant,
+    until: Instant,
+) -> GroupOutcome:
+    """Return the group `empty` with its nodes and their costs from `since` to `until`.
+
+    `prices` has the hourly price of each node at the end, None if it is unknown. The node counts,
+    node hours and costs follow from these nodes and from `transitions`.
+    """
+    own = [one for one in transitions if one.group == empty.group]
     added = sum(one.came for one in own)
     removed = len(own) - added
-    before = group.after - added + removed
-    duration = before * to_seconds(until - since)
+    # The number of nodes at the end, and the hours of all nodes, by the price of a node.
+    counts = Counter(prices)
+    seconds = {price: count * to_seconds(until - since) for price, count in counts.items()}
     for one in own:
-        duration += to_seconds(until - one.at) * (1 if one.came else -1)
+        time = to_seconds(one.at - since)
+        seconds[one.price] = seconds.get(one.price, 0.0) + (-time if one.came else time)
+    hours = {price: time / _SECONDS_PER_HOUR for price, time in seconds.items()}
+    node_hours = float_sum(hours.values())
+    rate = float_sum((price or 0.0) * count for price, count in counts.items())
+    cost = float_sum((price or 0.0) * time for price, time in hours.items())
     return replace(
-        group,
-        before=before,
+        empty,
+        before=len(prices) - added + removed,
+        after=len(prices),
         added=added,
         removed=removed,
-        node_hours=duration / _SECONDS_PER_HOUR,
+        node_hours=float(node_hours),
+        cost_per_hour=float(rate) if empty.has_price or not prices else None,
+        cost=float(cost) if empty.has_price or not node_hours else None,
     )

@@ -76,7 +76,7 @@ def test_an_autoscaler_has_a_line(tmp_path, load, line):
 def group(name: str, added: int = 0) -> GroupOutcome:
     return GroupOutcome(
         group=name, minimum=0, maximum=9, before=1, after=1 + added, added=added, removed=0,
-        node_hours=1.0, price=None,
+        node_hours=1.0, has_price=False, cost_per_hour=None, cost=None,
     )  # fmt: skip
 
 
@@ -93,10 +93,11 @@ def run_of(found: AutoscalingOutcome, **more) -> RunOutcome:
 
 
 def test_groups_without_a_price_are_named_instead_of_a_cost():
-    a, b, c = group("a"), replace(group("b"), price=0.5), group("c")
+    a, c = group("a"), group("c")
+    b = replace(group("b"), has_price=True, cost_per_hour=0.5, cost=0.5)
     found = AutoscalingOutcome("cluster-autoscaler", (a, b), (), {}, {})
     assert (found.unpriced, found.cost, found.cost_per_hour) == (["a"], None, None)
-    unused = replace(c, after=0, node_hours=0.0)
+    unused = replace(c, after=0, node_hours=0.0, cost_per_hour=0.0, cost=0.0)
     found = AutoscalingOutcome("cluster-autoscaler", (b, unused), (), {}, {})
     assert (found.unpriced, found.cost, found.cost_per_hour) == ([], 0.5, 0.5)
     assert AutoscalingOutcome("cluster-autoscaler", (a, c), (), {}, {}).unpriced == []
