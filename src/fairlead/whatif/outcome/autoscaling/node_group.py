@@ -110,7 +110,8 @@ class AutoscalingOutcome(Struct, frozen=True):
     @property
     def unpriced(self) -> list[str]:
         """The groups whose nodes have no price, if any other group has a price; else []."""
-        without = [one.group for one in self.groups if not one.has_price and one.node_hours]
+        used = (one for one in self.groups if one.node_hours or one.after)
+        without = [one.group for one in used if not one.has_price]
         return without if any(one.has_price for one in self.groups) else []
 
     @property

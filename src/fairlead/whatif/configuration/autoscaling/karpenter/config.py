@@ -13,7 +13,7 @@ from msgspec import structs
 
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
-from fairlead.api.objects import Node
+from fairlead.api.objects import Node, NodeSpec, NodeStatus
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.apiserver.kind import NODE
@@ -95,28 +95,31 @@ def karpenter_config(
     nodes = sorted(  # the first node of a type is its model
         (one.node for one in initial if one.kind is NODE), key=lambda node: node.metadata.name
     )
+    claims = _of_kind(stated, "NodeClaim", NodeClaim)
+    overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
+    machines = [*nodes, *_awaited_nodes(claims, nodes)]
     if instance_type_file is None:
-        types = types_of_nodes(nodes)
+        types = types_of_nodes(machines)
         if not types:
             problem = f"no node has an instance type; {_HOW.format('instance-types')}"
             raise InputError(source, problem)
     else:
         types = read_instance_types(instance_type_file, nodes)
-    zones, notes = offered_zones(pools, types, initial, nodes)
+    zones, notes = offered_zones(pools, types, initial, machines)
     if instance_type_file is None:
-        names = ", ".join(one.name for one in types)
-        notes.append(f"Karpenter can create the instance types of the dump's nodes: {names}.")
+        notes.append(
+            "Karpenter can create the instance types of the dump's nodes: "
+            f"{', '.join(one.name for one in types)}."
+        )
     notes += (*_unused_pools(pools), *_price_notes(pools, types, zones))
     notes += () if instance_type_file is None else size_notes(nodes, types)
     reserved = SystemReservations(nodes, types)
     notes += reserved.notes(types)
     groups = {pool.spec.template.spec.node_class_ref.group for pool in pools}
-    types = with_type_labels(with_allocatable(types, reserved), groups, nodes)
+    types = with_type_labels(with_allocatable(types, reserved), groups, machines)
     notes += unchecked_requirements(pools, types)
     offered = instance_types(types, zones, nodes)
     notes += (*_unoffered_spot(pools, offered), *about_daemons)
-    claims = _of_kind(stated, "NodeClaim", NodeClaim)
-    overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
     adds_overlays = any(obj["kind"] == "NodeOverlay" for _, obj in added)
     options, about_options = karpenter_options(
         initial,
@@ -130,7 +133,7 @@ def karpenter_config(
     notes += (
         *about_options,
         *about_static,
-        *_nodes_of_missing_types(nodes, offered, options.well_known_labels),
+        *_nodes_of_missing_types(machines, offered, options.well_known_labels),
     )
     config = KarpenterConfig(
         pools=tuple(pools),
@@ -159,6 +162,27 @@ def refuse_invalid(written: Iterable[Manifest]) -> None:
         _of_kind(stated, "NodePool", NodePool)
         _of_kind(stated, "NodeClaim", NodeClaim)
         _of_kind(stated, "NodeOverlay", NodeOverlay)
+
+
+def _awaited_nodes(claims: Iterable[NodeClaim], nodes: Iterable[Node]) -> list[Node]:
+    """Return a Node, with the name of the NodeClaim, for each of `claims` that has none in `nodes`.
+
+    The provider offers the instance types and zones of these NodeClaims, too: it has created their
+    machines. NodeClaims that are not launched name no instance type. The result is sorted by name.
+    """
+    known: set[str] = set()
+    for node in nodes:
+        known |= {node.metadata.name, node.spec.provider_id}
+    return [
+        Node(
+            metadata=claim.metadata,
+            spec=NodeSpec(provider_id=claim.status.provider_id),
+            status=NodeStatus(capacity=claim.status.capacity, allocatable=claim.status.allocatable),
+        )
+        for claim in sorted(claims, key=lambda one: one.name)
+        if known.isdisjoint({claim.status.node_name, claim.status.provider_id} - {""})
+        and INSTANCE_TYPE in claim.metadata.labels
+    ]
 
 
 def _unused_pools(pools: Sequence[NodePool]) -> Iterator[str]:

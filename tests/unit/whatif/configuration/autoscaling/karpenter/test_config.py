@@ -244,3 +244,38 @@ def test_types_of_nodes_are_the_same_for_each_order_of_the_nodes_in_the_dump(fou
         config, _ = karpenter_config("dump", found(pool, *order))
         [offered] = config.types
         assert offered.capacity["cpu"] == 4000
+
+
+def test_the_type_and_zone_of_a_claim_without_a_node_are_offered(found, make):
+    """The machine of the NodeClaim is starting; its type and zone are those of no existing node."""
+    zone, kind = "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type"
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "default"},
+        "spec": {"template": {"spec": {"requirements": []}}},
+    }
+    size = {"cpu": "16", "memory": "64Gi", "pods": "110"}
+    launched = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {
+            "name": "c",
+            "labels": {
+                "karpenter.sh/nodepool": "default",
+                "karpenter.sh/capacity-type": "on-demand",
+                kind: "large",
+                zone: "z-b",
+            },
+        },
+        "spec": {"requirements": []},
+        "status": {"providerID": "x:///c", "capacity": size, "allocatable": size},
+    }
+    node = make.node("n", cpu="4", **{kind: "small", zone: "z-a"})
+    config, notes = karpenter_config("dump", found(pool, node, launched))
+    offers = {
+        one.name: [offer.requirements.get(zone).single for offer in one.offerings]
+        for one in config.types
+    }
+    assert offers == {"small": ["z-a", "z-b"], "large": ["z-a", "z-b"]}
+    assert not any("No offering" in note for note in notes)
