@@ -67,6 +67,19 @@ def test_nodes_are_added_for_pending_pods_up_to_the_maximum(answer):
     assert autoscaling.cost_per_hour == 2.0
 
 
+def test_each_node_of_a_group_costs_the_price_of_its_type(snapshot, make, write):
+    group, kind = {"kops.k8s.io/instancegroup": "ig"}, "node.kubernetes.io/instance-type"
+    nodes = [make.node(name, **group, **{kind: name}) for name in ("a", "b")]
+    types = str(write("types.csv", "name,cpu,memory,price\na,4,16Gi,0.25\nb,4,16Gi,1\n"))
+    found = what_if(
+        snapshot(*nodes, make.workload(replicas=2, cpu="3")),
+        ClusterChange(scale=("deploy/web=3",)),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", instance_types=types)),
+    )
+    assert found.without.autoscaling.cost_per_hour == 1.25
+    assert (found.changed.autoscaling.added, found.changed.autoscaling.cost_per_hour) == (1, 1.5)
+
+
 def test_node_hours_of_both_runs_are_counted_over_the_same_time(answer):
     found = answer(6)
     hours = found.changed.virtual_seconds / 3600

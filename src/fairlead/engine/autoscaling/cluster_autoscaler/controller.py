@@ -322,14 +322,14 @@ class ClusterAutoscaler:
         """The specifications of all node groups."""
         return [group.spec for group in self._provider.node_groups()]
 
-    def group_sizes(self) -> dict[str, int]:
-        """Return the current number of nodes in each group that has nodes."""
-        sizes: dict[str, int] = {}
+    def nodes_by_group(self) -> dict[str, list[Node]]:
+        """Return the current nodes of each group that has nodes."""
+        found: dict[str, list[Node]] = {}
         for node in self.autoscaler.context.listers.nodes.values():
             group = self.autoscaler.context.group_of(node)
             if group is not None:
-                sizes[group.id] = sizes.get(group.id, 0) + 1
-        return sizes
+                found.setdefault(group.id, []).append(node)
+        return found
 
     @property
     def undelivered(self) -> dict[str, int]:

@@ -38,19 +38,27 @@ class GroupGrowth(Struct, frozen=True):
 
 
 class NodeArrival(Struct, frozen=True):
-    """The addition of a Node to a node group. `is_own` is set if the autoscaler requested it."""
+    """The addition of a Node to a node group. `is_own` is set if the autoscaler requested it.
+
+    `labels` are those of the Node.
+    """
 
     at: Instant
     node: str
+    labels: Mapping[str, str]
     group: str
     is_own: bool
 
 
 class NodeDeparture(Struct, frozen=True):
-    """The deletion of a Node of a node group. `is_own` is set if the autoscaler deleted it."""
+    """The deletion of a Node of a node group. `is_own` is set if the autoscaler deleted it.
+
+    `labels` are those of the Node.
+    """
 
     at: Instant
     node: str
+    labels: Mapping[str, str]
     group: str
     is_own: bool
 
@@ -76,14 +84,16 @@ class AutoscalerHistory:
         """Record the addition of `node` if it belongs to a node group; see `NodeArrival`."""
         group = self._provider.node_group_for(node.spec.provider_id)
         if group is not None:
-            self.arrivals.append(NodeArrival(now, node.metadata.name, group.id, is_own))
+            meta = node.metadata
+            self.arrivals.append(NodeArrival(now, meta.name, meta.labels, group.id, is_own))
 
     def node_removed(self, node: Node, now: Instant) -> None:
         """Record the deletion of `node` if it belongs to a node group."""
         group = self._provider.node_group_for(node.spec.provider_id)
-        name = node.metadata.name
         if group is not None:
-            self.departures.append(NodeDeparture(now, name, group.id, name in self._started))
+            meta = node.metadata
+            is_own = meta.name in self._started
+            self.departures.append(NodeDeparture(now, meta.name, meta.labels, group.id, is_own))
 
     def loop_done(self, record: LoopRecord, autoscaler: StaticAutoscaler) -> None:
         """Record the actions of a loop."""

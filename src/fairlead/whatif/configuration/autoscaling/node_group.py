@@ -49,7 +49,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     read_instance_types,
 )
 from fairlead.whatif.configuration.autoscaling.node_group_file import groups_of_file
-from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
+from fairlead.whatif.configuration.autoscaling.node_price import price_of_labels, price_uses
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.installed_autoscaler import STATUS, hosted_flags
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -135,26 +135,32 @@ def with_prices(
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
     """Return (`config` with prices of its groups, notes about prices that are unknown or assumed).
 
-    A group without a price gets the price of its instance type in `files`. If no file and no group
+    A group without a price gets the prices of its nodes' instance types in `files`. The price of a
+    new node is that of the instance type of the group's first node. If no file and no group
     states a price, there is no note. Raises InputError.
     """
-    stated = {}
+    stated, nodes = {}, []
     if files is not None:
         nodes = [one.node for one in samples(manifests) if one.kind is NODE]
         stated = {one.name: one for one in read_instance_types(files, nodes)}
     groups = []
     uses: list[tuple[StatedType, str, str]] = []
     for group in config.groups:
-        labels = ((group.template or {}).get("metadata") or {}).get("labels") or {}
-        known = stated.get(labels.get(INSTANCE_TYPE, ""))
-        if group.price is None and known is not None and known.has_price:
-            use = capacity_type_of(labels), labels.get(ZONE, "")
-            uses.append((known, *use))
-            price = known.price(*use)
-            groups.append(replace(group, price=price))
-        else:
+        if group.price is not None or not stated:
             groups.append(group)
-    without = [one.id for one in groups if one.price is None]
+            continue
+        of_group = [node.metadata.labels for node in nodes if group.owns(node)]
+        uses += price_uses((group.node_labels, *of_group), stated.values())
+        prices = {
+            (labels[INSTANCE_TYPE], labels.get(ZONE, "")): price_of_labels(stated, labels)
+            for labels in of_group
+            if INSTANCE_TYPE in labels
+        }
+        price = price_of_labels(stated, group.node_labels)
+        groups.append(replace(group, price=price, type_prices=prices))
+    without = [
+        _with_types(one) for one in groups if one.price is None or None in one.type_prices.values()
+    ]
     wants_prices = files is not None or len(without) < len(groups)
     note = (
         f"No price is known for the nodes of {_listed(without)}; "
@@ -162,6 +168,12 @@ def with_prices(
     )
     notes = (note,) if without and wants_prices else ()
     return replace(config, groups=tuple(groups)), (*notes, *assumed_spot_prices(uses))
+
+
+def _with_types(group: NodeGroupSpec) -> str:
+    """Return the name of `group`, with those of its instance types that have no price."""
+    types = sorted({kind for (kind, _), price in group.type_prices.items() if price is None})
+    return f"{group.id} ({', '.join(types)})" if types else group.id
 
 
 Form = TypeVar("Form")

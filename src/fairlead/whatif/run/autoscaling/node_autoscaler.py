@@ -39,16 +39,20 @@ def autoscaling_outcome(
 ) -> AutoscalingOutcome:
     """Return the groups of Cluster Autoscaler, and its node changes between `since` and `until`."""
     history = autoscaler.history
-    prices = {spec.id: spec.price for spec in autoscaler.groups}
+    specs = {spec.id: spec for spec in autoscaler.groups}
     moves = [
-        *(_arrival(one, prices.get(one.group)) for one in history.arrivals),
-        *(_departure(one, prices.get(one.group)) for one in history.departures),
+        *(_arrival(one, specs[one.group]) for one in history.arrivals),
+        *(_departure(one, specs[one.group]) for one in history.departures),
     ]
     transitions = sorted(moves, key=lambda one: (one.at, one.came, one.node))
     counted = tuple(one for one in transitions if since <= one.at <= until)
-    nodes = autoscaler.group_sizes()
+    nodes = autoscaler.nodes_by_group()
+    prices = {
+        spec.id: [spec.price_of(node.metadata.labels) for node in nodes.get(spec.id, ())]
+        for spec in autoscaler.groups
+    }
     groups = tuple(
-        _with_nodes(_group(spec), [spec.price] * nodes.get(spec.id, 0), counted, since, until)
+        _with_nodes(_group(spec), prices[spec.id], counted, since, until)
         for spec in autoscaler.groups
     )
     return AutoscalingOutcome(
@@ -62,13 +66,15 @@ def autoscaling_outcome(
     )
 
 
-def _arrival(one: NodeArrival, price: float | None) -> NodeTransition:
+def _arrival(one: NodeArrival, spec: NodeGroupSpec) -> NodeTransition:
     reason = "" if one.is_own else _CREATED
+    price = spec.price_of(one.labels)
     return NodeTransition(one.at, one.node, one.group, came=True, reason=reason, price=price)
 
 
-def _departure(one: NodeDeparture, price: float | None) -> NodeTransition:
+def _departure(one: NodeDeparture, spec: NodeGroupSpec) -> NodeTransition:
     reason = "" if one.is_own else _DELETED
+    price = spec.price_of(one.labels)
     return NodeTransition(one.at, one.node, one.group, came=False, reason=reason, price=price)
 
 
@@ -93,11 +99,9 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
         present.setdefault(key, []).append(price)
         prices[claim.status.node_name or claim.name] = price
     transitions = tuple(_transition(one, prices[one.node]) for one in counted)
-    unpriced = {one.group for one in transitions if one.price is None}
-    unpriced |= {name for (name, _), known in present.items() if None in known}
     groups = tuple(
         _with_nodes(
-            _empty_group(name, kind, has_price=name not in unpriced),
+            _empty_group(name, kind, has_price=False),
             present[name, kind],
             transitions,
             since,
@@ -185,7 +189,8 @@ def _with_nodes(
     """Return the group `empty` with its nodes and their costs from `since` to `until`.
 
     `prices` has the hourly price of each node at the end, None if it is unknown. The node counts,
-    node hours and costs follow from these nodes and from `transitions`.
+    node hours and costs follow from these nodes and from `transitions`. If there are neither, the
+    group keeps the `has_price` of `empty`.
     """
     own = [one for one in transitions if one.group == empty.group]
     added = sum(one.came for one in own)
@@ -196,6 +201,7 @@ def _with_nodes(
     for one in own:
         time = to_seconds(one.at - since)
         seconds[one.price] = seconds.get(one.price, 0.0) + (-time if one.came else time)
+    has_price = None not in seconds if seconds else empty.has_price
     hours = {price: time / _SECONDS_PER_HOUR for price, time in seconds.items()}
     node_hours = float_sum(hours.values())
     rate = float_sum((price or 0.0) * count for price, count in counts.items())
@@ -207,6 +213,7 @@ def _with_nodes(
         added=added,
         removed=removed,
         node_hours=float(node_hours),
-        cost_per_hour=float(rate) if empty.has_price or not prices else None,
-        cost=float(cost) if empty.has_price or not node_hours else None,
+        has_price=has_price,
+        cost_per_hour=float(rate) if has_price or not prices else None,
+        cost=float(cost) if has_price or not node_hours else None,
     )

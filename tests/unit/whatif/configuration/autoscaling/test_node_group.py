@@ -483,6 +483,20 @@ def test_prices_of_instance_types_are_those_of_groups(found, make, write):
     assert read.notes[-1].startswith("No price is known for the nodes of other; ")
 
 
+def test_nodes_of_one_group_have_the_prices_of_their_own_types(found, make, write):
+    """New nodes cost as much as the group's first node."""
+    group, kind = {"kops.k8s.io/instancegroup": "ig"}, "node.kubernetes.io/instance-type"
+    nodes = [make.node(name, **group, **{kind: name}) for name in ("large", "small")]
+    types = str(write("types.csv", "name,cpu,memory,price\nsmall,4,16Gi,0.2\nlarge,8,32Gi,0.4\n"))
+    read = read_autoscaling(AutoscaleOptions("cluster-autoscaler", "", types), found(*nodes))
+    [spec] = read.config.groups
+    assert [spec.price_of({kind: name}) for name in ("small", "large", "other")] == [0.2, 0.4, 0.4]
+    other = make.node("other", **group, **{kind: "other"})
+    read = read_autoscaling(AutoscaleOptions("cluster-autoscaler", "", types), found(*nodes, other))
+    assert read.config.groups[0].price_of({kind: "other"}) is None
+    assert read.notes[-1].startswith("No price is known for the nodes of ig (other); ")
+
+
 def test_a_note_names_the_type_of_spot_nodes_without_a_spot_price(found, make, write):
     labels = {"eks.amazonaws.com/nodegroup": "g", "eks.amazonaws.com/capacityType": "SPOT"}
     node = make.node("n", **labels, **{"node.kubernetes.io/instance-type": "small"})
