@@ -231,11 +231,15 @@ def workload_effects(
     _add_budgets(tallies, changed, difference, budgets)
     _add_outdated(tallies, without, changed)
     for ref, readiness in changed.workloads.items():
-        if without.workloads.get(ref) == readiness:
+        other = without.workloads.get(ref)
+        if other == readiness:
             continue  # the same happens without the change
         if ref.kind == POD and not _pod_of(ref, without, changed):
             continue  # both runs lose the pod, perhaps at different times
-        if readiness.lowest < readiness.before or readiness.at_end != readiness.before:
+        # A DaemonSet wants fewer pods after nodes are removed; those were not unready.
+        was_short = readiness.lowest < min(readiness.before, readiness.wanted)
+        end = readiness.before if other is None else other.at_end
+        if was_short or readiness.at_end != end:
             tallies.setdefault(ref, _Tally())
     _add_unmet_budgets(tallies, changed, budgets)
     unchanged = tallies.keys() - changed.workloads.keys()

@@ -1,0 +1,41 @@
+"""Workloads that a change affects: unready pods that only one of the runs has."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.outcome.comparison.difference import difference
+from fairlead.whatif.outcome.comparison.workload_effect import workload_effects
+from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
+
+AGENT = WorkloadRef("DaemonSet", "kube-system", "agent")
+
+
+def run(**readiness):
+    empty = dict.fromkeys(
+        ("preempted", "evicted", "pdb_breaches", "undrained", "skipped", "errors",
+         "recurrences", "nodes", "allocations", "samples"),
+        (),
+    )  # fmt: skip
+    return RunOutcome(
+        started_at=0, ended_at=0, settled=True, pods={}, priority_names={},
+        choices_among_equals=0, workloads={AGENT: WorkloadReadiness(**readiness)}, **empty,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("readiness", "is_affected"),
+    [
+        pytest.param({"lowest": 3, "lowest_for": 45}, False, id="as many pods as wanted"),
+        pytest.param({"lowest": 2, "lowest_for": 45}, True, id="fewer pods than wanted"),
+        pytest.param({"lowest": 2, "lowest_for": None, "at_end": 2}, True, id="fewer at the end"),
+    ],
+)
+def test_pods_that_leave_with_their_nodes_in_both_runs_are_no_effect(readiness, is_affected):
+    """Three of six nodes are removed in both runs, at different times."""
+    counts = {"wanted": 3, "before": 6, "at_end": 3}
+    without = run(**counts, lowest=3, lowest_for=50)
+    changed = run(**(counts | readiness))
+    found = workload_effects(without, changed, difference(without, changed), (), (), ())
+    assert [one.workload for one in found] == [AGENT] * is_affected
