@@ -51,12 +51,14 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     displaced or undrained pods. Budgets that cover other pods of the workload are included if they
     have too few healthy pods. `waited` counts the displaced pods that found a node only after
     WAITED_MIN or more, and the pods for which the change only makes the wait for a node longer;
-    `waited_for` is the longest of these waits.
+    `waited_for` is the longest of these waits. `is_down_without` is set if no pod is ready for at
+    least as long in the run without the change.
     """
 
     workload: WorkloadRef
     readiness: WorkloadReadiness
     belongs_to_node: bool = False
+    is_down_without: bool = False
     preempted: int = 0
     evicted: int = 0
     moved: int = 0
@@ -99,13 +101,17 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     @property
     def had_no_ready_pod(self) -> bool:
-        """Whether at some time no pod was ready, although some were ready before."""
-        return self.readiness.had_none
+        """Whether, because of the change, no pod was ready at some time.
+
+        It is False if no pod was ready before the change.
+        """
+        return self.readiness.had_none and not self.is_down_without
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether a permanent workload had no ready pod for UNAVAILABLE_MIN, or until the end."""
-        return self.readiness.is_outage and self.workload.is_permanent
+        """Whether a permanent workload `had_no_ready_pod` for UNAVAILABLE_MIN, or until the end."""
+        is_outage = self.had_no_ready_pod and self.readiness.is_outage
+        return is_outage and self.workload.is_permanent
 
     @property
     def budget(self) -> BudgetResult | None:
@@ -469,11 +475,19 @@ def _effect(
         workload=ref,
         readiness=readiness,
         belongs_to_node=ref.is_daemon_set or (pod is not None and pod.belongs_to_node),
+        is_down_without=_is_down_as_long(without.workloads.get(ref), readiness),
         **tally.counts,
         reasons=tuple(reason for reason, _ in tally.reasons.most_common()),
         by=tuple(tally.by),
         budgets=tuple(tally.budgets.items()),
     )
+
+
+def _is_down_as_long(without: WorkloadReadiness | None, changed: WorkloadReadiness) -> bool:
+    """Return whether no pod is ready in `without` for as long as in `changed`, or longer."""
+    if without is None or not without.had_none or without.lowest_for is None:
+        return without is not None and without.had_none
+    return changed.lowest_for is not None and changed.lowest_for <= without.lowest_for
 
 
 def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEnd | None:

@@ -39,3 +39,18 @@ def test_pods_that_leave_with_their_nodes_in_both_runs_are_no_effect(readiness, 
     changed = run(**(counts | readiness))
     found = workload_effects(without, changed, difference(without, changed), (), (), ())
     assert [one.workload for one in found] == [AGENT] * is_affected
+
+
+@pytest.mark.parametrize(
+    ("lowest_for", "is_harmed"),
+    [
+        pytest.param(40, False, id="shorter than without the change"),
+        pytest.param(60, True, id="longer than without the change"),
+        pytest.param(None, True, id="until the end"),
+    ],
+)
+def test_no_ready_pod_harms_only_if_it_lasts_longer_than_without_the_change(lowest_for, is_harmed):
+    counts = {"wanted": 3, "before": 3, "lowest": 0, "at_end": 3}
+    without, changed = run(**counts, lowest_for=50), run(**counts, lowest_for=lowest_for)
+    [found] = workload_effects(without, changed, difference(without, changed), (), (), ())
+    assert (found.had_no_ready_pod, found.is_harmed) == (is_harmed, is_harmed)
