@@ -163,6 +163,7 @@ def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -
     model = ClusterModel(snapshot, config)
     # The pod of a StatefulSet keeps its own name, because the names of its claims depend on it.
     name = new.name if new.stateful_set is None else ""
+    model.count_quotas(new.namespace)
     try:
         created = create_pod(model, new, 0, name)
     except ApiError as refused:

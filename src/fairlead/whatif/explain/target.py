@@ -243,6 +243,8 @@ def refused_pods(
     new = [one for one in added if one.kind is POD]
     rest = (*before.manifests, *(one for one in added if one.kind is not POD))
     model = ClusterModel(replace(cluster, manifests=rest), scheduler)
+    for namespace in sorted({one.ref.namespace for one in new}):
+        model.count_quotas(namespace)
     messages = []
     for one in new:
         try:

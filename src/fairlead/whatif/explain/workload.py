@@ -540,6 +540,7 @@ def _one_more(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> 
         return _OneMore()
     with model.hypothesis():
         place_waiting_pods(model)
+        model.count_quotas(new.namespace)
         try:
             pod = model.pod_info(create_pod(model, new, 0).pod)
         except ApiError as refused:

@@ -475,7 +475,10 @@ class ClusterModel:
         return decode(world.store.create(manifest, self.now, write=world.user_write()))
 
     def count_quotas(self, namespace: str) -> bool:
-        """Update the usage of the quotas in `namespace`; return whether there are any quotas."""
+        """Update the usage of the quotas in `namespace`; return whether there are any quotas.
+
+        A dump of manifests lacks the usage, and quotas without it refuse no object.
+        """
         quotas = list(self._world.store.storage.items(RESOURCE_QUOTA, namespace))
         for quota in quotas:
             meta = quota["metadata"]

@@ -421,13 +421,11 @@ def test_a_new_group_names_the_quota_that_refuses_its_pods(tmp_path, capsys, pod
         "metadata": meta,
         "spec": {"minMember": 2},
     }
-    hard = {"pods": pods}
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
         "metadata": {"name": "q", "namespace": "default"},
-        "spec": {"hard": hard},
-        "status": {"hard": hard, "used": {"pods": "0"}},
+        "spec": {"hard": {"pods": pods}},
     }
     dump, file = tmp_path / "dump.json", tmp_path / "train.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODES[0], quota]}))

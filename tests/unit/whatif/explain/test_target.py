@@ -787,6 +787,18 @@ def test_a_pod_of_a_file_is_admitted_and_explained(explain_file, make):
     assert found["preemption"]["nominated"] == ["a"]
 
 
+def test_a_quota_without_a_status_counts_the_pods_of_the_dump(explained, explain_file, make):
+    """`fit` and `whatif --apply` count them, too. Manifests and old dumps lack the usage."""
+    meta = {"name": "q", "namespace": "default"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta}
+    quota |= {"spec": {"hard": {"requests.cpu": "1"}}}
+    objects = make.node("a"), replica_set(make, 1, cpu="1"), replica(make, 0, "a"), quota
+    why = "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=1"
+    assert why in explained("rs/web", *objects).findings[0]
+    with pytest.raises(InputError, match=why):
+        explain_file(objects, [make.pod("new", cpu="1")])
+
+
 def test_a_workload_of_a_file_is_explained_by_its_first_pod(explain_file, make):
     written = [make.workload(name="web"), make.workload(name="db", cpu="9")]
     assert explain_file([make.node("a")], written, "deploy/web")["choices"] == ["a"]
