@@ -610,10 +610,13 @@ def _order_note(pair: ExperimentPair, effect: Effect, progress: Progress) -> Ite
     """Yield a note if the order of objects that arrive at one instant changes the outcome.
 
     To find out, the change is simulated again with these objects in reverse order. This happens
-    only if pods are preempted or stay pending in `effect`. Otherwise, pods do not compete for room.
+    only if pods are preempted, stay pending or cannot be created in `effect`. Otherwise, pods do
+    not compete for room or quotas.
     """
     groups = arriving_together(pair.changed.steps)
-    if not groups or not (effect.difference.preempted or effect.difference.pending):
+    found = effect.difference
+    is_short = bool(found.preempted or found.pending or found.not_created)
+    if not groups or not (is_short or any(one.missing for one in effect.workloads)):
         return
     changed = replace(
         pair.changed,

@@ -24,10 +24,19 @@ from fairlead.whatif.outcome.percentile import percentile
 VERDICT: Final = "verdict"
 # Not "run again": the affected pods include new pods, which did not run before.
 RECOVERED: Final = "all affected run after"
-_COUNTS: Final = (
-    "preempted", "evicted", "pending", "gone", "not_created", "undrained", "down",
-    "outdated",
-)  # fmt: skip
+# outcome: the fields of WorkloadEffect whose sum is the number of pods. The fields cover the pods
+# that the change harms, and all pods that are preempted or evicted.
+_COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "preempted": ("preempted",),
+    "evicted": ("evicted",),
+    "pending": ("pending",),
+    "gone": ("gone",),
+    "not_created": ("not_created", "missing"),
+    "failed": ("failed",),
+    "undrained": ("undrained",),
+    "down": ("down",),
+    "outdated": ("outdated",),
+}
 
 
 class SeedOutcome(Struct, frozen=True):
@@ -74,8 +83,8 @@ def seed_outcome(effect: Effect, verdict: Verdict) -> SeedOutcome:
     counts = {
         (str(one.workload), name): count
         for one in effect.workloads
-        for name in _COUNTS
-        if (count := getattr(one, name))
+        for name, fields in _COUNTS.items()
+        if (count := sum(getattr(one, field) for field in fields))
     }
     return SeedOutcome(verdict.first.kind, counts, effect.difference.recovered_after)
 
@@ -136,11 +145,13 @@ def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
         if before != after or _by_workload(first, what) != _by_workload(other, what):
             verb = what.replace("_", " ")
             pods, are = ("pod", "is") if after == 1 else ("pods", "are")
+            if what == "failed":
+                are = "has" if after == 1 else "have"
             if before != after:
                 parts.append(f"{after:,} {pods} {are} {verb} instead of {before:,}")
             else:
-                others = "another pod is" if after == 1 else "pods of other workloads are"
-                parts.append(f"{others} {verb}")
+                others = "another pod" if after == 1 else "pods of other workloads"
+                parts.append(f"{others} {are} {verb}")
     return ", ".join(parts)
 
 

@@ -9,7 +9,7 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.assessment.certainty import SeedOutcome, certainty
+from fairlead.whatif.outcome.assessment.certainty import SeedOutcome, certainty, order_matters
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import encode_result, whatif_result
@@ -78,3 +78,36 @@ def test_the_answer_says_if_the_order_of_arrival_changes_the_outcome(snapshot, m
     assert {row.subject for row in rows if row.words == "depends on the seed"} == {
         "rs/default/small", "rs/default/large",
     }  # fmt: skip
+
+
+def test_pods_that_a_quota_refuses_are_an_outcome_that_the_order_can_change(snapshot, make):
+    """Two workloads are scaled to five pods each, and a quota admits six. Either may lack pods."""
+    meta = {"name": "q", "namespace": "default"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta}
+    quota |= {"spec": {"hard": {"pods": "6"}}}
+    workloads = [make.workload("ReplicaSet", name, replicas=0) for name in ("api", "web")]
+    cluster = snapshot(make.node("a"), quota, *workloads)
+    change = ClusterChange(scale=("rs/api=5", "rs/web=5"))
+    answer = what_if(cluster, change, Conditions(seeds=6))
+    [note] = [one for one in answer.changed.notes if "at one instant" in one]
+    assert "in reverse order, pods of other workloads are not created" in note
+    found = whatif_result(answer)["workloads"]
+    missing = {one["workload"]: one["missing"] for one in found if one["missing"]}
+    rows = {row.subject: row for row in answer.certainty if row.what == "not created"}
+    assert sum(missing.values()) == 4
+    for name, pods in missing.items():
+        row = rows[name]
+        assert row.least <= pods <= row.most
+    assert any(row.words != "certain" for row in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [(1, 2, "2 pods have failed instead of 1"), (2, 1, "1 pod has failed instead of 2")],
+)
+def test_failed_pods_of_another_order_are_counted(before, after, words):
+    first, other = (
+        SeedOutcome(OutcomeKind.ERROR, {("job/default/j", "failed"): count}, None)
+        for count in (before, after)
+    )
+    assert order_matters(first, other) == words
