@@ -60,6 +60,14 @@ class ConnectionOptions:
         """Whether an option names a cluster."""
         return self.in_cluster or self.kubeconfig is not None or self.context is not None
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options with their values, as words of a command."""
+        words: tuple[str, ...] = ("--in-cluster",) if self.in_cluster else ()
+        for option, value in (("--kubeconfig", self.kubeconfig), ("--context", self.context)):
+            words += () if value is None else (option, value)
+        return words
+
 
 NO_CONNECTION: Final = ConnectionOptions()
 KUBECTL_PLUGIN: Final = "kubectl-fairlead"
@@ -80,6 +88,8 @@ def snapshot_of(
     `max_input` limits the bytes that are read; None means BYTES_MAX. `progress` shows how much of a
     file has been read.
     """
+    from msgspec.structs import replace
+
     from fairlead.whatif.input.content import BYTES_MAX, read_silently
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.snapshot.snapshot import read_snapshot, snapshot_of_texts
@@ -95,7 +105,8 @@ def snapshot_of(
         problem = "name a SNAPSHOT, or a cluster with --context, --kubeconfig or --in-cluster"
         raise InputError("arguments", problem)
     live = read_cluster(options, max_input, decode=True)
-    return snapshot_of_texts(live.name, live, live.metadata())
+    snapshot = snapshot_of_texts(live.name, live, live.metadata())
+    return replace(snapshot, arguments=options.words) if options.words else snapshot
 
 
 def is_kubectl_plugin() -> bool:

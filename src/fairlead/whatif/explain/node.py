@@ -97,12 +97,12 @@ _RETURNS: Final = "no: comes back, may run on cordoned nodes"
 _FAILS: Final = "yes, but its Job fails, because the evicted pod counts as a failure"
 _BACK: Final = "yes; OpenShift creates it again when the node returns to service"
 _LIMITS: Final = (
-    "This answer checks only budgets, room and Jobs. fairlead drain-plan --nodes {name} also "
-    "simulates what the controllers do with the evicted pods."
+    "This answer checks only budgets, room and Jobs. fairlead drain-plan {dump} --nodes {name} "
+    "also simulates what the controllers do with the evicted pods."
 )
 _STAYS_SO: Final = (
-    "fairlead whatif --fail-node {name} shows what happens if the node stays so: which pods are "
-    "evicted and when, and where they run then."
+    "fairlead whatif {dump} --fail-node {name} shows what happens if the node stays so: which "
+    "pods are evicted and when, and where they run then."
 )
 
 
@@ -145,9 +145,9 @@ def explain_node(
     if any(one.cause in UNPLACED for one in blockers):
         notes = unsimulated_in_plan(snapshot.manifests, ADDS_NODES)
     elif not blockers and _has_moves(emptied):
-        notes = (_LIMITS.format(name=name),)
+        notes = (_LIMITS.format(name=name, dump=snapshot.words),)
     if not is_ready_node(info.node):
-        notes = (*notes, _STAYS_SO.format(name=name))
+        notes = (*notes, _STAYS_SO.format(name=name, dump=snapshot.words))
     edits = list(dict.fromkeys(one.edit for one in blockers if one.edit))
     return TabularAnswer(
         kind="NodeExplanation",

@@ -16,7 +16,6 @@ from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import option_duration
 from fairlead.whatif.change.rolling_drain import nodes_at_once
-from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES
 from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_named, scaled
 from fairlead.whatif.outcome.assessment.certainty import VERDICT
 from fairlead.whatif.outcome.assessment.next_step import NextStep
@@ -30,7 +29,6 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
 _HORIZON_PERCENT: Final = 110  # of the expected time of a rolling drain
-_FILES: Final = (*TEXT_SUFFIXES, *PACKED_SUFFIXES)
 
 
 def add_flags(context: StepContext) -> Iterator[NextStep]:
@@ -118,15 +116,13 @@ def _drain_plan(context: StepContext) -> Iterator[NextStep]:
     is_unfinished = any(one.back_at is None for one in changed.drains)
     if not change.drain or not (changed.blocking or is_unfinished):
         return
-    # The source of an answer can also be standard input, or the context of a running cluster.
-    snapshot = answer.source if answer.source.endswith(_FILES) else "SNAPSHOT"
     words = [word for one in change.drain for word in ("--nodes", one)]
     if change.max_unavailable is not None:
         words += ["--for", change.lasts or "0s"]
     aim = "find the fastest pace of the drain that is safe"
     if changed.blocking:
         aim = "list everything that blocks the drain, and what would unblock it"
-    yield NextStep(aim, command=shlex.join(("fairlead", "drain-plan", snapshot, *words)))
+    yield NextStep(aim, command=shlex.join(("fairlead", "drain-plan", *context.arguments, *words)))
 
 
 def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:

@@ -30,6 +30,7 @@ from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.run.parallel.independent_run import independent_runs
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.snapshot import PLACEHOLDER
 
 STEPS_MAX: Final = 5
 SEEDS: Final = 20
@@ -48,13 +49,14 @@ class NextSteps(Struct, frozen=True):
     causes: tuple[str, ...] = ()
 
 
-def next_steps(
+def next_steps(  # noqa: PLR0913 - the answer, and what its next steps depend on
     answer: WhatIfAnswer,
     manifests: Sequence[Manifest],
     ask: Callable[[Progress], Ask],
     progress: Progress,
     *,
     scheduler: SchedulerConfig = _DEFAULT,
+    arguments: Sequence[str] = (PLACEHOLDER,),
     in_one_process: bool = False,
 ) -> NextSteps:
     """Return at most STEPS_MAX steps; the steps against the worst outcome come first.
@@ -62,6 +64,8 @@ def next_steps(
     `manifests` are the objects of the snapshot. `ask(progress)` returns a function that tries a
     step and reports to `progress`. Rows of `_STEPS` that try steps do so on several cores,
     unless `in_one_process` is set. `scheduler` is the configuration of the run with the change.
+    `arguments` are the words with which another command reads the same cluster and the scheduler's
+    current configuration.
     """
     kinds: dict[_Row, OutcomeKind] = {}  # a row that serves two outcomes is used for the first
     for one in answer.verdict.findings:
@@ -71,7 +75,7 @@ def next_steps(
 
     def found_by(number: int, progress: Progress) -> NextSteps:
         row = rows[number]
-        context = StepContext(answer, manifests, ask(progress), [], [], scheduler)
+        context = StepContext(answer, manifests, ask(progress), [], [], scheduler, arguments)
         steps = tuple(replace(step, outcome=kinds[row]) for step in row.steps(context))
         return NextSteps(steps, tuple(context.notes), tuple(context.causes))
 

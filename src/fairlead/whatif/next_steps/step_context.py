@@ -45,7 +45,8 @@ class StepContext(Struct, frozen=True):
     """An answer, the objects of its snapshot, a way to ask again, and the notes so far.
 
     `notes` are about steps that would not help. `causes` explain why pods are pending. `scheduler`
-    is the configuration of the run with the change.
+    is the configuration of the run with the change. `arguments` are the words with which another
+    command reads the same cluster and the scheduler's current configuration.
     """
 
     answer: WhatIfAnswer
@@ -54,6 +55,7 @@ class StepContext(Struct, frozen=True):
     notes: list[str]
     causes: list[str]
     scheduler: SchedulerConfig
+    arguments: Sequence[str]
 
     def has(self, ref: WorkloadRef) -> bool:
         """Return whether the snapshot contains the workload `ref` itself, not only its pods."""

@@ -177,7 +177,8 @@ class ClusterModel:
     lacks are added (`missing_storage`, `missing_classes`). Bindings of claims are completed
     (`missing_bindings`). Pods in a namespace that is being deleted get a deletionTimestamp, if they
     have none. `now` is the time of the snapshot. If `preempts` is set, pods that fit nowhere try
-    preemption. Extenders are not called (`profiles_without_extenders`).
+    preemption. Extenders are not called (`profiles_without_extenders`). `snapshot_words` name the
+    snapshot in a command.
     """
 
     def __init__(self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0) -> None:
@@ -186,6 +187,7 @@ class ClusterModel:
         Raises InputError for objects that an API server would refuse.
         """
         self.now = snapshot.taken_at
+        self.snapshot_words = snapshot.words
         self._manifests, self._seed = snapshot.manifests, seed
         # The model uses only the world's store and never runs the world.
         idle = Engine(Cluster(), controllers=())

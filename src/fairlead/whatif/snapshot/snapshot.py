@@ -8,6 +8,7 @@ annotation of its List, because a simulation may end long after the newest times
 from __future__ import annotations
 
 import gc
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -52,6 +53,8 @@ UNREADABLE: Final = "fairlead.dev/unreadable"
 _READ_BY: Final = "fairlead.dev/read-by"
 _KUBECTL: Final = "kubectl"
 _FROZEN_AT_START_MAX: Final = 1_000
+# Stands for the snapshot in a command if it is not known how the user named the snapshot.
+PLACEHOLDER: Final = "SNAPSHOT"
 
 
 class Snapshot(Struct, frozen=True):
@@ -61,7 +64,8 @@ class Snapshot(Struct, frozen=True):
     `has_all_namespaces` is True only if Fairlead read the cluster, because a dump by kubectl may
     contain only one namespace. `start_notes` are the notes about nodes that were starting
     (`starting_node`). `empty_files` are the files of a directory or an archive that were skipped
-    because they are empty.
+    because they are empty. `arguments` are the words that name the cluster in a command, such as
+    (`dump.json`,) or (`--context`, `prod`).
     """
 
     source: str
@@ -71,11 +75,17 @@ class Snapshot(Struct, frozen=True):
     has_all_namespaces: bool = False
     start_notes: tuple[str, ...] = ()
     empty_files: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = (PLACEHOLDER,)
 
     def __repr__(self) -> str:
         """Return a short text; a text with the objects could be very long."""
         objects = f"{len(self.manifests):,} objects"
         return f"<Snapshot: {self.source} at {format_timestamp(self.taken_at)}, {objects}>"
+
+    @property
+    def words(self) -> str:
+        """The `arguments` as text for a shell."""
+        return shlex.join(self.arguments)
 
     def inventory(self) -> Inventory:
         """Return a new index of the objects."""
@@ -118,7 +128,7 @@ def read_dump(
             source, stdin, bytes_max, on_read, empty.append, is_copied=is_copied
         )
         found = _snapshot(STDIN if source == "-" else source, documents, on_read)
-    return replace(found, empty_files=tuple(empty)) if empty else found
+    return replace(found, empty_files=tuple(empty), arguments=(source,))
 
 
 def has_frozen_objects() -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 
 import pytest
 
@@ -53,6 +55,26 @@ def nodes(count, name, ready):
     }
     head = {"apiVersion": "v1", "kind": "Node", "status": status}
     return [{**head, "metadata": {"name": f"{name}-{at:03}"}} for at in range(count)]
+
+
+def test_the_command_with_one_more_node_runs_as_printed(tmp_path, capsys, monkeypatch):
+    """The dump is a directory, and the pod is only in a file of --apply."""
+    monkeypatch.setenv("COLUMNS", "500")
+    dump, pod = tmp_path / "my dumps", tmp_path / "pod.json"
+    dump.mkdir()
+    items = [*nodes(1, "small", "True"), NODES[0]]
+    used = {**POD, "metadata": {"name": "old", "namespace": "default"}}
+    request = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}]
+    used["spec"] = {"nodeName": "node-00", "containers": request}
+    listing = {"apiVersion": "v1", "kind": "List", "items": [*items, used]}
+    (dump / "dump.json").write_text(json.dumps(listing))
+    pod.write_text(json.dumps(POD))
+    main.run(["explain", str(dump), "--apply", str(pod)])
+    command = re.search(r"would take the pod \((.*)\)", capsys.readouterr().out)[1]
+    program, *words = shlex.split(command)
+    assert program == "fairlead"
+    main.run([*words, "-o", "json"])
+    assert json.loads(capsys.readouterr().out)["verdict"]["outcome"] == "started"
 
 
 @pytest.mark.parametrize(("ready", "is_noted"), [(200, False), (201, True)])

@@ -517,7 +517,7 @@ def test_as_many_new_nodes_are_named_as_the_gang_of_a_pod_needs(
     wanted = count and count + is_full
     assert found.for_group == NewNodesForGroup("default/g", "b", wanted)
     more = "One more node" if wanted == 1 else f"{wanted} more nodes"
-    text = f"{more} like b would let PodGroup default/g start (fairlead whatif --add-nodes {wanted}"
+    text = f"{more} like b would let PodGroup default/g start (fairlead whatif SNAPSHOT "
     none = "More nodes like b alone would not let PodGroup default/g start."
     assert any(line.startswith(text if wanted else none) for line in printed_lines(found))
 

@@ -29,6 +29,7 @@ from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 ZONE = "topology.kubernetes.io/zone"
 SPREAD_BY_ZONE = {
@@ -373,19 +374,27 @@ def test_pods_that_fit_only_the_drained_node_suggest_a_copy_of_that_node(snapsho
     assert not helped.changed.pending
 
 
-def test_the_plan_of_a_drain_needs_the_name_of_a_file(snapshot, spread):
-    """The name of a running cluster, or standard input, is no argument of the command."""
-    cluster = replace(snapshot(*spread, budget(minAvailable=3)), source="prod")
+@pytest.mark.parametrize("arguments", [("SNAPSHOT",), ("my dumps",), ("--context", "prod")])
+def test_the_plan_of_a_drain_reads_the_cluster_of_the_question(snapshot, spread, arguments):
+    cluster = replace(snapshot(*spread, budget(minAvailable=3)), arguments=arguments)
     steps = steps_of(what_if(cluster, ClusterChange(drain=("a",))))
-    assert (BLOCKERS, "fairlead drain-plan SNAPSHOT --nodes a") in steps
+    words = shlex.join(arguments)
+    assert (BLOCKERS, f"fairlead drain-plan {words} --nodes a") in steps
 
 
-@pytest.mark.parametrize("source", ["dump.json", "dump.yaml.gz", "dump.tar", "dump.tar.gz"])
-def test_the_plan_of_a_drain_names_the_file(snapshot, spread, source):
-    """The command has the name of the dump, also if the dump is an archive."""
-    cluster = replace(snapshot(*spread, budget(minAvailable=3)), source=source)
-    steps = steps_of(what_if(cluster, ClusterChange(drain=("a",))))
-    assert (BLOCKERS, f"fairlead drain-plan {source} --nodes a") in steps
+def test_the_plan_of_a_drain_uses_the_scheduler_of_the_question(snapshot, spread, write):
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    path = write("scheduler.yaml", json.dumps(kind))
+    cluster = snapshot(*spread, budget(minAvailable=3))
+    answer = what_if(cluster, ClusterChange(drain=("a",)), Conditions(config=path))
+    command = f"fairlead drain-plan {answer.source} --config {path} --nodes a"
+    assert (BLOCKERS, command) in steps_of(answer)
+
+
+def test_the_arguments_of_a_snapshot_are_its_path(write, make, tmp_path):
+    path = write("nodes.json", make.node("a"))
+    assert read_snapshot(path).arguments == (path,)
+    assert read_snapshot(tmp_path).words == str(tmp_path)
 
 
 def test_pods_of_a_failed_node_suggest_a_copy_of_that_node(snapshot, spread):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.snapshot.absent_owner import with_absent_owners
 from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
-from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.whatif.snapshot.snapshot import PLACEHOLDER, Snapshot
 
 NAMES_MAX = 10
 NODES_MAX = 20  # more nodes are grouped by reason
@@ -181,7 +182,8 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
         with _phase("explaining"):
             explanation = explain_pod(snapshot, target, scheduler)
         own = starts and starts.of([f"pod/{explanation.pod}"])
-        return _print_pod(explanation, releases, output, all_nodes=all_nodes, starts=own)
+        whatif = _whatif_words(snapshot, request)
+        return _print_pod(explanation, releases, output, whatif, all_nodes=all_nodes, starts=own)
     with _phase("explaining"):
         group = explain_group_of(snapshot, target, scheduler, batch)
     title = group.found.title
@@ -211,7 +213,8 @@ def _explain_new(
     with _phase("explaining"):
         explanation = explain_new_pod(cluster, new, scheduler)
     _print_unreadable(snapshot)
-    return _print_pod(explanation, releases, output, all_nodes=all_nodes)
+    whatif = _whatif_words(snapshot, request)
+    return _print_pod(explanation, releases, output, whatif, all_nodes=all_nodes)
 
 
 @contextmanager
@@ -330,6 +333,7 @@ def _print_pod(
     explanation: Explanation,
     releases: Releases,
     output: AnswerFormat,
+    whatif: str,
     *,
     all_nodes: bool,
     starts: StartTimes | None = None,
@@ -340,7 +344,7 @@ def _print_pod(
         _print_json({**explanation_json(explanation), **releases.as_json(), **found})
         return exit_code.SUCCESS
     _print_releases(releases)
-    print_explanation(explanation, stdout_console(), all_nodes=all_nodes)
+    print_explanation(explanation, stdout_console(), all_nodes=all_nodes, whatif=whatif)
     _print_starts(starts)
     return exit_code.SUCCESS
 
@@ -371,11 +375,27 @@ def _print_json(value: Json) -> None:
     print_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
-def print_explanation(explanation: Explanation, console: Console, *, all_nodes: bool) -> None:
+def _whatif_words(snapshot: Snapshot, request: ExplainRequest) -> str:
+    """Return the beginning of a what-if about the explained cluster, as text for a shell."""
+    words = [*snapshot.arguments]
+    words += ("--config", request.config) if request.config else ()
+    for option, values in (("--plugin", request.plugins), ("--apply", request.apply)):
+        words += (word for value in values for word in (option, value))
+    words += ("--allow-extenders",) if request.allow_extenders else ()
+    return shlex.join(("fairlead", "whatif", *words))
+
+
+def print_explanation(
+    explanation: Explanation,
+    console: Console,
+    *,
+    all_nodes: bool,
+    whatif: str = f"fairlead whatif {PLACEHOLDER}",
+) -> None:
     """Print the evaluation of a pod on all nodes, with a row for each node if `all_nodes` is set.
 
     Otherwise, a long list of feasible nodes is cut. In a long list of infeasible nodes, nodes with
-    the same reason share a row.
+    the same reason share a row. `whatif` is the beginning of a what-if about the cluster.
     """
     rows_max = None if all_nodes else NODES_MAX
     found = explanation.evaluation
@@ -390,7 +410,7 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
     if explanation.node:
         print_line(console, _decision_about_bound(found, explanation.node))
     elif explanation.held_group and found.via:
-        _print_held(console, explanation)
+        _print_held(console, explanation, whatif)
     else:
         print_line(console, _decision(found))
     for sentence in explanation.unmet:
@@ -399,7 +419,7 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
         verb = "It would preempt" if explanation.node else "Preempts"
         print_line(console, _preempts(found.preemption, verb))
     _print_feasible(console, found, rows_max)
-    _print_infeasible(console, explanation, rows_max)
+    _print_infeasible(console, explanation, rows_max, whatif)
     if found.preemption is not None:
         _print_preemption(console, found.preemption, rows_max)
     if _is_cut(found, rows_max):
@@ -551,7 +571,9 @@ def _spaced(plugin: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
 
 
-def _print_infeasible(console: Console, explanation: Explanation, rows_max: int | None) -> None:
+def _print_infeasible(
+    console: Console, explanation: Explanation, rows_max: int | None, whatif: str
+) -> None:
     has_remedies = bool(explanation.remedies or explanation.too_small)
     ranks = {name: rank for rank, name in enumerate(explanation.remedies)}
     rows = [
@@ -572,40 +594,38 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
         note = f'"would fit after" was computed for the {REMEDIES_MAX:,} nodes that lack least.'
         print_line(console, note, "dim")
     if explanation.new_node is not None and explanation.for_group is not None:
-        print_line(console, _nodes_for_group(explanation.for_group))
+        print_line(console, _nodes_for_group(explanation.for_group, whatif))
     elif explanation.new_node is not None:
-        print_line(console, _one_more_node(explanation.new_node))
+        print_line(console, _one_more_node(explanation.new_node, whatif))
 
 
-def _print_held(console: Console, explanation: Explanation) -> None:
+def _print_held(console: Console, explanation: Explanation, whatif: str) -> None:
     """Print why a pod that fits a node is not bound: its PodGroup cannot start."""
     print_line(console, f"Not bound: its PodGroup {explanation.held_group} cannot start now.")
     if explanation.for_group is not None:
-        print_line(console, _nodes_for_group(explanation.for_group))
+        print_line(console, _nodes_for_group(explanation.for_group, whatif))
     print_line(console, f"Without its group: {_decision(explanation.evaluation)}")
 
 
-def _one_more_node(new: NewNode) -> str:
+def _one_more_node(new: NewNode, whatif: str) -> str:
     """Return a sentence that says whether the pod would fit on an additional node."""
     if not new.like:
         return f"{new.refusal[0].upper()}{new.refusal[1:]}."
     if new.refusal:
         none = "No copy of an existing node would take the pod."
         return f"{none} A copy of {new.like} refuses it: {new.refusal}"
-    option = f"--add-nodes 1 --like {new.like}"
+    command = f"{whatif} --add-nodes 1 --like {new.like}"
     but = f", but no node of zone {new.failed_zone} takes pods now" if new.failed_zone else ""
-    return f"One more node like {new.like} would take the pod (fairlead whatif {option}){but}."
+    return f"One more node like {new.like} would take the pod ({command}){but}."
 
 
-def _nodes_for_group(new: NewNodesForGroup) -> str:
+def _nodes_for_group(new: NewNodesForGroup, whatif: str) -> str:
     """Return a sentence that says how many new nodes would let a PodGroup start."""
     if not new.count:
         return f"More nodes like {new.like} alone would not let PodGroup {new.group} start."
     nodes = "One more node" if new.count == 1 else f"{new.count:,} more nodes"
-    option = f"--add-nodes {new.count} --like {new.like}"
-    return (
-        f"{nodes} like {new.like} would let PodGroup {new.group} start (fairlead whatif {option})."
-    )
+    command = f"{whatif} --add-nodes {new.count} --like {new.like}"
+    return f"{nodes} like {new.like} would let PodGroup {new.group} start ({command})."
 
 
 def _would_fit(explanation: Explanation, node: str) -> str:

@@ -77,6 +77,7 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.snapshot.snapshot import PLACEHOLDER
 
 _ORDERS_MAX: Final = 4  # number of orders of the nodes; in each, all pods are placed
 _ORDERED_MAX: Final = 16  # so many names of nodes take two or three lines
@@ -90,12 +91,12 @@ class DrainPlan(Struct):
 
     `flags` are the flags that kubectl needs for the `drains`. `to_cordon` are the nodes of the
     `drains` that are not cordoned yet. For each workload whose pods take long to stop, `slow` has
-    the longest time that a pod takes. `completed` sets these three fields. `left_out` are selected
-    nodes that are exempt from drains, with the reasons. `alone` are the blocked nodes that could be
-    drained alone, with all other nodes in service. No single change unblocks the nodes in
-    `returnable`, but they could be drained if they returned to the cluster afterwards. Their pods
-    would wait for them. `faster` is the run of an upgrade at a faster pace than that of `runs`;
-    None if no faster pace was simulated.
+    the longest time that a pod takes. `snapshot` are the words that name the snapshot in a command.
+    `completed` sets these four fields. `left_out` are selected nodes that are exempt from drains,
+    with the reasons. `alone` are the blocked nodes that could be drained alone, with all other
+    nodes in service. No single change unblocks the nodes in `returnable`, but they could be drained
+    if they returned to the cluster afterwards. Their pods would wait for them. `faster` is the run
+    of an upgrade at a faster pace than that of `runs`; None if no faster pace was simulated.
     """
 
     nodes: tuple[str, ...]
@@ -105,6 +106,7 @@ class DrainPlan(Struct):
     flags: tuple[DrainFlag, ...] = ()
     to_cordon: tuple[str, ...] = ()
     slow: Mapping[str, DurationNs] = field(default_factory=dict)
+    snapshot: str = PLACEHOLDER
     left_out: dict[str, str] = field(default_factory=dict)
     alone: tuple[str, ...] = ()
     returnable: list[str] = field(default_factory=list)
@@ -270,6 +272,7 @@ def completed(plan: DrainPlan, model: ClusterModel) -> DrainPlan:
         for drain in plan.drains
         for pod in sorted(model.node(drain.node).pods.values(), key=lambda pod: pod.key)
     ]
+    plan.snapshot = model.snapshot_words
     plan.flags, plan.slow = needed_flags(pod.pod for pod in pods), _slow(pods, model.now)
     return plan
 
@@ -543,7 +546,8 @@ def _quota_findings(plan: DrainPlan) -> Iterator[str]:
     is_refused = plan.best is None and any(QuotaExcess.read(one.why) for one in missing)
     if is_refused and len(plan.drains) <= _NAMED_MAX:
         options = shlex.join(word for one in plan.drains for word in ("--drain", one.node))
-        yield f"fairlead whatif {options} proposes limits with which the quota admits the pods."
+        command = f"fairlead whatif {plan.snapshot} {options}"
+        yield f"{command} proposes limits with which the quota admits the pods."
 
 
 def in_order(drains: Sequence[PlannedDrain]) -> str:

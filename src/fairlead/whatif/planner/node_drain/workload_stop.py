@@ -130,7 +130,7 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
             why = f"it waits for {node}: {reasons}"
             edit = changes.of(one, member) if member.is_one_per_node else ""
             if not edit:
-                search = f"fairlead drain-plan SNAPSHOT --nodes {node}"
+                search = f"fairlead drain-plan {planner.model.snapshot_words} --nodes {node}"
                 edit = f"find a change that lets it move: {search}"
         found.append(
             WorkloadStop(one.workload, one.wanted, one.stopped_for, tuple(member.nodes), why, edit)

@@ -1118,10 +1118,9 @@ def test_a_drain_is_not_safe_if_a_quota_refuses_the_new_pod(planner, experiment,
     assert pace["result"].startswith(
         "1 pod of deploy/default/web is not created again (exceeded quota: small, requested: "
     )
-    assert (
-        "fairlead whatif --drain a proposes limits with which the quota admits the pods."
-        in found["findings"]
-    )
+    command = f"fairlead whatif {plan.snapshot} --drain a"
+    assert plan.snapshot.endswith("/snapshot.json")
+    assert f"{command} proposes limits with which the quota admits the pods." in found["findings"]
 
 
 def test_the_budget_of_a_crashing_pod_can_permit_its_eviction(planner, make):
