@@ -745,7 +745,8 @@ def _displaced(effect: Effect) -> str | None:
     if changed.drains and len(back) > 1:  # a rolling drain displaces pods over a long time
         when = f", the last one {_time(after)} after the change"
     waits = _waits(effect, back) + _waits_for_failed_nodes(effect, back)
-    displaced_and_run = f"{_pods_of(back)} {displaced}{how} and {run}{when}{waits}."
+    who = f"{_pods_of(back)}{_new_ones(effect, back)}"
+    displaced_and_run = f"{who} {displaced}{how} and {run}{when}{waits}."
     return f"{displaced_and_run} {failed}" if failed else displaced_and_run
 
 
@@ -764,7 +765,18 @@ def _displaced_not_started(effect: Effect) -> str | None:
     if not failing:
         return None
     do = "is displaced and does" if len(failing) == 1 else "are displaced and do"
-    return f"{_pods_of(failing)} {do} not start, as in the dump."
+    return f"{_pods_of(failing)}{_new_ones(effect, failing)} {do} not start, as in the dump."
+
+
+def _new_ones(effect: Effect, displaced: Sequence[PodEnd]) -> str:
+    """Return a clause that says how many of the `displaced` pods exist only with the change."""
+    placed = set(_keys(effect.difference.placed))
+    new = sum(pod.key in placed for pod in displaced)
+    if not new:
+        return ""
+    if new == len(displaced):
+        return ", which is new," if new == 1 else ", which are new,"
+    return f", {new:,} of them new,"
 
 
 def _fails_to_start(pod: PodEnd, run: RunOutcome) -> bool:
@@ -841,11 +853,12 @@ def _updated(effect: Effect) -> str | None:
 def _started(effect: Effect) -> str | None:
     """Return sentences about pods that have a node only with the change; None without such pods.
 
-    The sentences do not include pods of failed nodes; `_down` and `_unfinished` count those.
+    The sentences do not include pods of failed nodes; `_down` and `_unfinished` count those. They
+    do not include new pods that were displaced later, either; `_displaced` counts those.
     """
     found, changed = effect.difference, effect.changed
-    lost = {one.pod for one in effect.lost}
-    placed = [pod for pod in found.placed if pod.key not in lost]
+    known = {*(one.pod for one in effect.lost), *_keys(found.displaced)}
+    placed = [pod for pod in found.placed if pod.key not in known]
     failing = [pod for pod in placed if _fails_to_start(pod, changed)]
     keys = set(_keys(failing))
     others = [pod for pod in placed if pod.key not in keys and not _is_rejected(pod, changed)]

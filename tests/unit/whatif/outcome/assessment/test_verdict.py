@@ -488,6 +488,23 @@ def test_pods_on_failed_nodes_are_not_said_to_fail_to_start_as_in_the_dump():
     assert [one.sentence for one in displaced.findings] == sentences
 
 
+@pytest.mark.parametrize(
+    ("old", "clause"),
+    [(2, "3 pods of deploy/ns/web, 1 of them new,"), (0, "1 pod of deploy/ns/web, which is new,")],
+)
+def test_a_new_pod_that_was_displaced_is_counted_once(old, clause):
+    """For example, a later step of a rolling drain evicted the pod."""
+    names = [f"old-{number}" for number in range(old)]
+    before = [pod(name, "a", 0, is_initial=True) for name in names]
+    after = [pod(name, "b", 3, is_initial=True) for name in names]
+    new = pod("new", "b", 4)
+    moved = [evicted(one) for one in [*before, pod("new", "a", 1)]]
+    changed = outcome(*after, new, evicted=tuple(moved))
+    found = verdict_of(effect_of(outcome(*before), changed))
+    assert found.first.sentence.startswith(clause)
+    assert OutcomeKind.STARTED not in {one.kind for one in found.findings}
+
+
 def test_new_pods_that_have_not_started_are_not_said_to_run():
     """The simulation ends before three of them are ready; one of these is on a failed node."""
     starting = (pod(name, "b", phase="Pending") for name in ("q", "r"))
