@@ -25,7 +25,7 @@ VERDICT: Final = "verdict"
 # Not "run again": the affected pods include new pods, which did not run before.
 RECOVERED: Final = "all affected run after"
 # outcome: the fields of WorkloadEffect whose sum is the number of pods. The fields cover the pods
-# that the change harms, and all pods that are preempted or evicted.
+# that the change harms, all pods that are preempted or evicted, and pods that wait for a node.
 _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "preempted": ("preempted",),
     "evicted": ("evicted",),
@@ -36,6 +36,7 @@ _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "undrained": ("undrained",),
     "down": ("down",),
     "outdated": ("outdated",),
+    "waited": ("waited",),
 }
 
 
@@ -143,16 +144,23 @@ def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
     for what in _COUNTS:
         before, after = _total(first, what), _total(other, what)
         if before != after or _by_workload(first, what) != _by_workload(other, what):
-            verb = what.replace("_", " ")
-            pods, are = ("pod", "is") if after == 1 else ("pods", "are")
-            if what == "failed":
-                are = "has" if after == 1 else "have"
+            pods = "pod" if after == 1 else "pods"
             if before != after:
-                parts.append(f"{after:,} {pods} {are} {verb} instead of {before:,}")
+                verb = _verb(what, after)
+                parts.append(f"{after:,} {pods} {verb} instead of {before:,}")
             else:
                 others = "another pod" if after == 1 else "pods of other workloads"
-                parts.append(f"{others} {are} {verb}")
+                parts.append(f"{others} {_verb(what, after)}")
     return ", ".join(parts)
+
+
+def _verb(what: str, pods: int) -> str:
+    """Return what happens to the number `pods` of pods, such as `are pending`."""
+    if what == "waited":
+        return "waits for a node" if pods == 1 else "wait for a node"
+    if what == "failed":
+        return "has failed" if pods == 1 else "have failed"
+    return f"{'is' if pods == 1 else 'are'} {what.replace('_', ' ')}"
 
 
 def _total(outcome: SeedOutcome, what: str) -> int:

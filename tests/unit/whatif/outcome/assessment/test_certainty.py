@@ -31,6 +31,14 @@ def test_an_outcome_is_certain_if_it_is_the_same_in_every_seed():
     assert varying[-1].words == "always, the amount varies"
 
 
+def test_another_order_of_arrival_can_make_pods_wait():
+    first = SeedOutcome(OutcomeKind.DISPLACED, {("web", "waited"): 2}, None)
+    other = SeedOutcome(OutcomeKind.DISPLACED, {("web", "waited"): 1}, None)
+    assert order_matters(first, other) == "1 pod waits for a node instead of 2"
+    other = SeedOutcome(OutcomeKind.DISPLACED, {("api", "waited"): 2}, None)
+    assert order_matters(first, other) == "pods of other workloads wait for a node"
+
+
 def test_verdicts_are_listed_before_times():
     kinds = [OutcomeKind.PENDING, OutcomeKind.DISPLACED, OutcomeKind.DISPLACED]
     times = [None, seconds(2), seconds(9)]

@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
 
@@ -67,6 +68,14 @@ def test_the_verdict_and_the_first_workload_say_how_long_displaced_pods_waited(
         "5 pods of 2 workloads are displaced and all run again within 20m01s; 2 of them wait up to "
         "14m10s for a node."
     )
+
+
+def test_seeds_count_the_pods_that_waited(snapshot, spread):
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="20m")
+    answer = what_if(snapshot(*spread), change, Conditions(seeds=2))
+    rows = {(row.subject, row.what): row for row in answer.certainty}
+    row = rows["rs/default/web", "waited"]
+    assert (row.seeds, row.least, row.most, row.words) == (2, 2, 2, "certain")
 
 
 def test_pods_that_are_not_evicted_did_not_wait(snapshot, spread):
