@@ -49,6 +49,7 @@ from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, valid_node
+from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -379,7 +380,8 @@ def _new_nodes(
         with_type_labels,
     )
 
-    nodes = [one.node for one in nodes_of(snapshot.manifests)]
+    # By name, because a zone has the region of its last node.
+    nodes = sorted((one.node for one in nodes_of(snapshot.manifests)), key=name_of_node)
     types = read_instance_types(conditions.instance_types, nodes)
     stated = stated_type(conditions.instance_types, change.instance_type, types)
     places = (region_and_zone(node.metadata.labels) for node in nodes)

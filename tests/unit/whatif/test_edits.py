@@ -155,6 +155,23 @@ def test_new_nodes_can_be_of_an_instance_type(ask, make, write):
         ask(objects, conditions, add_nodes=2, instance_type="small")
 
 
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_new_nodes_have_the_labels_of_the_first_node_of_their_type_by_name(ask, make, write, names):
+    """The zone has the region of its last node by name."""
+    gpu = "karpenter.k8s.aws/instance-gpu-name"
+    labels = {
+        "a": {gpu: "a10g", ZONE_LABEL: "1", "topology.kubernetes.io/region": "old"},
+        "b": {gpu: "l4", ZONE_LABEL: "1", "topology.kubernetes.io/region": "new"},
+    }
+    kind = {"node.kubernetes.io/instance-type": "big"}
+    nodes = [make.node(name, **kind, **labels[name]) for name in names]
+    types = write("types.csv", "name,cpu,memory\nbig,16,64Gi\n")
+    conditions = Conditions(instance_types=types)
+    answer = ask(nodes, conditions, add_nodes=1, like="a", instance_type="big")
+    [new] = [one.labels for one in answer.changed.nodes if one.name.startswith("new-node")]
+    assert (new[gpu], new["topology.kubernetes.io/region"]) == ("a10g", "new")
+
+
 ZONE_LABEL = "topology.kubernetes.io/zone"
 LEGACY = "failure-domain.beta.kubernetes.io"
 PLACE = {

@@ -198,6 +198,11 @@ def is_in_service(node: Node) -> bool:
     return is_ready_node(node) and not node.spec.unschedulable
 
 
+def name_of_node(node: Node) -> str:
+    """Return the name of `node`: a sort key, for choices that must not depend on a file's order."""
+    return node.metadata.name
+
+
 def copy_order(node: Node) -> tuple[bool, str, str]:
     """Return a sort key; new nodes are copies of the node with the greatest key.
 

@@ -46,7 +46,7 @@ from fairlead.whatif.configuration.autoscaling.published_reservation import (
     PublishedReservation,
     published_reservation,
 )
-from fairlead.whatif.snapshot.node_pool import copy_order
+from fairlead.whatif.snapshot.node_pool import copy_order, name_of_node
 
 _SCALED: Final = ("cpu", "memory", "ephemeral-storage")
 _AMOUNTS: Final = {"cpu", "memory"}
@@ -243,7 +243,7 @@ def size_notes(nodes: Iterable[Node], stated: Iterable[StatedType]) -> Iterator[
     `nodes` are the existing nodes, and `stated` are the instance types of a file.
     """
     known, found = {one.name: one for one in stated}, dict[str, str]()
-    for node in nodes:
+    for node in sorted(nodes, key=name_of_node):
         one = known.get(type_of_labels(node.metadata.labels))
         words = "" if one is None else next(_contradictions(node, one), "")
         if one is not None and words:

@@ -62,7 +62,7 @@ from fairlead.whatif.configuration.autoscaling.open_cost_price import (
 from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.table import read_table
-from fairlead.whatif.snapshot.node_pool import copy_order
+from fairlead.whatif.snapshot.node_pool import copy_order, name_of_node
 
 OPTION: Final = "--instance-types"
 _CORE_PRICE: Final = 0.03
@@ -225,9 +225,9 @@ def _types_in(texts: Mapping[str, str]) -> list[StatedType]:
 
 
 def types_of_nodes(nodes: Iterable[Node]) -> list[StatedType]:
-    """Return the instance types of `nodes`; a type has the size of its first node."""
+    """Return the instance types of `nodes`; a type has the size of its first node by name."""
     seen: dict[str, list[Node]] = {}
-    for node in nodes:
+    for node in sorted(nodes, key=name_of_node):
         name = node.metadata.labels.get(INSTANCE_TYPE, "")
         if name:
             seen.setdefault(name, []).append(node)

@@ -88,7 +88,7 @@ def with_type_dependents(
 
 
 def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeDependents], list[Node]]:
-    """Return (dependents by node, nodes); the nodes in service come first.
+    """Return (dependents by node, nodes); the nodes in service come first, then by name.
 
     If there are no dependents, no nodes are returned. Raises InputError for a dependent with a
     field of the wrong type.
@@ -101,7 +101,7 @@ def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeDependents], list[
     if not known:
         return {}, []
     nodes = [one.node for one in initial if one.kind is NODE]
-    return known, sorted(nodes, key=lambda node: not is_in_service(node))
+    return known, sorted(nodes, key=lambda node: (not is_in_service(node), node.metadata.name))
 
 
 def _of_group(

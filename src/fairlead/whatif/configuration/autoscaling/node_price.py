@@ -41,7 +41,7 @@ def price_notes(nodes: Sequence[NodeInfo], stated: Sequence[StatedType]) -> Iter
             f"--instance-types states no price of {listed(without)}. The cost of such nodes counts "
             "as 0."
         )
-    unknown = [info.name for info in nodes if not type_of_node(info)]
+    unknown = sorted(info.name for info in nodes if not type_of_node(info))
     if unknown:
         yield f"The cost of nodes without an instance type counts as 0: {listed(unknown)}."
     yield from assumed_spot_prices(price_uses((info.labels for info in nodes), stated))

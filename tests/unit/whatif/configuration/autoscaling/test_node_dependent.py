@@ -64,6 +64,14 @@ def test_a_group_copies_its_node(make, found):
     assert "g a" in notes[0]
 
 
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_a_group_copies_its_first_node_by_name(make, found, names):
+    nodes = [make.node(name, pool="a", **{INSTANCE_TYPE: "small"}) for name in names]
+    objects = found(*nodes, devices_of("a", 1), devices_of("b", 2))
+    _, notes = with_group_dependents(ClusterAutoscalerConfig((group("small"),)), objects)
+    assert "g a" in notes[0]
+
+
 def test_devices_of_another_type_are_unknown(make, found):
     """A group or NodePool whose nodes have another type gets the volume limits only."""
     node = make.node("a", pool="a", **{INSTANCE_TYPE: "small", NODE_POOL: "default"})
