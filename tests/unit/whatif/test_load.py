@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
 
@@ -95,6 +96,12 @@ def test_pods_that_wait_until_the_load_falls_again_are_an_effect(snapshot, make,
         (True, ""), (True, ""),
     ]  # fmt: skip
     assert whatif_result(found)["difference"]
+    few = [
+        check(parse_fail_on(text), found.effect)
+        for text in ("workload-below=80%", "workload-below=4")
+    ]
+    assert [one.evidence for one in few] == [("deploy/default/web (2 of 4 ready)",)] * 2
+    assert not check(parse_fail_on("workload-below=50%"), found.effect).holds
 
 
 def test_a_rollout_that_is_complete_before_the_size_changes_has_no_deadline(snapshot, make, write):

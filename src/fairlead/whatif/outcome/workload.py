@@ -121,8 +121,9 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     `has_ended`, the time from the last change of the number to the end of the run does not count.
     `ready_counts` has each change of the number of ready pods: the time of the change and the new
     number. It is set only for workloads that are not permanent, such as Jobs, and only if
-    `has_ended`; otherwise it is (). `failed_indexes` are the indexes that an Indexed Job does not
-    try again.
+    `has_ended`; otherwise it is (). `history` has the same changes for workloads that a
+    HorizontalPodAutoscaler scales during the run; otherwise it is (). `failed_indexes` are the
+    indexes that an Indexed Job does not try again.
     """
 
     wanted: int
@@ -131,6 +132,7 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     lowest_for: DurationNs | None
     at_end: int
     ready_counts: tuple[tuple[Instant, int], ...] = ()
+    history: tuple[tuple[Instant, int], ...] = ()
     failed_indexes: frozenset[int] = frozenset()
 
     @property

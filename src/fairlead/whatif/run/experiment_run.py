@@ -629,8 +629,9 @@ class ExperimentRun:
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
-        workloads = self._readiness(concerned, errors, since, until)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since, until)
+        scaled = frozenset(one.workload for one in autoscalers if one.changes)
+        workloads = self._readiness(concerned, errors, since, until, scaled)
         image_notes = tuple(self._platform_notes())
         overdue = self._overdue_rollouts(errors, since, until, settled=settled)
         return RunOutcome(
@@ -747,11 +748,12 @@ class ExperimentRun:
         errors: Iterable[ObjectError],
         since: Instant,
         until: Instant,
+        scaled: frozenset[WorkloadRef],
     ) -> dict[WorkloadRef, WorkloadReadiness]:
         """Return the readiness of the workloads that changed after `since`, and of `others`.
 
         The readiness covers the time from `since` to `until`. `errors` name the DaemonSets
-        that lack pods.
+        that lack pods. `scaled` are the workloads that autoscalers scale.
         """
         recorder = self._recorder.workloads
         concerned = recorder.touched(since) | others
@@ -766,7 +768,7 @@ class ExperimentRun:
         wanted.update((job, count) for job, count in job_pods.items() if job in wanted)
         begin = until + 1 if self._experiment.compares_packings else since
         with_uids = ((workload, uid, pod) for workload, uid, pod, _ in pods)
-        readiness = dict(recorder.readiness(with_uids, wanted, begin, until))
+        readiness = dict(recorder.readiness(with_uids, wanted, begin, until, scaled))
         for ref, indexes in self._controllers.workloads.failed_indexes():
             job = WorkloadRef(ref.kind, ref.namespace, ref.name)
             if job in readiness:

@@ -26,7 +26,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
@@ -37,6 +37,9 @@ from fairlead.whatif.outcome.comparison.difference import Difference
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.run_outcome import PodEnd
+
+if TYPE_CHECKING:
+    from fairlead.whatif.outcome.comparison.peak_shortage import Level
 
 SOURCE: Final = "--fail-on"
 LOOP: Final = "loop"
@@ -225,6 +228,8 @@ class FailOnWorkload(Struct, frozen=True):
     - It had ready pods before the change, and wants fewer pods than `amount`.
     - It never had fewer ready pods than before the change, and all wanted pods are ready at the
       end.
+
+    In these cases, a workload still counts if `peak_shortages` yields it.
     """
 
     text: str
@@ -233,11 +238,25 @@ class FailOnWorkload(Struct, frozen=True):
 
     def evidence(self, effect: Effect) -> list[str]:
         """Return the workloads below `amount`, with their lowest numbers of ready pods."""
-        return [
-            f"{one.workload} ({one.readiness.lowest:,} of {one.readiness.wanted:,} ready)"
+        # Imported here, because few what-ifs have this condition.
+        from fairlead.whatif.outcome.comparison.peak_shortage import (  # noqa: PLC0415
+            Level,
+            peak_shortages,
+        )
+
+        found = {
+            one.workload: Level(one.readiness.lowest, one.readiness.wanted)
             for one in effect.workloads
             if self._is_below(one)
-        ]
+        }
+        for workload, level in peak_shortages(effect, self._is_short):
+            found.setdefault(workload, level)
+        return [f"{ref} ({one.ready:,} of {one.wanted:,} ready)" for ref, one in found.items()]
+
+    def _is_short(self, level: Level) -> bool:
+        """Return whether `level` has fewer ready pods than `amount`, but wants as many."""
+        needed = self.amount * level.wanted if self.is_percent else 100 * self.amount
+        return 100 * level.ready < needed <= 100 * level.wanted
 
     def _is_below(self, one: WorkloadEffect) -> bool:
         ready = one.readiness

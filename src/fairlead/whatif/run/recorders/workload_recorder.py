@@ -7,7 +7,7 @@ between.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -118,10 +118,12 @@ class WorkloadRecorder(Struct):
         wanted: Mapping[WorkloadRef, int],
         since: Instant,
         until: Instant,
+        scaled: Container[WorkloadRef] = (),
     ) -> Iterator[tuple[WorkloadRef, WorkloadReadiness]]:
         """Yield the readiness of each workload in `wanted` from `since` to `until`.
 
-        `pods` contains (workload, uid, pod) for the pods that exist at `until`.
+        `pods` contains (workload, uid, pod) for the pods that exist at `until`. The workloads in
+        `scaled` get a `history`.
         """
         deltas = self._deltas()
         at_end = self._ready_pods(pods, wanted)
@@ -132,6 +134,8 @@ class WorkloadRecorder(Struct):
             found = _readiness(before, counts, wanted[ref], until)
             if found.has_ended and not ref.is_permanent:
                 found = replace(found, ready_counts=tuple(_steps(before, counts)))
+            if ref in scaled:
+                found = replace(found, history=tuple(_steps(before, counts)))
             yield ref, found
 
     def touched(self, since: Instant) -> set[WorkloadRef]:
