@@ -12,6 +12,11 @@ after a trial that empties the whole node with this change:
                   pod. Example: two pods leave, and a maxSkew of 3 is enough for one of them. This
                   step finds a maxSkew of 4. After that, other kinds of changes are tried.
 
+If several workloads block the node, the change for one of them is tried while the pods of the
+others may have no place. So the changes of all of them are tried together in the end. If they are
+not enough, for example because two workloads need the same room, several new nodes are tried. If
+they are not enough either, no change is proposed.
+
 A node that was cordoned before the drain is still cordoned when it returns to service. For such a
 node, `kubectl uncordon` is the first change that is tried. One more node like the drained node is
 proposed if no change of a single object helps, or if all pods of all blockers fit with this node.
@@ -19,7 +24,7 @@ proposed if no change of a single object helps, or if all pods of all blockers f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import Final
@@ -56,6 +61,7 @@ from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 _NODES_MAX: Final = 12
 # maximum number of trials for a blocker; each trial places all pods of the node
 _TRIALS_MAX: Final = 8
+_NO_CHANGES: Final[Mapping[str, _Candidate]] = {}
 _SEARCHED_MAX: Final = 4  # maximum number of blockers of a node for which a change is searched
 
 
@@ -64,6 +70,11 @@ class _Candidate(Struct, frozen=True):
 
     remedy: Remedy
     before: Pod
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes that the remedy changes, as they are afterwards."""
+        return [change.node for change in self.remedy.changes if change.node is not None]
 
     def edit(self, pod: PodInfo) -> Pod:
         """Return `pod` with the changes that the remedy makes to `before`.
@@ -84,6 +95,13 @@ class _Candidate(Struct, frozen=True):
         return replace(pod.pod, spec=replace(pod.pod.spec, **fields))
 
 
+class _Choice(Struct, frozen=True):
+    """A change to propose: its `text`, and the `candidate`; None for a new node."""
+
+    text: str
+    candidate: _Candidate | None = None
+
+
 class _Trials:
     """Tries to empty `node` with various changes of the cluster or of the pods.
 
@@ -97,7 +115,8 @@ class _Trials:
         self.returns = returns
         self._drained_node = planner.model.node(node).node
         self._pods = planner.evicted(node)
-        self._stuck_with_new_node: dict[str, frozenset[str]] = {}  # by the workload placed first
+        # by the workload placed first
+        self._stuck_with_new_node: dict[str, frozenset[str]] = {}
 
     @contextmanager
     def emptied(
@@ -105,31 +124,32 @@ class _Trials:
         workload: str,
         *,
         is_first: bool,
-        candidate: _Candidate | None = None,
-        new_node: bool = False,
+        candidates: Mapping[str, _Candidate] = _NO_CHANGES,
+        new_nodes: int = 0,
         uncordons: bool = False,
     ) -> Iterator[tuple[list[PodMove], list[Unplaced]]]:
         """Empty `self.node`; yield the moves and the pods without a place.
 
-        The model is restored when the `with` block ends. `candidate` is a change to try: it changes
-        the pods of `workload`, or another node. The pods of `workload` are placed first if
-        `is_first` is set, otherwise last. If `new_node` is set, a copy of `self.node` is added. If
-        `new_node` or `candidate` is set, the pods that wait in the snapshot are placed before all
-        pods of `self.node`. If `uncordons` is set, `self.node` is no longer cordoned when it
-        returns to service.
+        The model is restored when the `with` block ends. `candidates` are the changes to try, by
+        workload. Each of them changes the pods of its workload, or another node. The pods of
+        `workload` are placed first if `is_first` is set, otherwise last. `new_nodes` is the number
+        of copies of `self.node` that are added. If there are new nodes or changes, the pods that
+        wait in the snapshot are placed before all pods of `self.node`. If `uncordons` is set,
+        `self.node` is no longer cordoned when it returns to service.
         """
         planner, model, node = self.planner, self.planner.model, self.node
         edit: Callable[[PodInfo], PodInfo] | None = None
         with model.hypothesis():
             planner.clear(node, self._pods)
-            if new_node:
-                copy_node(model, model.node(node), f"{node}-copy").add_to(model)
-            if candidate is not None:
-                for change in candidate.remedy.changes:
-                    if change.node is not None:
-                        model.put_node(change.node)
-                edit = self._edit_of(workload, candidate)
-            if new_node or candidate is not None:
+            for number in range(new_nodes):
+                suffix = f"-{number + 1}" if number else ""
+                copy_node(model, model.node(node), f"{node}-copy{suffix}").add_to(model)
+            for candidate in candidates.values():
+                for changed in candidate.nodes:
+                    model.put_node(changed)
+            if candidates:
+                edit = self._edit_of(candidates)
+            if new_nodes or candidates:
                 place_waiting_pods(model)
             own = [one for one in self._pods if is_placed_anew(one)]
             own.sort(key=lambda pod: (str(workload_of(pod.pod)) == workload) != is_first)
@@ -159,16 +179,31 @@ class _Trials:
         """
         found = self._stuck_with_new_node.get(workload)
         if found is None:
-            with self.emptied(workload, is_first=True, new_node=True) as (_, stuck):
+            with self.emptied(workload, is_first=True, new_nodes=1) as (_, stuck):
                 found = frozenset(one.workload for one in stuck)
             self._stuck_with_new_node[workload] = found
         return found
 
-    def _edit_of(self, workload: str, candidate: _Candidate) -> Callable[[PodInfo], PodInfo]:
+    def is_enough(self, candidates: Mapping[str, _Candidate], new_nodes: int) -> bool:
+        """Return whether every pod of `node` fits after all of `candidates`, and with `new_nodes`.
+
+        It is enough if the pods fit in one of two orders: `candidates` maps workloads to changes,
+        and the pods of its first workload are placed first or last.
+        """
+        first = next(iter(candidates), "")
+        for is_first in (True, False):
+            found = self.emptied(
+                first, is_first=is_first, candidates=candidates, new_nodes=new_nodes
+            )
+            with found as (_, stuck):
+                if not stuck:
+                    return True
+        return False
+
+    def _edit_of(self, candidates: Mapping[str, _Candidate]) -> Callable[[PodInfo], PodInfo]:
         def edit(pod: PodInfo) -> PodInfo:
-            if str(workload_of(pod.pod)) != workload:
-                return pod
-            return self.planner.model.pod_info(candidate.edit(pod))
+            candidate = candidates.get(str(workload_of(pod.pod)))
+            return pod if candidate is None else self.planner.model.pod_info(candidate.edit(pod))
 
         return edit
 
@@ -248,11 +283,50 @@ def unplaced_blockers(
     if shared:
         edit = _new_node(found.node)
         return [replace(blocker, edit=edit) for blocker in blockers.values()]
+    for owner, choice in _choices(trials, blockers, candidates, new_nodes=new_nodes).items():
+        blockers[owner] = replace(blockers[owner], edit=choice.text)
+    return list(blockers.values()) or [found]
+
+
+def _choices(
+    trials: _Trials,
+    blockers: Mapping[str, Blocker],
+    candidates: Mapping[str, Sequence[_Candidate]],
+    *,
+    new_nodes: bool,
+) -> dict[str, _Choice]:
+    """Return the changes to propose, by workload; workloads without such a change are left out."""
+    chosen: dict[str, _Choice] = {}
     for owner, changes in candidates.items():
         others = blockers.keys() - {owner}
-        edit = _change(trials, blockers[owner], changes, others, new_nodes=new_nodes)
-        blockers[owner] = replace(blockers[owner], edit=edit)
-    return list(blockers.values()) or [found]
+        choice = _change(trials, blockers[owner], changes, others, new_nodes=new_nodes)
+        if choice is not None:
+            chosen[owner] = choice
+    if len(chosen) == len(blockers) > 1:
+        return _enough_together(trials, chosen, new_nodes=new_nodes)
+    return chosen
+
+
+def _enough_together(
+    trials: _Trials, chosen: Mapping[str, _Choice], *, new_nodes: bool
+) -> dict[str, _Choice]:
+    """Return the changes `chosen`, by workload, if all pods fit after all of them together.
+
+    Otherwise, return the smallest number of new nodes that are enough; {} if none was found. New
+    nodes are tried only if `new_nodes` is set, and at most one for each workload.
+    """
+    candidates = {
+        owner: one.candidate for owner, one in chosen.items() if one.candidate is not None
+    }
+    added = len(candidates) < len(chosen)
+    names = [node.metadata.name for one in candidates.values() for node in one.nodes]
+    # Two changes of the same node cannot be tried together.
+    if len(names) > len(set(names)) or trials.is_enough(candidates, int(added)):
+        return dict(chosen)
+    for count in range(2, len(chosen) + 1) if new_nodes else ():
+        if trials.is_enough({}, count):
+            return dict.fromkeys(chosen, _Choice(_new_node(trials.node, count)))
+    return {}
 
 
 def _examined(
@@ -285,25 +359,25 @@ def _change(
     others: AbstractSet[str],
     *,
     new_nodes: bool,
-) -> str:
+) -> _Choice | None:
     """Return the smallest change that lets every pod fit, except pods of workloads in `others`.
 
-    Return "" if no such change was found.
+    Return None if no such change was found.
     """
     single = [one for one in candidates if len(one.remedy.changes) == 1]
-    edit = _proven(trials, blocker, single, others)
-    if edit:
-        return edit
+    found = _proven(trials, blocker, single, others)
+    if found is not None:
+        return found
     if new_nodes and trials.stuck_with_new_node(blocker.owner) <= others:
-        return _new_node(blocker.node)
+        return _Choice(_new_node(blocker.node))
     several = [one for one in candidates if len(one.remedy.changes) > 1]
     return _proven(trials, blocker, several, others)
 
 
 def _proven(
     trials: _Trials, blocker: Blocker, candidates: Sequence[_Candidate], others: AbstractSet[str]
-) -> str:
-    """Return the text of the first of `candidates` that passes a trial; "" if none passes.
+) -> _Choice | None:
+    """Return the first of `candidates` that passes a trial; None if none passes.
 
     `blocker.owner` is a workload with pods that fit no node, and `others` are the other such
     workloads of the drained node. A trial makes a candidate's changes, and places the pods of the
@@ -317,22 +391,23 @@ def _proven(
             continue
         tried.add(candidate.remedy.what)
         for is_first in (True, False):
-            with trials.emptied(owner, is_first=is_first, candidate=candidate) as (moves, stuck):
+            tried_now = trials.emptied(owner, is_first=is_first, candidates={owner: candidate})
+            with tried_now as (moves, stuck):
                 left = {one.workload for one in stuck}
                 if left <= others:
                     own = [move for move in moves if move.workload == owner]
-                    return _text(candidate.remedy, owner, own)
+                    return _Choice(_text(candidate.remedy, owner, own), candidate)
                 if owner in left:
                     pod = next(one.pod for one in stuck if one.workload == owner)
                     larger = trials.candidates(trials.planner.model.replacement(pod))
                     size = len(candidate.remedy.changes)
                     waiting[:0] = [one for one in larger if len(one.remedy.changes) <= size]
                     break  # a trial in the other order would also fail
-    return ""
+    return None
 
 
-def _new_node(node: str) -> str:
-    return f"add a node like {node}"
+def _new_node(node: str, count: int = 1) -> str:
+    return f"add {'a node' if count == 1 else f'{count:,} nodes'} like {node}"
 
 
 def _may_help(info: NodeInfo, node: str) -> bool:

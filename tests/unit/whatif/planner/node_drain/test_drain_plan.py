@@ -1099,6 +1099,31 @@ def test_no_change_of_the_pods_of_a_job_is_proposed(planner, make, kind, edit):
     assert [one.edit for one in plan.blockers] == [edit]
 
 
+TAINT = {"key": "k", "value": "v", "effect": "NoSchedule"}
+TOLERATE = "tolerate taint k=v:NoSchedule (then b takes one of its pods)"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "waiting", "edits"),
+    [
+        pytest.param(
+            "4", "4", [f"deploy/default/{name}: {TOLERATE}" for name in "xy"], id="enough room"
+        ),
+        pytest.param("2", "4", ["add 2 nodes like a"] * 2, id="room for one of two workloads"),
+        pytest.param("1", "2", ["add 2 nodes like a"] * 2, id="one new node is too few"),
+        pytest.param("2", "0", ["add a node like a"] * 2, id="one new node is enough"),
+    ],
+)
+def test_the_changes_for_several_workloads_are_enough_together(planner, make, cpu, waiting, edits):
+    """Each workload alone fits on `b`, or beside the waiting pod on a new node."""
+    small = make.node("b", cpu=cpu)
+    small["spec"] = {"taints": [TAINT]}
+    owned = [*deployment(make, "x", ["a"], cpu="2"), *deployment(make, "y", ["a"], cpu="2")]
+    pending = [] if waiting == "0" else [make.pod("w", cpu=waiting)]
+    blockers = plan_of(planner(make.node("a", cpu="4"), small, *owned, *pending), ["a"]).blockers
+    assert [one.edit for one in blockers] == edits
+
+
 def test_a_drain_is_not_safe_if_a_quota_refuses_the_new_pod(planner, experiment, make):
     """The quota was lowered after its pods were created."""
     quota = {
