@@ -154,6 +154,11 @@ class Kubeconfig:
         return _with_user(connection, path, f"users[{chosen.user}]", user, cluster)
 
     @property
+    def current_context(self) -> str:
+        """The name of the current context; "" if the files have none."""
+        return self._current
+
+    @property
     def _source(self) -> str:
         return os.pathsep.join(self._sources)
 

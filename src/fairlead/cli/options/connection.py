@@ -60,14 +60,6 @@ class ConnectionOptions:
         """Whether an option names a cluster."""
         return self.in_cluster or self.kubeconfig is not None or self.context is not None
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The options with their values, as words of a command."""
-        words: tuple[str, ...] = ("--in-cluster",) if self.in_cluster else ()
-        for option, value in (("--kubeconfig", self.kubeconfig), ("--context", self.context)):
-            words += () if value is None else (option, value)
-        return words
-
 
 NO_CONNECTION: Final = ConnectionOptions()
 KUBECTL_PLUGIN: Final = "kubectl-fairlead"
@@ -106,7 +98,23 @@ def snapshot_of(
         raise InputError("arguments", problem)
     live = read_cluster(options, max_input, decode=True)
     snapshot = snapshot_of_texts(live.name, live, live.metadata())
-    return replace(snapshot, arguments=options.words) if options.words else snapshot
+    return replace(snapshot, arguments=_words_of(options))
+
+
+def _words_of(options: ConnectionOptions) -> tuple[str, ...]:
+    """Return the words with which a command names the cluster of `options`.
+
+    Without options, this is the current context. It is named, because another context may be the
+    current one when the command runs.
+    """
+    from fairlead.client.kubeconfig import Kubeconfig, kubeconfig_paths
+
+    if options.in_cluster:
+        return ("--in-cluster",)
+    files = () if options.kubeconfig is None else ("--kubeconfig", options.kubeconfig)
+    paths = kubeconfig_paths(options.kubeconfig or "")
+    context = options.context or Kubeconfig(paths).current_context
+    return (*files, "--context", context)
 
 
 def is_kubectl_plugin() -> bool:

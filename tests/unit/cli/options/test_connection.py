@@ -42,6 +42,24 @@ def test_in_a_pod_no_file_is_read(default):
     assert kubeconfigs(ConnectionOptions(in_cluster=True), by_default=True) == ()
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, ["--context", "prod"]),
+        ({"context": "test"}, ["--context", "test"]),
+        ({"in_cluster": True}, ["--in-cluster"]),
+    ],
+)
+def test_the_words_of_a_command_name_the_cluster(tmp_path, monkeypatch, options, words):
+    """The kubectl plugin reads the current context, which can be another one later."""
+    path = tmp_path / "config"
+    path.write_text("current-context: prod")
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    assert list(connection._words_of(ConnectionOptions(**options))) == words
+    named = connection._words_of(ConnectionOptions(kubeconfig=str(path)))
+    assert list(named) == ["--kubeconfig", str(path), "--context", "prod"]
+
+
 def test_without_a_terminal_no_progress_is_shown_and_rich_is_not_loaded():
     done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True, check=True)
     assert done.stderr == ""
