@@ -59,7 +59,7 @@ def nodes(count, name, ready):
 
 def test_the_command_with_one_more_node_runs_as_printed(tmp_path, capsys, monkeypatch):
     """The dump is a directory, and the pod is only in a file of --apply."""
-    monkeypatch.setenv("COLUMNS", "500")
+    monkeypatch.setenv("COLUMNS", "60")
     dump, pod = tmp_path / "my dumps", tmp_path / "pod.json"
     dump.mkdir()
     items = [*nodes(1, "small", "True"), NODES[0]]
@@ -70,8 +70,9 @@ def test_the_command_with_one_more_node_runs_as_printed(tmp_path, capsys, monkey
     (dump / "dump.json").write_text(json.dumps(listing))
     pod.write_text(json.dumps(POD))
     main.run(["explain", str(dump), "--apply", str(pod)])
-    command = re.search(r"would take the pod \((.*)\)", capsys.readouterr().out)[1]
-    program, *words = shlex.split(command)
+    out = capsys.readouterr().out
+    command = re.search(r"changes with this node:\s+((?:.*\\\n)*.*)", out)[1]
+    program, *words = shlex.split(command.replace("\\\n", " "))
     assert program == "fairlead"
     main.run([*words, "-o", "json"])
     assert json.loads(capsys.readouterr().out)["verdict"]["outcome"] == "started"

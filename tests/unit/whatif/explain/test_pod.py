@@ -458,8 +458,9 @@ def test_a_pod_of_a_gang_is_tried_with_the_waiting_pods_of_the_gang(
     lines = printed_lines(found)
     if found.held_group:
         assert lines[1] == "Not bound: its PodGroup default/g cannot start now."
-        assert lines[2].startswith("One more node like a would let PodGroup default/g start (")
-        assert lines[3] == "Without its group: Goes to a, the only node that fits."
+        assert lines[2].startswith("One more node like a would let PodGroup default/g start.")
+        assert lines[3].startswith("Next: ask what changes with this node: fairlead whatif ")
+        assert lines[4] == "Without its group: Goes to a, the only node that fits."
     elif not gated:
         assert lines[1] == "Goes to a, the only node that fits."
 
@@ -517,7 +518,7 @@ def test_as_many_new_nodes_are_named_as_the_gang_of_a_pod_needs(
     wanted = count and count + is_full
     assert found.for_group == NewNodesForGroup("default/g", "b", wanted)
     more = "One more node" if wanted == 1 else f"{wanted} more nodes"
-    text = f"{more} like b would let PodGroup default/g start (fairlead whatif SNAPSHOT "
+    text = f"{more} like b would let PodGroup default/g start."
     none = "More nodes like b alone would not let PodGroup default/g start."
     assert any(line.startswith(text if wanted else none) for line in printed_lines(found))
 

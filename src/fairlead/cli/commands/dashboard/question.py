@@ -89,13 +89,17 @@ class Questions:
 
         Raises InputError, ValidationError.
         """
+        from fairlead.whatif.snapshot.snapshot import PLACEHOLDER
+
         pod = msgspec.convert(body, _Target).pod
         if pod.count("/") != 1 or pod.startswith("-"):
             raise InputError("pod", "must be NAMESPACE/NAME", object_name=pod)
         async with self._one_at_a_time:
             with TemporaryDirectory(prefix="fairlead-") as folder:
                 output = await self._run("explain", Path(folder), [f"pod/{pod}"])
-        return {"text": output.decode(errors="replace")}
+        # The commands in the text name a temporary file, which no longer exists.
+        text = output.decode(errors="replace").replace(str(Path(folder) / SNAPSHOT), PLACEHOLDER)
+        return {"text": text}
 
     async def _run(self, command: str, folder: Path, arguments: list[str]) -> bytes:
         """Run `command` on the cluster and return its standard output. Raises InputError."""

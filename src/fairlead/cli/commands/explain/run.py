@@ -25,6 +25,7 @@ from fairlead.cli.options.connection import ConnectionOptions, is_kubectl_plugin
 from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.console.progress_bar import ProgressBar
+from fairlead.cli.output.console.step import print_step
 from fairlead.cli.output.console.terminal import (
     print_line,
     print_table,
@@ -61,6 +62,7 @@ from fairlead.whatif.explain.target import (
     refused_pods,
 )
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.start_time import StartTimes
 from fairlead.whatif.planner.baseline import read_baseline
 from fairlead.whatif.planner.refusal import REMEDIES_MAX, NewNode
@@ -594,38 +596,45 @@ def _print_infeasible(
         note = f'"would fit after" was computed for the {REMEDIES_MAX:,} nodes that lack least.'
         print_line(console, note, "dim")
     if explanation.new_node is not None and explanation.for_group is not None:
-        print_line(console, _nodes_for_group(explanation.for_group, whatif))
+        _print_nodes_for_group(console, explanation.for_group, whatif)
     elif explanation.new_node is not None:
-        print_line(console, _one_more_node(explanation.new_node, whatif))
+        _print_one_more_node(console, explanation.new_node, whatif)
 
 
 def _print_held(console: Console, explanation: Explanation, whatif: str) -> None:
     """Print why a pod that fits a node is not bound: its PodGroup cannot start."""
     print_line(console, f"Not bound: its PodGroup {explanation.held_group} cannot start now.")
     if explanation.for_group is not None:
-        print_line(console, _nodes_for_group(explanation.for_group, whatif))
+        _print_nodes_for_group(console, explanation.for_group, whatif)
     print_line(console, f"Without its group: {_decision(explanation.evaluation)}")
 
 
-def _one_more_node(new: NewNode, whatif: str) -> str:
-    """Return a sentence that says whether the pod would fit on an additional node."""
+def _print_one_more_node(console: Console, new: NewNode, whatif: str) -> None:
+    """Print whether the pod would fit on an additional node, and a command that adds the node."""
     if not new.like:
-        return f"{new.refusal[0].upper()}{new.refusal[1:]}."
+        print_line(console, f"{new.refusal[0].upper()}{new.refusal[1:]}.")
+        return
     if new.refusal:
         none = "No copy of an existing node would take the pod."
-        return f"{none} A copy of {new.like} refuses it: {new.refusal}"
-    command = f"{whatif} --add-nodes 1 --like {new.like}"
+        print_line(console, f"{none} A copy of {new.like} refuses it: {new.refusal}")
+        return
     but = f", but no node of zone {new.failed_zone} takes pods now" if new.failed_zone else ""
-    return f"One more node like {new.like} would take the pod ({command}){but}."
+    print_line(console, f"One more node like {new.like} would take the pod{but}.")
+    command = f"{whatif} --add-nodes 1 --like {new.like}"
+    print_step(console, NextStep("ask what changes with this node", command=command))
 
 
-def _nodes_for_group(new: NewNodesForGroup, whatif: str) -> str:
-    """Return a sentence that says how many new nodes would let a PodGroup start."""
+def _print_nodes_for_group(console: Console, new: NewNodesForGroup, whatif: str) -> None:
+    """Print how many new nodes would let a PodGroup start, and a command that adds them."""
     if not new.count:
-        return f"More nodes like {new.like} alone would not let PodGroup {new.group} start."
+        none = f"More nodes like {new.like} alone would not let PodGroup {new.group} start."
+        print_line(console, none)
+        return
     nodes = "One more node" if new.count == 1 else f"{new.count:,} more nodes"
+    print_line(console, f"{nodes} like {new.like} would let PodGroup {new.group} start.")
+    which = "this node" if new.count == 1 else "these nodes"
     command = f"{whatif} --add-nodes {new.count} --like {new.like}"
-    return f"{nodes} like {new.like} would let PodGroup {new.group} start ({command})."
+    print_step(console, NextStep(f"ask what changes with {which}", command=command))
 
 
 def _would_fit(explanation: Explanation, node: str) -> str:

@@ -439,3 +439,29 @@ def test_what_ifs_follow_the_flags_of_the_node_controllers(tmp_path, flags, afte
     assert answer["findings"][-1]["sentence"].endswith(f"runs again after {after}.")
     explanation = asyncio.run(questions.explain({"pod": "default/p"}))
     assert "n1" in explanation["text"]
+
+
+def test_an_explanation_names_no_temporary_file():
+    status = {"conditions": [{"type": "Ready", "status": "True"}]}
+    size = {"cpu": "4", "memory": "8Gi", "pods": "1"}
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
+    items = [
+        {"kind": "Node", "metadata": {"name": "n"}, "status": {**status, "allocatable": size}},
+        *(
+            {
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {"containers": [container], "nodeName": node},
+            }
+            for name, node in (("p", ""), ("q", "n"))
+        ),
+    ]
+
+    def arguments(folder):
+        path = folder / "cluster.json"
+        listed = [{"apiVersion": "v1", **one} for one in items]
+        path.write_text(json.dumps({"kind": "List", "items": listed}))
+        return [str(path)]
+
+    found = asyncio.run(Questions(arguments).explain({"pod": "default/p"}))
+    assert "fairlead whatif SNAPSHOT --add-nodes 1 --like n" in found["text"]
