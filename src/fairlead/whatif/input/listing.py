@@ -82,7 +82,8 @@ class Listing(Struct, frozen=True):
             self.mapped.madvise(_UNNEEDED, 0, pages * PAGESIZE)
 
 
-class _List(msgspec.Struct, rename="camel"):
+# A List with another field is read by the caller, which refuses a field that contains objects.
+class _List(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     kind: str
     items: list[msgspec.Raw]
     api_version: Any = None
@@ -99,7 +100,7 @@ _decode_kind: Final = msgspec.json.Decoder(_Kind).decode
 
 
 def split(data: Bytes) -> Listing | None:
-    """Return the listing in `data`; None if `data` is not a listing.
+    """Return the listing in `data`; None if `data` is not a listing, or has an unknown field.
 
     In a large listing with kubectl's indentation, the items are not parsed (`_split_indented`), so
     they may be malformed.
@@ -199,11 +200,11 @@ def value_ranges(data: Bytes) -> list[tuple[int, int]]:
 def _joined(data: Bytes) -> Listing | None:
     """Return the objects in `data`, which contains JSON values on separate lines (`value_ranges`).
 
-    A List is replaced by its items. Returns None if a value is invalid, is a Snapshot, or is not a
-    Kubernetes object.
+    A List is replaced by its items. Returns None if a value is invalid, is a Snapshot, is not a
+    Kubernetes object, or is a List with an unknown field.
     """
     view = memoryview(data)
-    items: list[msgspec.Raw] = []
+    items: list[ItemText | TemplateRows] = []
     try:
         _require_utf8(data)
         for start, end in value_ranges(data):
@@ -211,15 +212,19 @@ def _joined(data: Bytes) -> Listing | None:
             kind = _decode_kind(value).kind
             if kind == SNAPSHOT:
                 return None
-            items += _decode(value).items if kind.endswith("List") else [value]
+            listed = _items(_decode(value)) if kind.endswith("List") else [value]
+            if listed is None:
+                return None
+            items += listed
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return Listing({"apiVersion": "v1", "kind": "List", "metadata": None, "items": []}, items)
 
 
 def _items(found: _List) -> Sequence[ItemText | TemplateRows] | None:
-    if found.kind == SNAPSHOT and bytes(found.pods):
-        return with_pods(found.api_version, found.items, found.pods)
+    if bytes(found.pods):
+        is_snapshot = found.kind == SNAPSHOT
+        return with_pods(found.api_version, found.items, found.pods) if is_snapshot else None
     return found.items if found.kind.endswith("List") else None
 
 

@@ -572,6 +572,7 @@ def _manifests(
             _manifest_at(source, ": ".join(filter(None, (document.place, place))), value, namespace)
             for place, value in values
         ]
+    _refuse_objects_beside_items(source, document.listing.head)
     try:
         return _listed(source, document.listing, namespace, on_read)
     except (msgspec.DecodeError, RecursionError):
@@ -667,6 +668,7 @@ def _opened(source: str, value: Any, place: str = "") -> Iterator[tuple[str, Any
         items, field = value["items"], f"{place}.items" if place else "items"
         if not isinstance(items, list):
             raise InputError(source, f"expected a list, got {type_name(items)}", field=field)
+        _refuse_objects_beside_items(source, value, place)
         defaults = _item_defaults(value)
         for number, item in enumerate(items):
             whole = {**defaults, **item} if isinstance(item, dict) else item
@@ -692,6 +694,21 @@ def _is_list(value: Any) -> bool:
         and str(value.get("kind", "")).endswith("List")
         and ("items" in value)
     )
+
+
+def _refuse_objects_beside_items(source: str, value: Json, place: str = "") -> None:
+    """Raise InputError if a field of the List `value` other than `items` is a list of objects.
+
+    The answer would lack these objects. Other unknown fields of a List are ignored, as by kubectl.
+    """
+    for field, content in value.items():
+        if field != "items" and isinstance(content, list) and any(map(_is_object, content)):
+            problem = f"{value['kind']} has no such field; put its objects into items"
+            raise InputError(source, problem, field=f"{place}.{field}" if place else field)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
 
 
 def _item_defaults(value: Json) -> Json:

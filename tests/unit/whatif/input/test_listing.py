@@ -77,16 +77,38 @@ def test_a_listing_with_one_item(whole):
     [
         json.dumps(nodes(400)).encode(),
         indented(nodes(400), "\t"),
-        indented({"items": [], **nodes(400), "other": {"items": [1, 2]}}),
         indented(nodes(400)).replace(b'"kind": "List"', b'"kind": "List", "items": [{}]'),
         indented(nodes(400)).replace(b"\n", b"\r\n"),
         b"\n" + indented(nodes(400)),
     ],
-    ids=["one line", "tabs", "other items", "items twice", "Windows", "blank line"],
+    ids=["one line", "tabs", "items twice", "Windows", "blank line"],
 )
 def test_listings_with_other_layouts_are_split(text):
     found = split(text)
     assert [json.loads(bytes(one)) for one in found.items] == json.loads(text)["items"]
+
+
+@pytest.mark.parametrize("count", [2, 400])
+def test_an_unknown_field_of_a_list_is_ignored_if_it_contains_no_objects(tmp_path, count):
+    path = tmp_path / "nodes.json"
+    path.write_bytes(indented({**nodes(count), "other": {"items": [1, 2]}, "more": [1]}))
+    assert len(read_snapshot(str(path)).manifests) == count
+
+
+@pytest.mark.parametrize("count", [2, 400])
+@pytest.mark.parametrize("field", ["pods", "deployments"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_objects_beside_the_items_of_a_list_are_refused(tmp_path, count, field, is_first):
+    """Otherwise the answer would lack them."""
+    objects = {field: [node(f"other-{at}") for at in range(count)]}
+    whole = {**objects, **nodes(count)} if is_first else {**nodes(count), **objects}
+    path = tmp_path / "nodes.json"
+    line = f"{path}: {field}: List has no such field; put its objects into items"
+    for text in (indented(whole), json.dumps(whole).encode()):
+        path.write_bytes(text)
+        with pytest.raises(InputError) as caught:
+            read_snapshot(str(path))
+        assert str(caught.value) == line
 
 
 SHIFTED = b'"images": [\n        {\n        },\n        {"names": []}]'
