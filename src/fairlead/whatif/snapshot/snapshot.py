@@ -42,6 +42,7 @@ from fairlead.whatif.snapshot.manifest import (
     entries_of,
     manifests_of_cluster,
     refuse_shared_uids,
+    type_name,
 )
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import starting_nodes
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
@@ -297,36 +298,54 @@ def _taken_at(document: Document) -> Instant | None:
 
     Raises InputError for a malformed time.
     """
-    match document.value:
-        case {
-            "kind": "List" | "Snapshot",
-            "metadata": {"annotations": {"fairlead.dev/taken-at": str(text)}},
-        }:
-            try:
-                return plausible_instant(text)
-            except ValueError as cause:
-                field = f"metadata.annotations[{TAKEN_AT}]"
-                raise InputError(document.source, str(cause), field=field) from None
-    return None
+    text = _annotation(document, TAKEN_AT)
+    if text is None:
+        return None
+    try:
+        return plausible_instant(text)
+    except ValueError as cause:
+        raise InputError(document.source, str(cause), field=_path_of_annotation(TAKEN_AT)) from None
 
 
 def _is_read_by_fairlead(document: Document) -> bool:
     """Return whether Fairlead, not kubectl, read the objects in `document` from a cluster."""
-    if _taken_at(document) is None:
-        return False
-    annotations: Json = document.value["metadata"]["annotations"]
-    return annotations.get(_READ_BY) != _KUBECTL
+    return _taken_at(document) is not None and _annotation(document, _READ_BY) != _KUBECTL
 
 
 def _unreadable(document: Document) -> list[str]:
     """Return the resources that could not be read when the List was written."""
+    text = _annotation(document, UNREADABLE)
+    return [] if text is None else text.split(",")
+
+
+def _annotation(document: Document, key: str) -> str | None:
+    """Return the annotation `key` of the List in `document`; None if it has none or is no List.
+
+    Raises InputError for a value with which the API server refuses metadata.
+    """
     match document.value:
-        case {
-            "kind": "List" | "Snapshot",
-            "metadata": {"annotations": {"fairlead.dev/unreadable": str(text)}},
-        }:
-            return text.split(",")
-    return []
+        case {"kind": "List" | "Snapshot", "metadata": metadata} if metadata is not None:
+            annotations = _as_map(document, metadata, "metadata").get("annotations")
+        case _:
+            return None
+    if annotations is None:
+        return None
+    value = _as_map(document, annotations, "metadata.annotations").get(key)
+    if isinstance(value, str | None):
+        return value
+    problem = f"expected text, got {type_name(value)}"
+    raise InputError(document.source, problem, field=_path_of_annotation(key))
+
+
+def _as_map(document: Document, value: object, field: str) -> Json:
+    if not isinstance(value, dict):
+        problem = f"expected an object, got {type_name(value)}"
+        raise InputError(document.source, problem, field=field)
+    return value
+
+
+def _path_of_annotation(key: str) -> str:
+    return f"metadata.annotations[{key}]"
 
 
 def newest_instant(manifests: Iterable[Manifest]) -> Instant | None:

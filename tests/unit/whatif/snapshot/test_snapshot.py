@@ -120,3 +120,27 @@ def test_an_invalid_time_in_a_snapshot_that_fairlead_wrote_is_refused(tmp_path):
     path.write_bytes(encode_snapshot([NODE], 0).replace(b"1970-01-01T", b"yesterday "))
     with pytest.raises(InputError, match=r"after.json: metadata.annotations.fairlead.dev/taken-at"):
         read_snapshot(str(path))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "says"),
+    [
+        ([], "metadata: expected an object, got a list"),
+        ({"annotations": []}, "metadata.annotations: expected an object, got a list"),
+        (
+            {"annotations": {"fairlead.dev/taken-at": 7}},
+            "metadata.annotations[fairlead.dev/taken-at]: expected text, got a number",
+        ),
+        (
+            {"annotations": {"fairlead.dev/unreadable": ["pods"]}},
+            "metadata.annotations[fairlead.dev/unreadable]: expected text, got a list",
+        ),
+    ],
+)
+def test_annotations_of_a_list_with_a_wrong_type_are_refused(tmp_path, metadata, says):
+    path = tmp_path / "dump.json"
+    whole = {"apiVersion": "v1", "kind": "List", "metadata": metadata, "items": [NODE]}
+    path.write_text(json.dumps(whole))
+    with pytest.raises(InputError) as caught:
+        read_snapshot(str(path))
+    assert str(caught.value) == f"{path}: {says}"
