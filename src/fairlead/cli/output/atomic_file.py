@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import IO, Final, Self
 
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.mapped_file import require_unchanged_files
 
 _MARK_BYTES: Final = 64 << 10  # The mark that identifies a snapshot file is in its last bytes.
 _COMMAND: Final = b'{"t_ns":'
@@ -126,7 +127,7 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
         """Rename the temporary file to its final name, or remove it after an error.
 
         Raises OSError, whose `filename` is the final path, if the file cannot be written or
-        renamed.
+        renamed. Raises InputError if the input of the command was changed (`mapped_file`).
         """
         assert self._file is not None
         try:
@@ -141,6 +142,11 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
             return
         if self._is_stream:
             return
+        try:
+            require_unchanged_files()
+        except InputError:
+            self._discard()
+            raise
         try:
             if not self._is_private:  # A temporary file is readable only by the user.
                 mask = os.umask(0)

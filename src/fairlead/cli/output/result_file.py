@@ -10,13 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.cli.output.atomic_file import AtomicFile
+from fairlead.whatif.input.mapped_file import require_unchanged_files
 
 if TYPE_CHECKING:
     from fairlead.whatif.run.experiment_run import CommandLog
 
 
 def print_bytes(content: bytes) -> None:
-    """Write `content` to stdout unchanged. A closed pipe is ignored."""
+    """Write `content` to stdout unchanged. A closed pipe is ignored.
+
+    Raises InputError if the input of the command was changed (`mapped_file`).
+    """
+    require_unchanged_files()
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)

@@ -1,8 +1,9 @@
 """MappedFile: the content of a file that is mapped into memory, not copied.
 
 If another program writes to the file, the mapped content changes, too. An answer from such content
-would be wrong, so `unchanged_files` refuses it. A file that is replaced by renaming another file to
-its name does no harm: the mapped content remains.
+would be wrong, so `unchanged_files` refuses it. A command calls `require_unchanged_files` before it
+prints an answer or gives a new file its name, so that no wrong answer remains. A file that is
+replaced by renaming another file to its name does no harm: the mapped content remains.
 
 If the file gets shorter, the system sends SIGBUS to a process that reads a page after the new end.
 Python cannot raise an exception there, so the process ends with one line on stderr.
@@ -58,6 +59,7 @@ class MappedFile(Struct, frozen=True):
 _NUMBERS: Final = count()
 _IN_USE: Final[dict[int, MappedFile]] = {}
 _CHANGED: Final[dict[int, MappedFile]] = {}  # files that were changed before their last use
+_BLOCKS: Final[list[int]] = []  # for each `unchanged_files` block, outermost first: its number
 
 
 def map_file(source: str, place: Path | int, descriptor: int) -> mmap:
@@ -88,12 +90,21 @@ def unchanged_files() -> Iterator[None]:
     This error replaces other errors of the block, because they may be consequences of the change.
     """
     first = next(_NUMBERS)
+    _BLOCKS.append(first)
     try:
         yield
     except Exception as cause:
         _require_unchanged(first, cause)
         raise
+    finally:
+        _BLOCKS.pop()
     _require_unchanged(first)
+
+
+def require_unchanged_files() -> None:
+    """Raise InputError if a file that this `unchanged_files` block maps was changed in its use."""
+    if _BLOCKS:
+        _require_unchanged(_BLOCKS[0])
 
 
 def _require_unchanged(first: int, cause: Exception | None = None) -> None:

@@ -11,6 +11,9 @@ from threading import Thread
 import pytest
 
 from fairlead.cli.main import run
+from fairlead.cli.output.atomic_file import write_atomically
+from fairlead.cli.output.console.terminal import print_line, stdout_console
+from fairlead.cli.output.result_file import print_bytes
 from fairlead.whatif.input.content import BYTES_MAX, content_of
 from fairlead.whatif.input.document import read_bytes
 from fairlead.whatif.input.error import InputError
@@ -50,6 +53,13 @@ def use_and_rewrite(path: Path) -> None:
     content = content_of(path)
     rewrite(path)
     assert content
+
+
+def answer_after_a_change(path: Path, write) -> None:
+    """Map the file, change it while its content is used, and write an answer to its folder."""
+    with unchanged_files():
+        use_and_rewrite(path)
+        write(path.parent)
 
 
 def replace(path: Path) -> None:
@@ -106,6 +116,24 @@ def test_a_change_before_the_last_use_is_refused(tmp_path):
     path.write_text(json.dumps(LIST))
     with pytest.raises(InputError, match="was changed while it was used"), unchanged_files():
         use_and_rewrite(path)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(lambda _folder: print_bytes(b"answer"), id="JSON"),
+        pytest.param(lambda _folder: print_line(stdout_console(), "answer"), id="text"),
+        pytest.param(lambda folder: write_atomically(folder / "out", b"answer"), id="a file"),
+    ],
+)
+def test_after_a_change_nothing_is_written(tmp_path, capfd, write):
+    """Otherwise a wrong answer or report would remain, although the exit status is 2."""
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(LIST))
+    with pytest.raises(InputError, match="was changed while it was used"):
+        answer_after_a_change(path, write)
+    assert capfd.readouterr().out == ""
+    assert [one.name for one in tmp_path.iterdir()] == ["dump.json"]
 
 
 def test_a_copied_file_can_change(tmp_path):

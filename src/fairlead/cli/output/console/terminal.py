@@ -17,6 +17,7 @@ from rich.text import Text
 from fairlead.cli.output.console.progress_bar import is_terminal
 from fairlead.cli.output.result_file import discard_stdout
 from fairlead.whatif.input.error import one_line
+from fairlead.whatif.input.mapped_file import require_unchanged_files
 
 WIDTH_WITHOUT_TERMINAL: Final = 120
 _BULLET: Final = "- "
@@ -76,8 +77,10 @@ def stdout_console() -> Console:
     """Return a console for stdout, without spaces at the ends of lines.
 
     If stdout is not a terminal, the width is the value of COLUMNS. If there is no valid width, the
-    console is wide enough for tables.
+    console is wide enough for tables. Raises InputError if the input of the command was changed
+    (`mapped_file`).
     """
+    require_unchanged_files()
     console = _console(_PipeConsole, sys.stdout)
     console.push_render_hook(_TrimmingHook())
     is_set = console.is_terminal or os.environ.get("COLUMNS")
