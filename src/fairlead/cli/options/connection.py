@@ -62,6 +62,7 @@ class ConnectionOptions:
 
 
 NO_CONNECTION: Final = ConnectionOptions()
+BOTH_SOURCES: Final = "name either a SNAPSHOT or a cluster, not both"
 KUBECTL_PLUGIN: Final = "kubectl-fairlead"
 LARGE_YAML_BYTES: Final = 50_000_000
 JSON_IS_FASTER: Final = "YAML takes much longer to read than JSON (kubectl get ... -o json)"
@@ -87,7 +88,7 @@ def snapshot_of(
     from fairlead.whatif.snapshot.snapshot import read_snapshot, snapshot_of_texts
 
     if source is not None and options.is_given:
-        raise InputError("arguments", "name either a SNAPSHOT or a cluster, not both")
+        raise InputError("arguments", BOTH_SOURCES)
     if source is not None:
         if is_large_yaml(Path(source)):
             print_notice(f"{source}: {JSON_IS_FASTER}")

@@ -21,7 +21,12 @@ from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER, POD
 from fairlead.cli import exit_code
 from fairlead.cli.commands.explain.group import print_group
 from fairlead.cli.commands.explain.refused_table import RefusedNode, print_refused
-from fairlead.cli.options.connection import ConnectionOptions, is_kubectl_plugin, snapshot_of
+from fairlead.cli.options.connection import (
+    BOTH_SOURCES,
+    ConnectionOptions,
+    is_kubectl_plugin,
+    snapshot_of,
+)
 from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.console.progress_bar import ProgressBar
@@ -132,9 +137,17 @@ def snapshot_and_target(
     """
     has_source = snapshot is not None or connection.is_given
     if second is not None:
-        if has_source:
-            raise InputError(second, "is one argument too many: the dump is given already")
         is_file = first == "-" or Path(first or "").exists()
+        if has_source and is_file and snapshot is None:
+            raise InputError("arguments", BOTH_SOURCES)
+        if has_source:
+            given = "--snapshot" if snapshot is not None else "a cluster"
+            extra, problem = (
+                (first or "", f"is one argument too many: {given} is given already")
+                if is_file
+                else (second, "is one argument too many: the command explains one object")
+            )
+            raise InputError(extra, problem)
         if not is_file and Path(second).exists():
             problem = f"the dump comes first: fairlead explain {second} {first}"
             raise InputError("arguments", problem)
