@@ -187,6 +187,10 @@ NOTHING = whatif.Snapshot("dump.json", (), 0)
         ("whatif_result", ("a.json",), "answer: expected WhatIfAnswer"),
         ("simulation_result", ("a.json", None), "experiment: expected Experiment"),
         ("explain_pod", (NOTHING, "pod/shop/web", "a.json"), "config: expected SchedulerConfig"),
+        ("explanation_json", ("a.json",), "explanation: expected Explanation"),
+        ("encode_snapshot", ("a.json", 0), "objects: expected list or tuple"),
+        ("encode_snapshot", (["a.json"], 0), "objects[0]: expected dict"),
+        ("encode_snapshot", ([], "a.json"), "taken_at: expected int"),
     ],
 )
 def test_a_path_in_place_of_a_value_is_refused(function, arguments, problem):
@@ -194,6 +198,12 @@ def test_a_path_in_place_of_a_value_is_refused(function, arguments, problem):
     with pytest.raises(whatif.InputError) as refusal:
         getattr(whatif, function)(*arguments)
     assert str(refusal.value) == f"{function}: {problem}, got str 'a.json'"
+
+
+def test_a_pod_is_named_by_a_text():
+    with pytest.raises(whatif.InputError) as refusal:
+        whatif.explain_pod(NOTHING, None)
+    assert str(refusal.value) == "explain_pod: target: expected str, got NoneType None"
 
 
 def test_the_duration_of_failures_is_a_field_of_the_change():

@@ -183,6 +183,7 @@ def explain_pod(
     Raises InputError if the pod does not exist or has completed, or if no profile schedules it.
     """
     require_type("explain_pod", "snapshot", snapshot, Snapshot)
+    require_type("explain_pod", "target", target, str)
     if config is not None:
         require_type("explain_pod", "config", config, SchedulerConfig)
     config = config or read_scheduler_config(None)
@@ -537,7 +538,11 @@ def _build(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObjec
 
 
 def explanation_json(explanation: Explanation) -> Json:
-    """Return `explanation` as JSON; the verdict of a feasible node is `null`."""
+    """Return `explanation` as JSON; the verdict of a feasible node is `null`.
+
+    Raises InputError if `explanation` is not an Explanation.
+    """
+    require_type("explanation_json", "explanation", explanation, Explanation)
     found = explanation.evaluation
     return {
         "apiVersion": API_VERSION,

@@ -186,9 +186,13 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     and `release` override the scenario's settings. Extenders are refused unless `allow_extenders`
     is set. Raises InputError.
     """
-    require_type("experiment_of", "scenario", scenario, Scenario)
-    if seed is not None:
-        require_type("experiment_of", "seed", seed, int)
+    for name, value, kind in (
+        ("scenario", scenario, Scenario),
+        ("seed", seed, int | None),
+        ("batch", batch, BatchOptions),
+        ("release", release, ReleaseChoice),
+    ):
+        require_type("experiment_of", name, value, kind)
     plugins = user_plugins("experiment_of", plugins)
     path, settings = fspath(path), scenario.settings
     releases = releases_of(path, settings, release)

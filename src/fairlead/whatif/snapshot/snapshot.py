@@ -32,6 +32,7 @@ from fairlead.whatif.input.document import STDIN, Document, parse_listings, read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import ItemTexts, Listing
 from fairlead.whatif.input.mapped_file import unchanged_files
+from fairlead.whatif.input.option_type import require_type
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.decoder.newest_timestamp import plausible_instant
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -255,8 +256,13 @@ def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
 
     If a pod replaced another pod in a simulation, the annotation REPLACES of the new pod contains
     the name of the old pod. Answers show that name. The annotation is left out here, so answers
-    about the new snapshot show the new pod's own name.
+    about the new snapshot show the new pod's own name. Raises InputError for an argument of a wrong
+    type, such as a Snapshot.
     """
+    require_type("encode_snapshot", "objects", objects, list | tuple)
+    for number, one in enumerate(objects):
+        require_type("encode_snapshot", f"objects[{number}]", one, dict)
+    require_type("encode_snapshot", "taken_at", taken_at, int)
     metadata = {"annotations": snapshot_annotations(taken_at)}
     items = [_with_own_name(one) for one in objects]
     whole = {"apiVersion": "v1", "items": items, "kind": "List", "metadata": metadata}
