@@ -19,7 +19,14 @@ from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, STATEFUL_SET
+from fairlead.apiserver.kind import (
+    CRON_JOB,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    REPLICA_SET,
+    STATEFUL_SET,
+)
 from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.core.command import pod_ref
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
@@ -109,13 +116,14 @@ def explain_workload(
     model = planner.model
     ref = WorkloadRef(workload.full_kind, workload.ref.namespace, workload.ref.name)
     # Controllers do not count terminating pods (controller_utils.go: FilterActivePods).
-    own = (pod for pod in model.pods() if _is_of(pod, workload, ref))
+    between = _controllers_between(workload, snapshot.inventory())
+    own = (pod for pod in model.pods() if _is_of(pod, workload, ref, between))
     every = sorted(own, key=lambda pod: pod.key)
     pods = [pod for pod in every if not is_terminating(pod.pod)]
     placed = [pod for pod in pods if model.cluster.node_of(pod)]
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
     ready = sum(is_ready(pod.pod) for pod in pods)
-    with_nodes = ((workload_of(pod.pod), pod.pod, model.cluster.node_of(pod)) for pod in pods)
+    with_nodes = ((ref, pod.pod, model.cluster.node_of(pod)) for pod in pods)
     wanted = wanted_pods(model.store, with_nodes, [ref])[ref]
     one_more = _one_more(planner, snapshot, workload)
     decision = one_more.placement
@@ -252,10 +260,21 @@ def _failures(job: Job) -> str:
     return f"{failed:,} of its pods {has} failed{fails}.{waits}"
 
 
-def _is_of(pod: PodInfo, workload: Manifest, ref: WorkloadRef) -> bool:
+def _controllers_between(workload: Manifest, inventory: Inventory) -> list[Manifest]:
+    """Return the ReplicaSets and Jobs that `workload` controls.
+
+    Their names need not be those that controllers give: `kubectl create job --from=cronjob/backup`
+    takes any name, and a ReplicaSet that was written by hand may lack the pod-template-hash.
+    """
+    found = (one for kind in (REPLICA_SET, JOB) for one in inventory.of_kind(kind))
+    return [one for one in found if one.is_controlled_by(workload)]
+
+
+def _is_of(pod: PodInfo, workload: Manifest, ref: WorkloadRef, between: Iterable[Manifest]) -> bool:
     """Return whether `workload` controls `pod`, directly or through a ReplicaSet or Job.
 
-    `ref` identifies the pods of `workload`.
+    `ref` identifies the pods of `workload`. `between` are the ReplicaSets and Jobs that it
+    controls.
 
     A Deployment controls pods only through ReplicaSets. Pods that name a Deployment itself as their
     controller, as Flink's do, are a separate workload. The result is False for them.
@@ -263,9 +282,10 @@ def _is_of(pod: PodInfo, workload: Manifest, ref: WorkloadRef) -> bool:
     if workload_of(pod.pod) == ref:
         return True
     owner = controller_of(pod.pod.metadata)
-    if owner is None or workload.kind is DEPLOYMENT or pod.namespace != ref.namespace:
+    if owner is None or pod.namespace != ref.namespace:
         return False
-    return workload.is_named_by(owner.kind, owner.api_version, owner.name)
+    named = between if workload.kind is DEPLOYMENT else (workload, *between)
+    return any(one.is_named_by(owner.kind, owner.api_version, owner.name) for one in named)
 
 
 def _kept_template(workload: Manifest, pods: Iterable[PodInfo]) -> Iterator[str]:

@@ -829,7 +829,8 @@ def test_a_file_with_only_a_custom_resource_needs_the_template_as_a_pod(explain_
         explain_file([make.node("a")], [job])
 
 
-def test_a_replica_set_of_a_deployment_has_its_own_pods(explained, make):
+@pytest.mark.parametrize("labels", [{"pod-template-hash": "1"}, {}], ids=["hash", "by hand"])
+def test_a_replica_set_of_a_deployment_has_its_own_pods(explained, make, labels):
     """Its pods count for the Deployment and for the ReplicaSet."""
     web = make.workload(name="web", replicas=1)
     owned = make.workload("ReplicaSet", "web-1", replicas=1)
@@ -838,11 +839,28 @@ def test_a_replica_set_of_a_deployment_has_its_own_pods(explained, make):
          "controller": True}
     ]  # fmt: skip
     pod = make.pod("web-1-a", node_name="a", owner="web-1")
-    pod["metadata"]["labels"] = {"app": "web", "pod-template-hash": "1"}
+    pod["metadata"]["labels"] = {"app": "web", **labels}
     pod["status"]["conditions"] = READY
     for target in ("deploy/web", "rs/web-1"):
         answer = explained(target, make.node("a"), web, owned, pod)
         assert (answer.facts["pods"], answer.facts["ready"]) == (1, 1), target
+
+
+def test_a_job_that_a_user_created_from_a_cron_job_has_pods_of_the_cron_job(explained, make):
+    """`kubectl create job by-hand --from=cronjob/backup` sets the owner, but not the usual name."""
+    job = make.workload("Job", "by-hand", completions=1)
+    backup = make.workload("CronJob", "backup")
+    job["apiVersion"] = backup["apiVersion"] = "batch/v1"
+    backup["spec"] = {"schedule": "0 3 * * *", "jobTemplate": {"spec": job["spec"]}}
+    job["metadata"]["ownerReferences"] = [
+        {"apiVersion": "batch/v1", "kind": "CronJob", "name": "backup", "uid": "c",
+         "controller": True}
+    ]  # fmt: skip
+    pod = make.pod("by-hand-a", node_name="a", owner="by-hand")
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
+    pod["status"]["conditions"] = READY
+    answer = explained("cronjob/backup", make.node("a"), backup, job, pod)
+    assert (answer.facts["pods"], answer.facts["wanted"], answer.facts["ready"]) == (1, 1, 1)
 
 
 CLASS = {
