@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import StringIO
 from typing import Final
 
 from rich.console import Console
@@ -83,17 +84,47 @@ class _NodeLoad:
     allocatable: Usage
 
 
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table with some of its `total` rows; `styles` contains the style of each row.
+
+    If `total` is 0, the table does not say how many rows are not shown.
+    """
+
+    columns: Sequence[TableColumn]
+    rows: Sequence[Sequence[str]]
+    styles: Sequence[str]
+    total: int = 0
+
+    def print(self, console: Console) -> None:
+        """Print the rows, and how many of the `total` rows are not shown."""
+        FittedTable(self.columns, self.rows, self.styles).print(console)
+        if len(self.rows) < self.total:
+            console.print(Text(f"... and {self.total - len(self.rows):,} more", style="dim"))
+
+    def height(self, console: Console) -> int:
+        """Return the number of lines that `print` prints."""
+        height = FittedTable(self.columns, self.rows).height(console)
+        return height + (len(self.rows) < self.total)
+
+
 def print_frame(console: Console, reading: Reading, options: FrameOptions) -> None:
     """Print a frame: first a summary, then nodes, pods, pending pods and events."""
     living = [pod for pod in reading.pods if not is_terminal(pod)]
     loads = _node_loads(reading, living)
     shown = [pod for pod in living if options.namespace in ("", pod.metadata.namespace)]
     pending = [pod for pod in shown if not pod.spec.node_name and not is_terminating(pod)]
-    _print_summary(console, reading, loads, _counted_pods(living, shown, options.namespace))
-    _print_nodes(console, loads, options)
-    _print_pods(console, reading, [pod for pod in shown if pod.spec.node_name], options)
-    _print_pending(console, pending, reading.now, options)
-    _print_events(console, reading, options)
+    summary = StringIO()  # Its lines may be wrapped, so they are counted.
+    for target in (Console(file=summary, width=console.width), console):
+        _print_summary(target, reading, loads, _counted_pods(living, shown, options.namespace))
+    tables = [
+        _nodes(loads, options),
+        _pods(reading, [pod for pod in shown if pod.spec.node_name], options),
+        _pending(pending, reading.now, options),
+        _events(reading, options),
+    ]
+    for table in _fitted(tables, console, options.height - summary.getvalue().count("\n")):
+        table.print(console)
 
 
 # --- sums ----------------------------------------------------------------------------------------
@@ -196,7 +227,7 @@ _NODE_COLUMNS: Final = (
 )
 
 
-def _print_nodes(console: Console, loads: Sequence[_NodeLoad], options: FrameOptions) -> None:
+def _nodes(loads: Sequence[_NodeLoad], options: FrameOptions) -> _Table:
     def weight(one: _NodeLoad) -> tuple[float, str]:
         whole = getattr(one.allocatable, options.sort)
         part = getattr(one.used or one.requested, options.sort)
@@ -217,7 +248,7 @@ def _print_nodes(console: Console, loads: Sequence[_NodeLoad], options: FrameOpt
             percent_text(one.used.memory, one.allocatable.memory) if one.used else "",
         ))  # fmt: skip
         styles.append("" if status == "Ready" else "yellow")
-    _print(console, _NODE_COLUMNS, rows, styles, len(listed))
+    return _Table(_NODE_COLUMNS, rows, styles, len(listed))
 
 
 def _status(node: Node) -> str:
@@ -239,9 +270,7 @@ _POD_COLUMNS: Final = (
 )
 
 
-def _print_pods(
-    console: Console, reading: Reading, pods: Sequence[Pod], options: FrameOptions
-) -> None:
+def _pods(reading: Reading, pods: Sequence[Pod], options: FrameOptions) -> _Table:
     usage: Mapping[str, Usage] = reading.pod_usage
 
     def weight(pod: Pod) -> tuple[int, str]:
@@ -259,7 +288,7 @@ def _print_pods(
             amount_text("memory", requested.memory),
             amount_text("memory", used.memory) if used else "",
         ))  # fmt: skip
-    _print(console, _POD_COLUMNS, rows, (), len(pods))
+    return _Table(_POD_COLUMNS, rows, (), len(pods))
 
 
 _PENDING_COLUMNS: Final = (
@@ -269,9 +298,7 @@ _PENDING_COLUMNS: Final = (
 )
 
 
-def _print_pending(
-    console: Console, pods: Sequence[Pod], now: Instant, options: FrameOptions
-) -> None:
+def _pending(pods: Sequence[Pod], now: Instant, options: FrameOptions) -> _Table:
     def since(pod: Pod) -> str:
         return pod.metadata.creation_timestamp
 
@@ -279,7 +306,7 @@ def _print_pending(
     for pod in sorted(pods, key=lambda pod: (since(pod), pod.key))[: options.other_rows]:
         age = _age(parse_timestamp(since(pod)) if since(pod) else 0, now)
         rows.append((pod.key, age, _why_pending(pod)))
-    _print(console, _PENDING_COLUMNS, rows, ["yellow"] * len(rows), len(pods))
+    return _Table(_PENDING_COLUMNS, rows, ["yellow"] * len(rows), len(pods))
 
 
 def _why_pending(pod: Pod) -> str:
@@ -302,7 +329,7 @@ _EVENT_COLUMNS: Final = (
 )
 
 
-def _print_events(console: Console, reading: Reading, options: FrameOptions) -> None:
+def _events(reading: Reading, options: FrameOptions) -> _Table:
     newest = sorted(reading.events, key=lambda event: (-event.at, event.metadata.name))
     shown = newest[: options.other_rows]
     rows = [
@@ -310,7 +337,7 @@ def _print_events(console: Console, reading: Reading, options: FrameOptions) -> 
         for event in shown
     ]
     styles = ["yellow" if event.type == "Warning" else "" for event in shown]
-    _print(console, _EVENT_COLUMNS, rows, styles, len(shown))
+    return _Table(_EVENT_COLUMNS, rows, styles)
 
 
 def _object(event: Event) -> str:
@@ -323,14 +350,18 @@ def _age(at: Instant, now: Instant) -> str:
     return human_duration(max(0, now - at)) if at and now else ""
 
 
-def _print(
-    console: Console,
-    columns: Sequence[TableColumn],
-    rows: Sequence[Sequence[str]],
-    styles: Sequence[str],
-    total: int,
-) -> None:
-    """Print a table of `rows`, and how many of the `total` rows are not shown."""
-    FittedTable(columns, rows, styles).print(console)
-    if len(rows) < total:
-        console.print(Text(f"... and {total - len(rows):,} more", style="dim"))
+def _fitted(tables: Sequence[_Table], console: Console, lines: int) -> Sequence[_Table]:
+    """Return `tables` with so many rows that all fit into `lines` lines, but at least one row each.
+
+    A long message takes several lines of a narrow terminal. Therefore the table with the most lines
+    loses its last row until all tables fit. If `lines` is negative, all rows are kept.
+    """
+    fitted = list(tables)
+    heights = [table.height(console) for table in fitted]
+    while 0 <= lines < sum(heights):
+        at = max(range(len(fitted)), key=lambda n: (len(fitted[n].rows) > 1, heights[n]))
+        if len(fitted[at].rows) <= 1:
+            break
+        fitted[at] = replace(fitted[at], rows=fitted[at].rows[:-1])
+        heights[at] = fitted[at].height(console)
+    return fitted

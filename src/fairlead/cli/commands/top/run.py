@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from io import StringIO
 from typing import Final
 
@@ -94,6 +95,7 @@ def draw(live: Live, reading: Reading, options: FrameOptions, problem: str = "")
     )  # fmt: skip
     with page.capture() as captured:
         if problem:
-            page.print(Text(problem, style="red"))
+            page.print(Text(problem, style="red"), no_wrap=True, overflow="ellipsis")
+            options = replace(options, height=max(options.height - 1, 1))
         print_frame(page, reading, options)
     live.update(Text.from_ansi(captured.get()), refresh=True)

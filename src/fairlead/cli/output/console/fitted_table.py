@@ -70,6 +70,12 @@ class FittedTable:
                 Text(line.rstrip(), style=style), no_wrap=True, overflow="ignore", crop=False
             )
 
+    def height(self, console: Console) -> int:
+        """Return the number of lines that `print` prints."""
+        if not self.rows:
+            return 0
+        return 1 + sum(1 for _ in self._lines(console.width, shortens=console.is_terminal))
+
     def _lines(self, width: int, *, shortens: bool) -> Iterator[tuple[str, str]]:
         """Yield (line, style) for each line of a table that is `width` characters wide.
 

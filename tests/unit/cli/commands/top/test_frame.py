@@ -34,8 +34,11 @@ def node(name, ready="True", **spec):
     )
 
 
-def pod(name, on="", cpu="1", memory="1Gi", phase="Running", namespace="shop"):
-    unscheduled = {"type": "PodScheduled", "status": "False", "message": "0/2 nodes: too small"}
+WHY = "0/2 nodes: too small"
+
+
+def pod(name, on="", cpu="1", memory="1Gi", phase="Running", namespace="shop", *, why=WHY):
+    unscheduled = {"type": "PodScheduled", "status": "False", "message": why}
     requests = {"cpu": cpu, "memory": memory}
     created = "2026-01-01T00:05:30Z"
     return msgspec.convert(
@@ -226,3 +229,21 @@ def test_a_frame_of_a_large_cluster_fits_the_terminal(frame, height):
         events=tuple(event(f"e{i}", "2026-01-01T00:09:00Z") for i in range(99)),
     )
     assert height - 4 <= len(lines) <= height
+
+
+def test_long_messages_do_not_push_other_tables_off_a_small_terminal(frame):
+    why = "0/99 nodes are available: 99 Insufficient cpu. " * 4
+    names = [f"a-pod-with-a-long-name-5f7d8c9b6d-w{number}" for number in range(9)]
+    lines = frame(
+        width=80,
+        options=FrameOptions(height=24),
+        nodes=tuple(node(f"n{number}") for number in range(9)),
+        pods=(
+            *(pod(f"p{number}", "n1") for number in range(9)),
+            *(pod(one, why=why) for one in names),
+        ),
+        events=tuple(event(f"e{number}", "2026-01-01T00:09:00Z") for number in range(9)),
+    )
+    assert len(lines) <= 24
+    headings = [line.split()[0] for line in lines if line.isupper()]
+    assert {"NODE", "POD", "PENDING", "AGE"} <= set(headings)
