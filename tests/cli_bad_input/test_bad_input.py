@@ -823,6 +823,8 @@ CASES = [
     change("a startup of no length", "--startup-time soon", "--startup-time: 'soon' is not a dur"),
     change("stages that are none", "--kwok-stages dump.yaml", "dump.yaml: Node n1: is not a KWOK"),
     change("an alternative without a name", "--change --cordon", "--change"),
+    change("an empty list to apply", "--apply change.yaml", "change.yaml: contains no object",
+           content="{apiVersion: v1, kind: List, items: []}"),
     change("an unknown node of an alternative", "--change b:--drain=n7",
            "--change: b: --drain: there is no Node n7"),
     change("an alternative without its file", "--change a:--drain=n1 --change b:--apply=no.yaml",

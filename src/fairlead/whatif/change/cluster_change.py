@@ -576,7 +576,8 @@ def _read_manifests(
     """Return the objects of the files to apply, and those of them that are new Jobs of Volcano.
 
     The first list contains each object with its value as in the file. It also contains the
-    PodGroups and Jobs that simulate the new Jobs of Volcano (`gang_of`).
+    PodGroups and Jobs that simulate the new Jobs of Volcano (`gang_of`). Raises InputError, also if
+    the files contain no object.
     """
     from fairlead.whatif.change.volcano_job import gang_of  # noqa: PLC0415
 
@@ -585,6 +586,9 @@ def _read_manifests(
         one for place, given in enumerate(change.apply) for one in _documents(place, given)
     ]
     written = manifests_to_apply(documents, namespace)
+    if documents and not written:
+        # upstream: kubectl/pkg/cmd/apply/apply.go: Run (no objects passed to apply)
+        raise InputError(documents[0].source, "contains no object")
     gangs = [
         (one, [Document(one.source, value) for value in gang_of(one)])
         for one, _ in written
