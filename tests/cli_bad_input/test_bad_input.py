@@ -825,6 +825,8 @@ CASES = [
     change("an alternative without a name", "--change --cordon", "--change"),
     change("an empty list to apply", "--apply change.yaml", "change.yaml: contains no object",
            content="{apiVersion: v1, kind: List, items: []}"),
+    change("an alternative without an option", "--change b:n2",
+           "--change: b: 'n2' is one argument too many; is its option missing?"),
     change("an unknown node of an alternative", "--change b:--drain=n7",
            "--change: b: --drain: there is no Node n7"),
     change("an alternative without its file", "--change a:--drain=n1 --change b:--apply=no.yaml",

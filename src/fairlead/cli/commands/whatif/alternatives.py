@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from cyclopts import App, CycloptsError, UnknownOptionError
+from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -94,6 +94,10 @@ def _change(name: str, words: str) -> ParsedChange:
         hint = option_hint("whatif", option, own, lambda _: ())
         problem = f"{one_line(option)} is not an option of a change"
         problem = f"{problem}; {hint}" if hint else problem
+        raise InputError(OPTION, problem, object_name=name) from None
+    except UnusedCliTokensError as refusal:
+        first = one_line(str((refusal.unused_tokens or [""])[0]))
+        problem = f"{first!r} is one argument too many; is its option missing?"
         raise InputError(OPTION, problem, object_name=name) from None
     except CycloptsError as refusal:
         problem = " ".join(str(refusal).split())
