@@ -99,14 +99,17 @@ def load(  # noqa: PLR0913 - the parts of a store
     loaded: list[Loaded | DumpedReplicas] = [
         manifest
         if isinstance(manifest, DumpedObject | DumpedReplicas)
-        else _LoadedJson(*as_stored(manifest, now, ids, registry, kind_of))
+        else _LoadedJson(*as_stored(manifest, now, None, registry, kind_of))
         for manifest in manifests
     ]
     present = {_first_key(entry)[1] for entry in loaded if entry.kind is PRIORITY_CLASS}
     for name, manifest in SYSTEM_CLASSES.items():
         if name not in present and storage.find(PRIORITY_CLASS, "", name) is None:
-            loaded.append(_LoadedJson(*as_stored(manifest, now, ids, registry)))
+            loaded.append(_LoadedJson(*as_stored(manifest, now, None, registry)))
     loaded = _in_listing_order(storage, loaded)
+    # Gangs, for example, are handled in the order of their uids if they are equally old. So that an
+    # answer does not depend on the order of a dump's items, uids are generated in listing order.
+    loaded = [_with_uid(entry, ids) if _is_one(entry) else entry for entry in loaded]
     newest = _give_versions(loaded, storage.version)
     others = [entry for entry in loaded if _is_one(entry) and entry.kind is not POD]
     pods = [entry for entry in loaded if entry.kind is POD]
@@ -152,14 +155,15 @@ def _is_one(entry: Loaded | DumpedReplicas) -> TypeGuard[Loaded]:
 def as_stored(
     manifest: Mapping[str, Any],
     now: int,
-    ids: IdSource,
+    ids: IdSource | None,
     registry: Registry,
     kind_of: KindOf = kind_of,
 ) -> tuple[Kind, Json]:
     """Return (kind of `manifest`, `manifest` as a server would store it).
 
-    `kind_of` returns the kind of a JSON object. If the resourceVersion is missing, it is not set
-    here. Raises ApiError if `manifest` is malformed or invalid.
+    `ids` generates a missing uid; None leaves it out. `kind_of` returns the kind of a JSON object.
+    If the resourceVersion is missing, it is not set here. Raises ApiError if `manifest` is
+    malformed or invalid.
     """
     obj = without_nulls(dict(manifest))
     kind = kind_of(obj)
@@ -178,11 +182,21 @@ def as_stored(
     if kind is NAMESPACE and "spec" not in obj:
         obj["spec"] = {"finalizers": ["kubernetes"]}  # removed by the namespace controller
     missing = {}
-    if "uid" not in meta:
+    if "uid" not in meta and ids is not None:
         missing["uid"] = ids.new_uid(kind, meta.get("namespace", ""), meta["name"])
     if "creationTimestamp" not in meta:
         missing["creationTimestamp"] = format_timestamp(now)
     return kind, {**obj, "metadata": {**meta, **missing}} if missing else obj
+
+
+def _with_uid(entry: Loaded, ids: IdSource) -> Loaded:
+    """Return `entry` with a uid from `ids` if it has none."""
+    if isinstance(entry, DumpedObject) or "uid" in entry.value["metadata"]:
+        return entry
+    kind, value = entry.kind, entry.value
+    meta = value["metadata"]
+    uid = ids.new_uid(kind, meta.get("namespace", ""), meta["name"])
+    return _LoadedJson(kind, {**value, "metadata": {**meta, "uid": uid}})
 
 
 def located(kind: Kind, obj: Json) -> Json:
