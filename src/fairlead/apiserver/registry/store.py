@@ -519,8 +519,8 @@ class Store:
         Admission does not run. An existing object is replaced. Status, uid and priority are taken
         from the manifest. Raises ApiError if the manifest is malformed.
         """
-        kind, obj = snapshot_load.as_stored(manifest, now, self.ids, self.registry)
-        return self.storage.put(kind, obj)
+        kind, obj = snapshot_load.as_stored(manifest, now, self.registry)
+        return self.storage.put(kind, snapshot_load.with_uid(kind, obj, self.ids))
 
     def patch_as_is(
         self, kind: Kind, namespace: str, name: str, patch: Mapping[str, Any], now: int

@@ -34,7 +34,7 @@ from fairlead.apiserver.kind import NODE, POD, Kind
 from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
-from fairlead.apiserver.registry.dump.snapshot_load import as_stored
+from fairlead.apiserver.registry.dump.snapshot_load import as_stored, with_uid
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
@@ -276,9 +276,8 @@ class RecordedCluster(Struct):
             title = f"{write.where}: {manifest.title}"
             raise InputError(self.source, "is required", object_name=title, field="spec")
         try:
-            kind, stored = as_stored(
-                manifest.value, write.at, self._store.ids, self._store.registry
-            )
+            kind, obj = as_stored(manifest.value, write.at, self._store.registry)
+            stored = with_uid(kind, obj, self._store.ids)
             if kind is POD:
                 stored = self._store.admission.admit(operation, kind, stored)
         except ApiError as refused:

@@ -31,7 +31,7 @@ from fairlead.api.extender import decode as decode_message
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.registry.dump.snapshot_load import as_stored
+from fairlead.apiserver.registry.dump.snapshot_load import as_stored, with_uid
 from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.extender_backend import ExtenderBackend, ExtenderBackendError
@@ -136,8 +136,8 @@ class ExtenderVerbs:
         """
         whole = {**value, "apiVersion": "v1", "kind": view.__name__}
         try:
-            _, stored = as_stored(whole, 0, self._ids, SIMULATION)
-            return decode_as(view, stored)
+            kind, stored = as_stored(whole, 0, SIMULATION)
+            return decode_as(view, with_uid(kind, stored, self._ids))
         except (ApiError, DecodeError) as cause:
             raise ProtocolError(str(cause)) from None
 

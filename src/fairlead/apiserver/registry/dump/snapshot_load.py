@@ -99,17 +99,22 @@ def load(  # noqa: PLR0913 - the parts of a store
     loaded: list[Loaded | DumpedReplicas] = [
         manifest
         if isinstance(manifest, DumpedObject | DumpedReplicas)
-        else _LoadedJson(*as_stored(manifest, now, None, registry, kind_of))
+        else _LoadedJson(*as_stored(manifest, now, registry, kind_of))
         for manifest in manifests
     ]
     present = {_first_key(entry)[1] for entry in loaded if entry.kind is PRIORITY_CLASS}
     for name, manifest in SYSTEM_CLASSES.items():
         if name not in present and storage.find(PRIORITY_CLASS, "", name) is None:
-            loaded.append(_LoadedJson(*as_stored(manifest, now, None, registry)))
+            loaded.append(_LoadedJson(*as_stored(manifest, now, registry)))
     loaded = _in_listing_order(storage, loaded)
     # Gangs, for example, are handled in the order of their uids if they are equally old. So that an
     # answer does not depend on the order of a dump's items, uids are generated in listing order.
-    loaded = [_with_uid(entry, ids) if _is_one(entry) else entry for entry in loaded]
+    loaded = [
+        _LoadedJson(entry.kind, with_uid(entry.kind, entry.value, ids))
+        if isinstance(entry, _LoadedJson)
+        else entry
+        for entry in loaded
+    ]
     newest = _give_versions(loaded, storage.version)
     others = [entry for entry in loaded if _is_one(entry) and entry.kind is not POD]
     pods = [entry for entry in loaded if entry.kind is POD]
@@ -153,17 +158,12 @@ def _is_one(entry: Loaded | DumpedReplicas) -> TypeGuard[Loaded]:
 
 
 def as_stored(
-    manifest: Mapping[str, Any],
-    now: int,
-    ids: IdSource | None,
-    registry: Registry,
-    kind_of: KindOf = kind_of,
+    manifest: Mapping[str, Any], now: int, registry: Registry, kind_of: KindOf = kind_of
 ) -> tuple[Kind, Json]:
     """Return (kind of `manifest`, `manifest` as a server would store it).
 
-    `ids` generates a missing uid; None leaves it out. `kind_of` returns the kind of a JSON object.
-    If the resourceVersion is missing, it is not set here. Raises ApiError if `manifest` is
-    malformed or invalid.
+    `kind_of` returns the kind of a JSON object. If the uid or the resourceVersion is missing, it is
+    not set here (see `with_uid`). Raises ApiError if `manifest` is malformed or invalid.
     """
     obj = without_nulls(dict(manifest))
     kind = kind_of(obj)
@@ -181,22 +181,18 @@ def as_stored(
     meta = obj["metadata"]
     if kind is NAMESPACE and "spec" not in obj:
         obj["spec"] = {"finalizers": ["kubernetes"]}  # removed by the namespace controller
-    missing = {}
-    if "uid" not in meta and ids is not None:
-        missing["uid"] = ids.new_uid(kind, meta.get("namespace", ""), meta["name"])
     if "creationTimestamp" not in meta:
-        missing["creationTimestamp"] = format_timestamp(now)
-    return kind, {**obj, "metadata": {**meta, **missing}} if missing else obj
+        obj = {**obj, "metadata": {**meta, "creationTimestamp": format_timestamp(now)}}
+    return kind, obj
 
 
-def _with_uid(entry: Loaded, ids: IdSource) -> Loaded:
-    """Return `entry` with a uid from `ids` if it has none."""
-    if isinstance(entry, DumpedObject) or "uid" in entry.value["metadata"]:
-        return entry
-    kind, value = entry.kind, entry.value
-    meta = value["metadata"]
+def with_uid(kind: Kind, obj: Json, ids: IdSource) -> Json:
+    """Return `obj`, with a uid from `ids` if it has none."""
+    meta = obj["metadata"]
+    if "uid" in meta:
+        return obj
     uid = ids.new_uid(kind, meta.get("namespace", ""), meta["name"])
-    return _LoadedJson(kind, {**value, "metadata": {**meta, "uid": uid}})
+    return {**obj, "metadata": {**meta, "uid": uid}}
 
 
 def located(kind: Kind, obj: Json) -> Json:
