@@ -14,8 +14,8 @@ containers failed to start. If a client sets the phase of a running pod to Faile
 kubelet stops the pod's containers and completes the status (STOP), if `accepts_pods` is configured.
 
 Each pod waits for at most one act at a time. `next_act` computes it from the pod. `pod_workers`
-adds REJECT, RESTART, STOP and the OBSERVE of a resize. Containers that have ended by themselves are
-not restarted.
+adds REJECT, RESTART, every other STOP, and the OBSERVE of a resize. Containers that have ended by
+themselves are not restarted.
 """
 
 from __future__ import annotations

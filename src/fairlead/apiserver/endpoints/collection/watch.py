@@ -7,9 +7,10 @@ encoded once per encoder; all watches with an equal encoder share the encoded ev
 a selector, and with the same namespace and encoder, form a group. A change is examined only once
 for all watches of a group, so that a thousand watches on all pods cost little.
 
-The HTTP layer sets `on_data`, a callback that signals that `pop_lines` has events. The HTTP layer
-must close the watch when the client disconnects. When `is_over` is True, the HTTP layer sends the
-events that are still queued, and then ends the response.
+The HTTP layer sets `on_data`, a callback that signals that `pop_lines` has events. It is not called
+for an event that is queued behind others. The HTTP layer must close the watch when the client
+disconnects. When `is_over` is True, the HTTP layer sends the events that are still queued, and then
+ends the response.
 
     opened --pop_lines--> events ... --pop_lines--> events ... --(error, overrun or close)--> over
 
@@ -104,7 +105,7 @@ class WatchScope(Struct, frozen=True):
     def group(self) -> Group | None:
         """The group of watches that send the same events; None if there is no such group.
 
-        The watches of a group can only have a different `after`.
+        The watches of a group have the same namespace and equal encoders. They differ in `after`.
         """
         if self.convert is not None or not self.predicate.is_everything:
             return None
