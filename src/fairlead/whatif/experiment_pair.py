@@ -380,7 +380,7 @@ def _new_nodes(
         with_type_labels,
     )
 
-    # By name, because a zone has the region of its last node.
+    # By name: a type has the size and the labels of its first node, a zone the region of its last.
     nodes = sorted((one.node for one in nodes_of(snapshot.manifests)), key=name_of_node)
     types = read_instance_types(conditions.instance_types, nodes)
     stated = stated_type(conditions.instance_types, change.instance_type, types)

@@ -51,6 +51,7 @@ from fairlead.whatif.run.pod_timing.runtime import (
 )
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.samples import matching_pods
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
@@ -452,7 +453,8 @@ def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tupl
     from fairlead.whatif.configuration.autoscaling.node_price import price_of_labels  # noqa: PLC0415
 
     file = conditions.instance_types
-    nodes = [one.node for one in snapshot.manifests if one.kind is NODE]
+    found = (one.node for one in snapshot.manifests if one.kind is NODE)
+    nodes = sorted(found, key=name_of_node)
     known = {one.name: one for one in ([] if file is None else read_instance_types(file, nodes))}
     return packing(
         nodes_in(snapshot.manifests),

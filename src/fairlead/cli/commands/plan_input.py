@@ -42,6 +42,7 @@ from fairlead.whatif.planner.pool_limit import group_size_lines, limit_lines
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.snapshot.due_cron_job import due_cron_job_notes
 from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
 
@@ -125,7 +126,7 @@ class PlanInput:
         """Return the instance types in the files of --instance-types. Raises InputError."""
         if files is None:
             return []
-        return read_instance_types(files, self._nodes)
+        return read_instance_types(files, sorted(self._nodes, key=name_of_node))
 
     @property
     def node_pools(self) -> list[NodePool]:

@@ -30,6 +30,7 @@ from fairlead.whatif.configuration.autoscaling.provider_settings import (
     ProviderSettings,
     with_provider,
 )
+from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.local.bootstrap.nodes import node_info
 
@@ -47,7 +48,8 @@ def karpenter_setup(
     instance types. If `file` is None, the instance types of the snapshot's nodes are used. If no
     node has an instance type, Fairlead's own instance types are used. Raises InputError.
     """
-    nodes = [] if snapshot is None else [one.node for one in snapshot.manifests if one.kind is NODE]
+    objects = () if snapshot is None else snapshot.manifests
+    nodes = sorted((one.node for one in objects if one.kind is NODE), key=name_of_node)
     zones = sorted(_zones(nodes) if snapshot is not None else zones) or [_ZONE]
     if file is not None:
         types = read_instance_types(file, nodes)

@@ -62,7 +62,7 @@ from fairlead.whatif.configuration.autoscaling.open_cost_price import (
 from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.table import read_table
-from fairlead.whatif.snapshot.node_pool import copy_order, name_of_node
+from fairlead.whatif.snapshot.node_pool import copy_order
 
 OPTION: Final = "--instance-types"
 _CORE_PRICE: Final = 0.03
@@ -139,9 +139,10 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
     """Return the types in `files`, which is one path or several paths separated by commas.
 
     Prices from OpenCost replace the prices of the types. If `files` contain only such prices, the
-    types are those of `nodes`, the nodes of the cluster. If a type has zones in the regions of
-    `nodes`, its zones in other regions are removed. A type has the extended resources, such as
-    GPUs, of a node of this type, unless the files state them. Raises InputError.
+    types are those of `nodes`, the sorted nodes of the cluster (see `types_of_nodes`). If a type
+    has zones in the regions of `nodes`, its zones in other regions are removed. A type has the
+    extended resources, such as GPUs, of a node of this type, unless the files state them. Raises
+    InputError.
     """
     paths = [files] if Path(files).exists() else files.split(",")
     if not all(path.strip() for path in paths):
@@ -225,9 +226,12 @@ def _types_in(texts: Mapping[str, str]) -> list[StatedType]:
 
 
 def types_of_nodes(nodes: Iterable[Node]) -> list[StatedType]:
-    """Return the instance types of `nodes`; a type has the size of its first node by name."""
+    """Return the instance types of `nodes`; a type has the size of the first of its nodes.
+
+    Callers sort `nodes`, because this choice must not depend on the order of a file.
+    """
     seen: dict[str, list[Node]] = {}
-    for node in sorted(nodes, key=name_of_node):
+    for node in nodes:
         name = node.metadata.labels.get(INSTANCE_TYPE, "")
         if name:
             seen.setdefault(name, []).append(node)

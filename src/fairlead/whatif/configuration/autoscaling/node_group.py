@@ -54,6 +54,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.installed_autoscaler import STATUS, hosted_flags
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import (
+    name_of_node,
     node_template,
     other_zones,
     with_model_first,
@@ -141,7 +142,8 @@ def with_prices(
     """
     stated, nodes = {}, []
     if files is not None:
-        nodes = [one.node for one in samples(manifests) if one.kind is NODE]
+        found = (one.node for one in samples(manifests) if one.kind is NODE)
+        nodes = sorted(found, key=name_of_node)
         stated = {one.name: one for one in read_instance_types(files, nodes)}
     groups = []
     uses: list[tuple[StatedType, str, str]] = []

@@ -74,6 +74,7 @@ from fairlead.whatif.snapshot.node_pool import (
     NodeTraits,
     labels_in_zone,
     managed_pool,
+    name_of_node,
     node_traits,
 )
 
@@ -214,7 +215,7 @@ def node_offers(
 
 def _labelled(stated: Sequence[StatedType], model: ClusterModel) -> list[StatedType]:
     """Return `stated` with the labels that the provider of the nodes of `model` sets."""
-    nodes = [info.node for info in model.table.nodes()]
+    nodes = sorted((info.node for info in model.table.nodes()), key=name_of_node)
     return with_type_labels(stated, provider_groups(nodes), nodes)
 
 

@@ -62,6 +62,7 @@ from fairlead.whatif.configuration.autoscaling.karpenter.validation import requi
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.samples import samples
 
 _GROUP: Final = "karpenter.sh"
@@ -92,11 +93,10 @@ def karpenter_config(
     if not pools:
         problem = f"contains no NodePool, which Karpenter needs; {_HOW.format('node-pools')}"
         raise InputError(node_pool_file or source, problem)
-    nodes = sorted(  # the first node of a type is its model
-        (one.node for one in initial if one.kind is NODE), key=lambda node: node.metadata.name
-    )
+    nodes = sorted((one.node for one in initial if one.kind is NODE), key=name_of_node)
     claims = _of_kind(stated, "NodeClaim", NodeClaim)
     overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
+    # The first machine of a type is its model. Nodes come first, because a NodeClaim has estimates.
     machines = [*nodes, *_awaited_nodes(claims, nodes)]
     if instance_type_file is None:
         types = types_of_nodes(machines)
@@ -168,7 +168,8 @@ def _awaited_nodes(claims: Iterable[NodeClaim], nodes: Iterable[Node]) -> list[N
     """Return a Node, with the name of the NodeClaim, for each of `claims` that has none in `nodes`.
 
     The provider offers the instance types and zones of these NodeClaims, too: it has created their
-    machines. NodeClaims that are not launched name no instance type. The result is sorted by name.
+    machines. NodeClaims that are not launched have no machine, even if their labels name an
+    instance type. The result is sorted by name.
     """
     known: set[str] = set()
     for node in nodes:
@@ -180,7 +181,8 @@ def _awaited_nodes(claims: Iterable[NodeClaim], nodes: Iterable[Node]) -> list[N
             status=NodeStatus(capacity=claim.status.capacity, allocatable=claim.status.allocatable),
         )
         for claim in sorted(claims, key=lambda one: one.name)
-        if known.isdisjoint({claim.status.node_name, claim.status.provider_id} - {""})
+        if claim.status.provider_id
+        and known.isdisjoint({claim.status.node_name, claim.status.provider_id} - {""})
         and INSTANCE_TYPE in claim.metadata.labels
     ]
 

@@ -28,7 +28,6 @@ from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.whatif.configuration.autoscaling.aws_type_label import AWS, EKS, labels_of_named
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
-from fairlead.whatif.snapshot.node_pool import name_of_node
 
 FACT_LABELS: Final = (
     f"{AWS}/instance-", f"{EKS}/instance-", "karpenter.azure.com/sku-",
@@ -79,7 +78,8 @@ def with_type_labels(
 ) -> list[StatedType]:
     """Return `types` with their labels, as the providers with the API groups `groups` set them.
 
-    `types` keep the labels that they already have.
+    `types` keep the labels that they already have. Callers sort `nodes`: a type gets the labels of
+    the first of its nodes that has such labels.
     """
     of_nodes = _labels_of_nodes(nodes)
     keys = dict.fromkeys(key for labels in of_nodes.values() for key in labels)
@@ -144,11 +144,11 @@ def _of_group(group: str, key: str) -> str:
 def _labels_of_nodes(nodes: Iterable[Node]) -> Mapping[str, Mapping[str, str]]:
     """Return the labels that describe each instance type, read from the nodes of the type.
 
-    The key is the instance type. The labels come from the first node of the type, by name, that
-    has any of them.
+    The key is the instance type. The labels come from the first node of the type that has any of
+    them.
     """
     found: dict[str, dict[str, str]] = {}
-    for node in sorted(nodes, key=name_of_node):
+    for node in nodes:
         labels = node.metadata.labels
         name = labels.get(INSTANCE_TYPE, "")
         of_type = {key: value for key, value in labels.items() if _is_fact(key)}

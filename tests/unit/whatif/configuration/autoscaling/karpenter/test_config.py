@@ -11,6 +11,7 @@ from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.configuration.autoscaling.karpenter.config import karpenter_config
 
+KIND = "node.kubernetes.io/instance-type"
 SPOT_AND_ON_DEMAND = {"operator": "In", "values": ["spot", "on-demand"]}
 ON_DEMAND = {"operator": "In", "values": ["on-demand"]}
 WITHOUT_SPOT = "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"
@@ -278,4 +279,47 @@ def test_the_type_and_zone_of_a_claim_without_a_node_are_offered(found, make):
         for one in config.types
     }
     assert offers == {"small": ["z-a", "z-b"], "large": ["z-a", "z-b"]}
+    assert not any("No offering" in note for note in notes)
+
+
+def starting_claim(kind, name="default-x", status=None, **labels):
+    """A NodeClaim of the instance type `kind` whose node does not exist yet."""
+    size = {"cpu": "16", "memory": "64Gi", "pods": "110"}
+    own = {"karpenter.sh/nodepool": "default", "karpenter.sh/capacity-type": "on-demand"}
+    own["node.kubernetes.io/instance-type"] = kind
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": name, "labels": {**own, **labels}},
+        "spec": {"requirements": []},
+        "status": {"providerID": f"x:///{name}", "capacity": size, "allocatable": size}
+        if status is None
+        else status,
+    }
+
+
+POOL = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodePool",
+    "metadata": {"name": "default"},
+    "spec": {"template": {"spec": {"requirements": []}}},
+}
+
+
+def test_an_existing_node_is_the_model_of_its_type_before_a_claim(found, make):
+    """The amounts of the claim are estimates, although its name precedes that of the node."""
+    generation = "karpenter.k8s.aws/instance-generation"
+    node = make.node("ip-10-0-0-1", cpu="15900m", **{KIND: "m", generation: "6"})
+    claim = starting_claim("m", **{generation: "0"})
+    config, _ = karpenter_config("dump", found(POOL, claim, node))
+    [offered] = config.types
+    assert offered.capacity["cpu"] == 15900
+    assert offered.requirements.get(generation).single == "6"
+
+
+def test_a_claim_that_is_not_launched_adds_no_type(found, make):
+    """Labels of the NodePool's template can name an instance type before there is a machine."""
+    claim = starting_claim("large", status={})
+    config, notes = karpenter_config("dump", found(POOL, make.node("n", **{KIND: "small"}), claim))
+    assert [one.name for one in config.types] == ["small"]
     assert not any("No offering" in note for note in notes)
