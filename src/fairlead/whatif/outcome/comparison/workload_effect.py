@@ -238,7 +238,8 @@ def workload_effects(
     _add_outdated(tallies, without, changed)
     for ref, readiness in changed.workloads.items():
         other = without.workloads.get(ref)
-        if other == readiness:
+        # `history` also has the changes of the number that are not visible in a row.
+        if other is not None and replace(other, history=()) == replace(readiness, history=()):
             continue  # the same happens without the change
         if ref.kind == POD and not _pod_of(ref, without, changed):
             continue  # both runs lose the pod, perhaps at different times

@@ -54,3 +54,12 @@ def test_no_ready_pod_harms_only_if_it_lasts_longer_than_without_the_change(lowe
     without, changed = run(**counts, lowest_for=50), run(**counts, lowest_for=lowest_for)
     [found] = workload_effects(without, changed, difference(without, changed), (), (), ())
     assert (found.had_no_ready_pod, found.is_harmed) == (is_harmed, is_harmed)
+
+
+def test_the_same_dip_with_another_history_is_no_effect():
+    """The history of a workload with a HorizontalPodAutoscaler has the times of all changes."""
+    counts = {"wanted": 3, "before": 3, "lowest": 2, "lowest_for": 45, "at_end": 3}
+    without, changed = (
+        run(**counts, history=((at, 2), (at + 45, 3), (90, 4), (95, 3))) for at in (10, 20)
+    )
+    assert workload_effects(without, changed, difference(without, changed), (), (), ()) == []
