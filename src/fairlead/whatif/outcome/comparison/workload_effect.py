@@ -51,8 +51,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     displaced or undrained pods. Budgets that cover other pods of the workload are included if they
     have too few healthy pods. `waited` counts the displaced pods that found a node only after
     WAITED_MIN or more, and the pods for which the change only makes the wait for a node longer;
-    `waited_for` is the longest of these waits. `is_down_without` is set if no pod is ready for at
-    least as long in the run without the change.
+    `waited_for` is the longest of these waits. `is_down_without` is set if at some time no
+    pod was ready in either run, for at least as long in the run without the change.
     """
 
     workload: WorkloadRef
@@ -103,7 +103,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def had_no_ready_pod(self) -> bool:
         """Whether, because of the change, no pod was ready at some time.
 
-        It is False if no pod was ready before the change.
+        It is False if no pod was ready before the change, or if no pod is ready for at least as
+        long in the run without the change.
         """
         return self.readiness.had_none and not self.is_down_without
 
@@ -485,9 +486,14 @@ def _effect(
 
 
 def _is_down_as_long(without: WorkloadReadiness | None, changed: WorkloadReadiness) -> bool:
-    """Return whether no pod is ready in `without` for as long as in `changed`, or longer."""
-    if without is None or not without.had_none or without.lowest_for is None:
-        return without is not None and without.had_none
+    """Return whether no pod is ready in `without` for as long as in `changed`, or longer.
+
+    It is False if `changed` always has a ready pod.
+    """
+    if without is None or not (without.had_none and changed.had_none):
+        return False
+    if without.lowest_for is None:
+        return True
     return changed.lowest_for is not None and changed.lowest_for <= without.lowest_for
 
 

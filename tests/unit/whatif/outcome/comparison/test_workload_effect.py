@@ -63,3 +63,13 @@ def test_the_same_dip_with_another_history_is_no_effect():
         run(**counts, history=((at, 2), (at + 45, 3), (90, 4), (95, 3))) for at in (10, 20)
     )
     assert workload_effects(without, changed, difference(without, changed), (), (), ()) == []
+
+
+@pytest.mark.parametrize(("lowest", "is_down"), [(0, True), (1, False)])
+def test_a_workload_is_down_without_the_change_only_if_both_runs_lack_ready_pods(lowest, is_down):
+    """The times are comparable only if no pod was ready in both runs."""
+    counts = {"wanted": 3, "before": 3, "at_end": 3}
+    without = run(**counts, lowest=0, lowest_for=50)
+    changed = run(**counts, lowest=lowest, lowest_for=40)
+    [found] = workload_effects(without, changed, difference(without, changed), (), (), ())
+    assert found.is_down_without == is_down
