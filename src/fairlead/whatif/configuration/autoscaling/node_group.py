@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
-from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
@@ -49,7 +48,12 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     read_instance_types,
 )
 from fairlead.whatif.configuration.autoscaling.node_group_file import groups_of_file
-from fairlead.whatif.configuration.autoscaling.node_price import price_of_labels, price_uses
+from fairlead.whatif.configuration.autoscaling.node_price import (
+    price_key,
+    price_of_labels,
+    price_uses,
+    type_of_labels,
+)
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.installed_autoscaler import STATUS, hosted_flags
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -154,9 +158,9 @@ def with_prices(
         of_group = [node.metadata.labels for node in nodes if group.owns(node)]
         uses += price_uses((group.node_labels, *of_group), stated.values())
         prices = {
-            (labels[INSTANCE_TYPE], labels.get(ZONE, "")): price_of_labels(stated, labels)
+            price_key(labels): price_of_labels(stated, labels)
             for labels in of_group
-            if INSTANCE_TYPE in labels
+            if type_of_labels(labels)
         }
         price = price_of_labels(stated, group.node_labels)
         groups.append(replace(group, price=price, type_prices=prices))
@@ -174,7 +178,7 @@ def with_prices(
 
 def _with_types(group: NodeGroupSpec) -> str:
     """Return the name of `group`, with those of its instance types that have no price."""
-    types = sorted({kind for (kind, _), price in group.type_prices.items() if price is None})
+    types = sorted({kind for (kind, _, _), price in group.type_prices.items() if price is None})
     return f"{group.id} ({', '.join(types)})" if types else group.id
 
 

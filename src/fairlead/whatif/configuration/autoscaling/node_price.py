@@ -7,6 +7,9 @@ from typing import Final
 
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import BETA_INSTANCE_TYPE, INSTANCE_TYPE, ZONE
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
+    NodeGroupSpec,
+)
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
@@ -70,6 +73,16 @@ def price_of_labels(known: Mapping[str, StatedType], labels: Mapping[str, str]) 
     if found is None or not found.has_price:
         return None
     return found.price(capacity_type_of(labels), labels.get(ZONE, ""))
+
+
+def price_key(labels: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return (instance type, capacity type, zone) in `labels`: the price of a node follows."""
+    return type_of_labels(labels), capacity_type_of(labels), labels.get(ZONE, "")
+
+
+def price_in_group(spec: NodeGroupSpec, labels: Mapping[str, str]) -> float | None:
+    """Return the hourly price of a node of the group with `labels`; None if it is unknown."""
+    return spec.type_prices.get(price_key(labels), spec.price)
 
 
 def type_of_node(info: NodeInfo) -> str:

@@ -22,6 +22,7 @@ from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.configuration.autoscaling.autoscaler import CLUSTER_AUTOSCALER, KARPENTER
+from fairlead.whatif.configuration.autoscaling.node_price import price_in_group
 from fairlead.whatif.outcome.autoscaling.node_group import (
     AutoscalingOutcome,
     GroupOutcome,
@@ -48,7 +49,7 @@ def autoscaling_outcome(
     counted = tuple(one for one in transitions if since <= one.at <= until)
     nodes = autoscaler.nodes_by_group()
     prices = {
-        spec.id: [spec.price_of(node.metadata.labels) for node in nodes.get(spec.id, ())]
+        spec.id: [price_in_group(spec, node.metadata.labels) for node in nodes.get(spec.id, ())]
         for spec in autoscaler.groups
     }
     groups = tuple(
@@ -68,13 +69,13 @@ def autoscaling_outcome(
 
 def _arrival(one: NodeArrival, spec: NodeGroupSpec) -> NodeTransition:
     reason = "" if one.is_own else _CREATED
-    price = spec.price_of(one.labels)
+    price = price_in_group(spec, one.labels)
     return NodeTransition(one.at, one.node, one.group, came=True, reason=reason, price=price)
 
 
 def _departure(one: NodeDeparture, spec: NodeGroupSpec) -> NodeTransition:
     reason = "" if one.is_own else _DELETED
-    price = spec.price_of(one.labels)
+    price = price_in_group(spec, one.labels)
     return NodeTransition(one.at, one.node, one.group, came=False, reason=reason, price=price)
 
 

@@ -13,6 +13,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     read_autoscalers,
     read_autoscaling,
 )
+from fairlead.whatif.configuration.autoscaling.node_price import price_in_group
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import manifests
@@ -490,11 +491,29 @@ def test_nodes_of_one_group_have_the_prices_of_their_own_types(found, make, writ
     types = str(write("types.csv", "name,cpu,memory,price\nsmall,4,16Gi,0.2\nlarge,8,32Gi,0.4\n"))
     read = read_autoscaling(AutoscaleOptions("cluster-autoscaler", "", types), found(*nodes))
     [spec] = read.config.groups
-    assert [spec.price_of({kind: name}) for name in ("small", "large", "other")] == [0.2, 0.4, 0.4]
+    prices = [price_in_group(spec, {kind: name}) for name in ("small", "large", "other")]
+    assert prices == [0.2, 0.4, 0.4]
     other = make.node("other", **group, **{kind: "other"})
     read = read_autoscaling(AutoscaleOptions("cluster-autoscaler", "", types), found(*nodes, other))
-    assert read.config.groups[0].price_of({kind: "other"}) is None
+    assert price_in_group(read.config.groups[0], {kind: "other"}) is None
     assert read.notes[-1].startswith("No price is known for the nodes of ig (other); ")
+
+
+@pytest.mark.parametrize("names", ["abc", "cba"])
+def test_nodes_of_one_group_have_the_prices_of_their_capacity_types(found, make, write, names):
+    """The type of the third node is in the older label only."""
+    group, kind = {"kops.k8s.io/instancegroup": "ig"}, "node.kubernetes.io/instance-type"
+    labels = {
+        "a": {kind: "small"},
+        "b": {kind: "small", "karpenter.sh/capacity-type": "spot"},
+        "c": {"beta.kubernetes.io/instance-type": "large"},
+    }
+    nodes = [make.node(name, **group, **labels[name]) for name in names]
+    text = "name,cpu,memory,price,spotPrice\nsmall,4,16Gi,0.2,0.1\nlarge,8,32Gi,0.4,0.3\n"
+    types = str(write("types.csv", text))
+    read = read_autoscaling(AutoscaleOptions("cluster-autoscaler", "", types), found(*nodes))
+    [spec] = read.config.groups
+    assert [price_in_group(spec, labels[name]) for name in "abc"] == [0.2, 0.1, 0.4]
 
 
 def test_a_note_names_the_type_of_spot_nodes_without_a_spot_price(found, make, write):

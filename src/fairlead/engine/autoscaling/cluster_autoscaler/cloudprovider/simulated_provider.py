@@ -29,7 +29,7 @@ from fairlead.api.nodes.readiness import starting_condition
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import format_timestamp
-from fairlead.api.well_known_label import HOSTNAME, INSTANCE_TYPE, ZONE, region_and_zone
+from fairlead.api.well_known_label import HOSTNAME, region_and_zone
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
     CREATING,
@@ -72,9 +72,9 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     values. New nodes have the first value. At least one label or annotation must be given.
     `template` is a Node of the group's first zone as JSON. It is None if nothing is known about the
     group's nodes. `other_zones` contains one Node as JSON for each further zone of the group.
-    `price` is the hourly price of a new node. `type_prices` has the prices of existing nodes, by
-    instance type and zone, because the nodes of a group can have several instance types. A price is
-    None if it is unknown.
+    `type_prices` has the hourly prices of nodes like the existing ones, by instance type, capacity
+    type and zone, because the nodes of a group can differ in these. `price` is the hourly price of
+    other nodes, and the price that the expander `price` uses. A price is None if it is unknown.
     `out_of_capacity` contains the periods in which the provider cannot create nodes of the group.
     Each is (begin, end) in ns since the start of the run. `overrides` are autoscaling options of
     this group by flag name. `dependents` are the CSINode and the ResourceSlices that are created
@@ -90,7 +90,7 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     template: Json | None = None
     other_zones: tuple[Json, ...] = ()
     price: float | None = None
-    type_prices: Mapping[tuple[str, str], float | None] = field(default_factory=dict)
+    type_prices: Mapping[tuple[str, str, str], float | None] = field(default_factory=dict)
     provision_time: DurationNs = PROVISION_TIME
     deletion_time: DurationNs = DELETION_TIME
     out_of_capacity: tuple[tuple[DurationNs, DurationNs], ...] = ()
@@ -112,11 +112,6 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
         """Return the labels of new nodes that are made from `template`."""
         metadata = template.get("metadata") or {}
         return {**(metadata.get("labels") or {}), **self.labels}
-
-    def price_of(self, labels: Mapping[str, str]) -> float | None:
-        """Return the hourly price of a node of the group with `labels`; None if it is unknown."""
-        key = labels.get(INSTANCE_TYPE, ""), labels.get(ZONE, "")
-        return self.type_prices.get(key, self.price)
 
     def owns(self, node: Node) -> bool:
         """Return True if `node` belongs to the group."""
