@@ -11,7 +11,7 @@
 
 OpenCost's file contains prices only. With the paths `TYPES,PRICES`, the prices in the file PRICES
 apply to the types in the file TYPES. With the path `PRICES` alone, they apply to the instance types
-of the cluster's nodes.
+of the cluster's nodes, and of Karpenter's NodeClaims whose nodes do not exist yet.
 
 A type without zones is offered in the zones of the cluster's nodes. If the file states no
 price for a type, the price is estimated from the cores and the memory of the type.
@@ -153,8 +153,9 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
     if tables:
         found = _with_prices(tables, found or types_of_nodes(nodes), nodes)
     regions = {region for node in nodes if (region := node.metadata.labels.get(REGION))}
+    sized = (node for node in nodes if node.status.capacity or node.status.allocatable)
     newest = {
-        node.metadata.labels.get(INSTANCE_TYPE, ""): node for node in sorted(nodes, key=copy_order)
+        node.metadata.labels.get(INSTANCE_TYPE, ""): node for node in sorted(sized, key=copy_order)
     }
     return [
         replace(

@@ -104,7 +104,7 @@ def karpenter_config(
             problem = f"no node has an instance type; {_HOW.format('instance-types')}"
             raise InputError(source, problem)
     else:
-        types = read_instance_types(instance_type_file, nodes)
+        types = read_instance_types(instance_type_file, machines)
     zones, notes = offered_zones(pools, types, initial, machines)
     if instance_type_file is None:
         notes.append(

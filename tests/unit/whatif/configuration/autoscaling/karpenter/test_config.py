@@ -323,3 +323,14 @@ def test_a_claim_that_is_not_launched_adds_no_type(found, make):
     config, notes = karpenter_config("dump", found(POOL, make.node("n", **{KIND: "small"}), claim))
     assert [one.name for one in config.types] == ["small"]
     assert not any("No offering" in note for note in notes)
+
+
+def test_a_price_file_alone_prices_the_type_of_a_claim_without_a_node(found, make, write):
+    header = "EndTimestamp,InstanceID,Region,AssetClass,InstanceIDField,InstanceType,"
+    rows = ",,,node,,small,0.1,\n,,,node,,large,0.5,\n"
+    file = str(write("prices.csv", f"{header}MarketPriceHourly,Version\n{rows}"))
+    cluster = found(POOL, make.node("n", **{KIND: "small"}), starting_claim("large"))
+    config, notes = karpenter_config("dump", cluster, file)
+    prices = {one.name: [offer.price for offer in one.offerings] for one in config.types}
+    assert prices == {"large": [0.5], "small": [0.1]}
+    assert not any("No offering" in note for note in notes)
