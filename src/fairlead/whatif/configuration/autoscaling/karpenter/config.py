@@ -1,7 +1,7 @@
 """KarpenterConfig from a snapshot (NodePools, NodeClaims, NodeOverlays) and an instance type file.
 
 Without an instance type file, Karpenter can create nodes of the instance types that the snapshot's
-nodes have.
+nodes have. The types of launched NodeClaims whose nodes do not exist yet count, too.
 """
 
 from __future__ import annotations
