@@ -119,12 +119,12 @@ def _verdict(plan: DrainPlan) -> str:
 
 def _limits(plan: DrainPlan) -> str:
     """Return a sentence about what the check leaves out, and how to check it."""
+    command = f"fairlead drain-plan {plan.snapshot} --nodes NODE"
     if not plan.drains:
-        return "fairlead drain-plan --nodes NODE also looks for changes that would unblock a node."
+        return f"{command} also looks for changes that would unblock a node."
     return (
-        "This answer checks only budgets, room and Jobs. fairlead drain-plan --nodes NODE also "
-        "simulates the drain. To drain several nodes, name all of them, because their pods may "
-        "need the same room."
+        f"This answer checks only budgets, room and Jobs. {command} also simulates the drain. To "
+        "drain several nodes, name all of them, because their pods may need the same room."
     )
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.whatif.planner.conftest import budget, deployment, job_of
 
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_plan import order_findings
-from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
+from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, DrainPlanner
 from fairlead.whatif.planner.node_drain.single_drain import check_alone, single_drain_answer
 from fairlead.whatif.run.progress import NoProgress
 
@@ -163,3 +167,19 @@ def test_no_is_the_answer_if_no_node_can_be_drained(planner, make):
     answer = single_drain_answer(plan, "", ())
     assert answer.is_no
     assert answer.verdict == "None of 3 nodes can be drained."
+
+
+@pytest.mark.parametrize(
+    ("cpu", "does"),
+    [
+        pytest.param("1", "simulates the drain", id="drainable"),
+        pytest.param("3", "looks for changes that would unblock a node", id="blocked"),
+    ],
+)
+def test_the_command_for_one_node_names_the_dump(snapshot, make, cpu, does):
+    nodes = (make.node(name, cpu="4") for name in NODES)
+    objects = snapshot(*nodes, *deployment(make, "web", NODES, cpu=cpu))
+    model = ClusterModel(replace(objects, arguments=("prod.json",)), SchedulerConfig())
+    made = DrainPlanner(model, BudgetRoom(model.objects, model.now))
+    answer = single_drain_answer(check_alone(made, NODES, "prod.json", NoProgress()), "", ())
+    assert f"fairlead drain-plan prod.json --nodes NODE also {does}." in answer.findings[0]
