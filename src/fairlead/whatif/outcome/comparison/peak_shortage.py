@@ -4,9 +4,10 @@ A HorizontalPodAutoscaler may want ten pods at the peak of a load, and three at 
 number of ready pods can be too low for the peak, but never lower than three. So the wanted number
 at each instant counts here.
 
-    load rises    wanted 3 -> 10, ready 3 -> 10    no shortage while the new pods start
-    node fails    wanted 10,      ready 10 -> 6    shortage: 6 of 10
-    load falls    wanted 10 -> 3, ready 6 -> 3     no shortage
+    load rises    wanted 3 -> 10,  ready 3 -> 10    no shortage while the new pods start
+    node fails    wanted 10,       ready 10 -> 6    shortage: 6 of 10
+    load rises    wanted 10 -> 20, ready 6 -> 16    shortage: 16 of 20, also while 10 new pods start
+    load falls    wanted 20 -> 3,  ready 16 -> 3    no shortage
 
 There is a shortage if fewer pods are ready than earlier, or if pods wait for a node. New pods that
 have a node are only starting, so they are not a shortage.
@@ -43,8 +44,8 @@ def peak_shortages(
     The difference is at least `LONGER`. Only workloads that a HorizontalPodAutoscaler scales during
     the run are considered.
     """
-    before = shortages(effect.without)
-    for workload, levels in sorted(shortages(effect.changed).items()):
+    before = _shortages(effect.without)
+    for workload, levels in sorted(_shortages(effect.changed).items()):
         short = [level for level in levels if is_short(level)]
         known = before.get(workload, {})
         lasted = sum(levels[level] for level in short)
@@ -53,7 +54,7 @@ def peak_shortages(
             yield workload, min(short, key=lambda one: (one.ready / one.wanted, one.ready))
 
 
-def shortages(run: RunOutcome) -> dict[WorkloadRef, Mapping[Level, DurationNs]]:
+def _shortages(run: RunOutcome) -> dict[WorkloadRef, Mapping[Level, DurationNs]]:
     """Return the levels of each autoscaled workload during its shortages, with their total times.
 
     Workloads whose number of replicas no autoscaler changes are left out.
@@ -80,8 +81,9 @@ def _levels(
         waiting += waiting_at[at]
         # After a scale-down, the pods of the next scale-up are new again.
         highest = min(max(highest, ready), wanted)
-        # Pods that have a node are starting, and count as ready.
-        available = ready if ready < highest else max(ready, wanted - waiting)
+        # Of the missing pods, those that wait or were ready earlier are short. They may be the same
+        # pods: a failed pod's replacement can wait. The others are starting, and count as ready.
+        available = max(ready, wanted - max(highest - ready, waiting))
         if available < wanted:
             found[Level(available, wanted)] += until - at
     return found

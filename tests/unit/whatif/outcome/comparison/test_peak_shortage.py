@@ -15,16 +15,18 @@ from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 WEB = WorkloadRef("Deployment", "ns", "web")
 
 
-def run(ready, waits=()):
+def run(ready, waits=(), peak=10):
     """Return a run in which the autoscaler wants 10 pods from 10 s to 1,000 s, and else 3.
 
+    From 500 s to 1,000 s, it wants `peak` pods.
     `ready` maps seconds to the number of ready pods from then on. `waits` are the times, in
     seconds, in which a pod waits for a node.
     """
     history = tuple((seconds(at), count) for at, count in ready.items())
     changes = (
         ReplicaChange(seconds(10), 3, 10, "load"),
-        ReplicaChange(seconds(1000), 10, 3, "load"),
+        ReplicaChange(seconds(500), 10, peak, "load"),
+        ReplicaChange(seconds(1000), peak, 3, "load"),
     )
     web = WorkloadReadiness(wanted=3, before=3, lowest=3, lowest_for=0, at_end=3, history=history)
     scaler = PodAutoscalerOutcome(
@@ -40,6 +42,7 @@ def run(ready, waits=()):
 
 
 CALM = {130: 10, 1000: 3}
+FEWER = {130: 10, 500: 6, 1000: 3}  # 4 of 10 pods fail
 
 
 @pytest.mark.parametrize(
@@ -51,6 +54,9 @@ CALM = {130: 10, 1000: 3}
         pytest.param(run({130: 10, 500: 8, 900: 10, 1000: 3}), None, id="enough pods are left"),
         pytest.param(run({130: 6, 1000: 3}, [(10, 1000)] * 4), Level(6, 10), id="pods wait"),
         pytest.param(run({130: 9, 1000: 3}, [(10, 1000)]), None, id="one pod waits"),
+        pytest.param(run(FEWER, peak=20), None, id="pods only start after a failure"),
+        pytest.param(run(FEWER, [(500, 1000)] * 4, 20), None, id="the failed pods wait"),
+        pytest.param(run(FEWER, [(500, 1000)] * 9, 20), Level(11, 20), id="also new pods wait"),
         pytest.param(run({130: 10, 1000: 3, 1500: 2}), None, id="enough of the fewer pods"),
     ],
 )
