@@ -769,9 +769,18 @@ def _displaced_not_started(effect: Effect) -> str | None:
 
 
 def _new_ones(effect: Effect, displaced: Sequence[PodEnd]) -> str:
-    """Return a clause that says how many of the `displaced` pods exist only with the change."""
-    placed = set(_keys(effect.difference.placed))
-    new = sum(pod.key in placed for pod in displaced)
+    """Return a clause that says how many of the `displaced` pods are new; "" if none is new.
+
+    New pods have a node only with the change, and did not exist before it. A pod that waits for a
+    node in the dump is not new, even if it has a node only with the change.
+    """
+    without = effect.without.pods
+    created = {
+        key
+        for key in _keys(effect.difference.placed)
+        if key not in without or not without[key].is_initial
+    }
+    new = sum(pod.key in created for pod in displaced)
     if not new:
         return ""
     if new == len(displaced):

@@ -505,6 +505,15 @@ def test_a_new_pod_that_was_displaced_is_counted_once(old, clause):
     assert OutcomeKind.STARTED not in {one.kind for one in found.findings}
 
 
+def test_a_displaced_pod_that_was_pending_in_the_dump_is_not_new():
+    """It has a node only with the change, and a later step of the change evicted it."""
+    waiting = pod("waits", phase="Pending", is_initial=True)
+    changed = outcome(pod("waits", "b", 4), evicted=(evicted(pod("waits", "a", 1)),))
+    effect = effect_of(outcome(waiting), changed)
+    assert [one.key for one in effect.difference.placed] == ["ns/waits"]
+    assert verdict_of(effect).first.sentence.startswith("1 pod of deploy/ns/web is displaced")
+
+
 def test_new_pods_that_have_not_started_are_not_said_to_run():
     """The simulation ends before three of them are ready; one of these is on a failed node."""
     starting = (pod(name, "b", phase="Pending") for name in ("q", "r"))
