@@ -13,9 +13,10 @@ after a trial that empties the whole node with this change:
                   step finds a maxSkew of 4. After that, other kinds of changes are tried.
 
 If several workloads block the node, the change for one of them is tried while the pods of the
-others may have no place. So the changes of all of them are tried together in the end. If they are
-not enough, for example because two workloads need the same room, several new nodes are tried. If
-they are not enough either, no change is proposed.
+others may have no place. So all changes that were found are tried together in the end. This trial
+fails, for example, if two workloads need the same room. Then several new nodes are tried. If the
+new nodes are not enough either, no change is proposed. Only the pods of workloads for which no
+change was found may have no place in these trials.
 
 A node that was cordoned before the drain is still cordoned when it returns to service. For such a
 node, `kubectl uncordon` is the first change that is tried. One more node like the drained node is
@@ -184,19 +185,24 @@ class _Trials:
             self._stuck_with_new_node[workload] = found
         return found
 
-    def is_enough(self, candidates: Mapping[str, _Candidate], new_nodes: int) -> bool:
-        """Return whether every pod of `node` fits after all of `candidates`, and with `new_nodes`.
+    def is_enough(
+        self,
+        workload: str,
+        candidates: Mapping[str, _Candidate],
+        new_nodes: int,
+        others: AbstractSet[str],
+    ) -> bool:
+        """Return whether the pods of `node` fit after all of `candidates`, and with `new_nodes`.
 
-        It is enough if the pods fit in one of two orders: `candidates` maps workloads to changes,
-        and the pods of its first workload are placed first or last.
+        Pods of workloads in `others` need not fit. It is enough if the pods fit in one of two
+        orders: the pods of `workload` are placed first or last.
         """
-        first = next(iter(candidates), "")
         for is_first in (True, False):
             found = self.emptied(
-                first, is_first=is_first, candidates=candidates, new_nodes=new_nodes
+                workload, is_first=is_first, candidates=candidates, new_nodes=new_nodes
             )
             with found as (_, stuck):
-                if not stuck:
+                if {one.workload for one in stuck} <= others:
                     return True
         return False
 
@@ -302,29 +308,39 @@ def _choices(
         choice = _change(trials, blockers[owner], changes, others, new_nodes=new_nodes)
         if choice is not None:
             chosen[owner] = choice
-    if len(chosen) == len(blockers) > 1:
-        return _enough_together(trials, chosen, new_nodes=new_nodes)
+    if len(chosen) > 1:
+        others = blockers.keys() - chosen.keys()
+        return _enough_together(trials, chosen, others, new_nodes=new_nodes)
     return chosen
 
 
 def _enough_together(
-    trials: _Trials, chosen: Mapping[str, _Choice], *, new_nodes: bool
+    trials: _Trials,
+    chosen: Mapping[str, _Choice],
+    others: AbstractSet[str],
+    *,
+    new_nodes: bool,
 ) -> dict[str, _Choice]:
-    """Return the changes `chosen`, by workload, if all pods fit after all of them together.
+    """Return the changes `chosen`, by workload, if the pods fit after all of them together.
 
-    Otherwise, return the smallest number of new nodes that are enough; {} if none was found. New
-    nodes are tried only if `new_nodes` is set, and at most one for each workload.
+    Pods of workloads in `others`, for which there is no change, need not fit. If other pods do not
+    fit, return the smallest number of new nodes that are enough; {} if none was found. New nodes
+    are tried only if `new_nodes` is set, and at most one for each workload.
     """
     candidates = {
         owner: one.candidate for owner, one in chosen.items() if one.candidate is not None
     }
-    added = len(candidates) < len(chosen)
+    added, first = len(candidates) < len(chosen), next(iter(chosen))
     names = [node.metadata.name for one in candidates.values() for node in one.nodes]
     # Two changes of the same node cannot be tried together.
-    if len(names) > len(set(names)) or trials.is_enough(candidates, int(added)):
+    if len(names) > len(set(names)):
         return dict(chosen)
-    for count in range(2, len(chosen) + 1) if new_nodes else ():
-        if trials.is_enough({}, count):
+    if trials.is_enough(first, candidates, int(added), others):
+        return dict(chosen)
+    # Without candidates, one new node is what was just tried.
+    least, most = 1 if candidates else 2, len(chosen)
+    for count in range(least, most + 1) if new_nodes else ():
+        if trials.is_enough(first, _NO_CHANGES, count, others):
             return dict.fromkeys(chosen, _Choice(_new_node(trials.node, count)))
     return {}
 

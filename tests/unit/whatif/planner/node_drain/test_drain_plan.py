@@ -1124,6 +1124,30 @@ def test_the_changes_for_several_workloads_are_enough_together(planner, make, cp
     assert [one.edit for one in blockers] == edits
 
 
+@pytest.mark.parametrize(
+    ("waiting", "edit"),
+    [
+        pytest.param(0, "add a node like a", id="one new node is enough"),
+        pytest.param(1, "add 2 nodes like a", id="two new nodes are enough"),
+        pytest.param(2, "", id="two new nodes are too few"),
+    ],
+)
+@pytest.mark.parametrize("others", [1, 4])
+def test_changes_are_tested_together_beside_workloads_without_a_change(
+    planner, make, others, waiting, edit
+):
+    """Two workloads fit on `b`, but not both. No change helps the others, which are too large."""
+    small = make.node("b", cpu="2", **{HOSTNAME: "b"})
+    small["spec"] = {"taints": [TAINT]}
+    owned = [*deployment(make, "x", ["a"], cpu="2"), *deployment(make, "y", ["a"], cpu="2")]
+    for number in range(others):
+        owned += deployment(make, f"z{number}", ["a"], cpu="6", nodeSelector={HOSTNAME: "a"})
+    pending = [make.pod(f"w{number}", cpu="32") for number in range(waiting)]
+    made = planner(make.node("a", cpu="32", **{HOSTNAME: "a"}), small, *owned, *pending)
+    found = [one.edit for one in plan_of(made, ["a"]).blockers]
+    assert found == [edit, edit, *[""] * others]
+
+
 def test_a_drain_is_not_safe_if_a_quota_refuses_the_new_pod(planner, experiment, make):
     """The quota was lowered after its pods were created."""
     quota = {
