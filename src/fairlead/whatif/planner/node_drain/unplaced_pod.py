@@ -25,7 +25,7 @@ proposed if no change of a single object helps, or if all pods of all blockers f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import Final
@@ -331,9 +331,7 @@ def _enough_together(
         owner: one.candidate for owner, one in chosen.items() if one.candidate is not None
     }
     added, first = len(candidates) < len(chosen), next(iter(chosen))
-    names = [node.metadata.name for one in candidates.values() for node in one.nodes]
-    # Two changes of the same node cannot be tried together.
-    if len(names) > len(set(names)):
+    if _are_in_conflict(candidates.values()):
         return dict(chosen)
     if trials.is_enough(first, candidates, int(added), others):
         return dict(chosen)
@@ -343,6 +341,16 @@ def _enough_together(
         if trials.is_enough(first, _NO_CHANGES, count, others):
             return dict.fromkeys(chosen, _Choice(_new_node(trials.node, count)))
     return {}
+
+
+def _are_in_conflict(candidates: Iterable[_Candidate]) -> bool:
+    """Return whether two of `candidates` change a node in different ways.
+
+    Such changes cannot be tried together. Equal changes of a node are one change.
+    """
+    nodes: dict[str, Node] = {}
+    changed = (node for one in candidates for node in one.nodes)
+    return any(nodes.setdefault(node.metadata.name, node) != node for node in changed)
 
 
 def _examined(

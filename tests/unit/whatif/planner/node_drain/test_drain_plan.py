@@ -1148,6 +1148,30 @@ def test_changes_are_tested_together_beside_workloads_without_a_change(
     assert found == [edit, edit, *[""] * others]
 
 
+@pytest.mark.parametrize(
+    ("cpu", "edits"),
+    [
+        pytest.param("2", ["add 2 nodes like a"] * 2, id="room for one of two workloads"),
+        pytest.param(
+            "8",
+            [f"label node b pool=db (then b takes a pod of deploy/default/{one})" for one in "xy"],
+            id="enough room",
+        ),
+    ],
+)
+def test_equal_changes_of_a_node_are_tested_together(planner, make, cpu, edits):
+    """Both workloads need the same label of `b`. A pod that waits needs it, too."""
+    nodes = [make.node("a", pool="db", cpu="4"), make.node("b", cpu=cpu)]
+    pods = [
+        pod
+        for name in "xy"
+        for pod in deployment(make, name, ["a"], cpu="2", nodeSelector={"pool": "db"})
+    ]
+    waiting = make.pod("w", cpu="4", nodeSelector={"pool": "db"})
+    found = plan_of(planner(*nodes, *pods, waiting), ["a"]).blockers
+    assert [one.edit for one in found] == edits
+
+
 def test_a_drain_is_not_safe_if_a_quota_refuses_the_new_pod(planner, experiment, make):
     """The quota was lowered after its pods were created."""
     quota = {
