@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -60,6 +60,13 @@ class ConnectionOptions:
         """Whether an option names a cluster."""
         return self.in_cluster or self.kubeconfig is not None or self.context is not None
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options as words of a command."""
+        file = () if self.kubeconfig is None else ("--kubeconfig", self.kubeconfig)
+        context = () if self.context is None else ("--context", self.context)
+        return (*file, *context, *(("--in-cluster",) if self.in_cluster else ()))
+
 
 NO_CONNECTION: Final = ConnectionOptions()
 BOTH_SOURCES: Final = "name either a SNAPSHOT or a cluster, not both"
@@ -81,7 +88,7 @@ def snapshot_of(
     `max_input` limits the bytes that are read; None means BYTES_MAX. `progress` shows how much of a
     file has been read.
     """
-    from msgspec.structs import replace
+    from msgspec import structs
 
     from fairlead.whatif.input.content import BYTES_MAX, read_silently
     from fairlead.whatif.input.error import InputError
@@ -97,25 +104,25 @@ def snapshot_of(
     if not options.is_given and not is_kubectl_plugin():
         problem = "name a SNAPSHOT, or a cluster with --context, --kubeconfig or --in-cluster"
         raise InputError("arguments", problem)
+    options = _with_context(options)
     live = read_cluster(options, max_input, decode=True)
     snapshot = snapshot_of_texts(live.name, live, live.metadata())
-    return replace(snapshot, arguments=_words_of(options))
+    return structs.replace(snapshot, arguments=options.words)
 
 
-def _words_of(options: ConnectionOptions) -> tuple[str, ...]:
-    """Return the words with which a command names the cluster of `options`.
+def _with_context(options: ConnectionOptions) -> ConnectionOptions:
+    """Return `options` with the name of the current context if they name no context.
 
-    Without options, this is the current context. It is named, because another context may be the
-    current one when the command runs.
+    Another context can become the current one while the cluster is read, or before a printed
+    command runs. Raises InputError.
     """
     from fairlead.client.kubeconfig import Kubeconfig, kubeconfig_paths
 
-    if options.in_cluster:
-        return ("--in-cluster",)
-    files = () if options.kubeconfig is None else ("--kubeconfig", options.kubeconfig)
-    paths = kubeconfig_paths(options.kubeconfig or "")
-    context = options.context or Kubeconfig(paths).current_context
-    return (*files, "--context", context)
+    if options.in_cluster or options.context:
+        return options
+    with _as_input_errors():
+        current = Kubeconfig(kubeconfig_paths(options.kubeconfig or "")).current_context
+    return replace(options, context=current or None)
 
 
 def is_kubectl_plugin() -> bool:
@@ -153,18 +160,27 @@ def read_cluster(
 def connection_of(options: ConnectionOptions) -> ConnectionConfig:
     """Return the connection to the cluster that `options` name. Raises InputError."""
     from fairlead.client.connection import in_cluster
-    from fairlead.client.error import ConnectionConfigError
     from fairlead.client.kubeconfig import Kubeconfig, kubeconfig_paths
     from fairlead.whatif.input.error import InputError
 
     if options.in_cluster and (options.kubeconfig or options.context):
         raise InputError("--in-cluster", "cannot be combined with --kubeconfig or --context")
-    try:
+    with _as_input_errors():
         if options.in_cluster:
             return in_cluster()
         return Kubeconfig(kubeconfig_paths(options.kubeconfig or "")).connection(
             options.context or ""
         )
+
+
+@contextmanager
+def _as_input_errors() -> Iterator[None]:
+    """Raise InputError in place of a ConnectionConfigError of the `with` block."""
+    from fairlead.client.error import ConnectionConfigError
+    from fairlead.whatif.input.error import InputError
+
+    try:
+        yield
     except ConnectionConfigError as cause:
         raise InputError(cause.source, cause.problem, field=cause.field) from None
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from fairlead.apiserver.kind import NODE
 from fairlead.cli.commands.explain.run import snapshot_and_target
 from fairlead.cli.options import connection
 from fairlead.cli.options.connection import ConnectionOptions, kubeconfigs, snapshot_of
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.live.live_snapshot import LiveObjects
 
+NODE_TEXT = b'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}'
 READ = """
 import sys
 from fairlead.cli.options.connection import _reading
@@ -42,22 +46,56 @@ def test_in_a_pod_no_file_is_read(default):
     assert kubeconfigs(ConnectionOptions(in_cluster=True), by_default=True) == ()
 
 
+@pytest.fixture
+def read(tmp_path, monkeypatch):
+    """Make the context `prod` current until a cluster is read; return the options of all reads."""
+    path = tmp_path / "config"
+    path.write_text("current-context: prod")
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-fairlead"])
+    calls = []
+
+    def read_cluster(options, *_, **__):
+        calls.append(options)
+        path.write_text("current-context: test")
+        return LiveObjects("cluster", 0, ((NODE, [NODE_TEXT]),), ())
+
+    monkeypatch.setattr(connection, "read_cluster", read_cluster)
+    return calls
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({}, ["--context", "prod"]),
-        ({"context": "test"}, ["--context", "test"]),
+        ({"context": "other"}, ["--context", "other"]),
         ({"in_cluster": True}, ["--in-cluster"]),
     ],
 )
-def test_the_words_of_a_command_name_the_cluster(tmp_path, monkeypatch, options, words):
-    """The kubectl plugin reads the current context, which can be another one later."""
+def test_the_words_of_a_command_name_the_cluster_that_was_read(read, options, words):
+    """The kubectl plugin reads the current context, which can be another one afterwards."""
+    assert list(snapshot_of(None, ConnectionOptions(**options)).arguments) == words
+    assert [word for one in read for word in one.words] == words
+
+
+def test_the_words_of_a_command_name_the_kubeconfig(read, tmp_path):
     path = tmp_path / "config"
-    path.write_text("current-context: prod")
-    monkeypatch.setenv("KUBECONFIG", str(path))
-    assert list(connection._words_of(ConnectionOptions(**options))) == words
-    named = connection._words_of(ConnectionOptions(kubeconfig=str(path)))
-    assert list(named) == ["--kubeconfig", str(path), "--context", "prod"]
+    found = snapshot_of(None, ConnectionOptions(kubeconfig=str(path))).arguments
+    assert list(found) == ["--kubeconfig", str(path), "--context", "prod"]
+    assert len(read) == 1
+
+
+def test_a_missing_kubeconfig_is_an_input_error(read, tmp_path):
+    path = tmp_path / "missing"
+    with pytest.raises(InputError, match="missing"):
+        snapshot_of(None, ConnectionOptions(kubeconfig=str(path)))
+    assert read == []
+
+
+def test_with_a_context_the_words_need_no_kubeconfig(read, monkeypatch, tmp_path):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
+    found = snapshot_of(None, ConnectionOptions(context="prod")).arguments
+    assert (len(read), list(found)) == (1, ["--context", "prod"])
 
 
 def test_without_a_terminal_no_progress_is_shown_and_rich_is_not_loaded():
@@ -66,8 +104,9 @@ def test_without_a_terminal_no_progress_is_shown_and_rich_is_not_loaded():
     assert "rich" not in done.stdout.split()
 
 
-def test_the_kubectl_plugin_uses_the_current_context(monkeypatch):
+def test_the_kubectl_plugin_uses_the_current_context(monkeypatch, default):
     """`fairlead` itself requires an option that names the cluster."""
+    Path(default).write_text("current-context: prod")
     calls = []
 
     def read_cluster(options, *_, **__):
@@ -83,6 +122,6 @@ def test_the_kubectl_plugin_uses_the_current_context(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-fairlead"])
     with pytest.raises(InputError, match="prod: does not answer"):
         snapshot_of(None, ConnectionOptions())
-    assert calls == [ConnectionOptions()]
+    assert calls == [ConnectionOptions(context="prod")]
     found = snapshot_and_target("pod/store/web-0", None, None, ConnectionOptions(), ())
     assert found == (None, "pod/store/web-0")
