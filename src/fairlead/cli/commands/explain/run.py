@@ -141,9 +141,8 @@ def snapshot_and_target(
         if has_source and is_file and snapshot is None:
             raise InputError("arguments", BOTH_SOURCES)
         if has_source:
-            given = "--snapshot" if snapshot is not None else "a cluster"
             extra, problem = (
-                (first or "", f"is one argument too many: {given} is given already")
+                (first or "", "is one argument too many: --snapshot is given already")
                 if is_file
                 else (second, "is one argument too many: the command explains one object")
             )
