@@ -101,6 +101,7 @@ _OF_DEVICES: Final = frozenset(
 )
 _POLICY_V1BETA1: Final = "policy/v1beta1"
 # The names are those of kustomize/api/konfig/general.go.
+_LIST_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "items"})
 _KUSTOMIZE: Final = "kustomize.config.k8s.io/"
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _CHART: Final = "Chart.yaml"
@@ -697,12 +698,14 @@ def _is_list(value: Any) -> bool:
 
 
 def _refuse_objects_beside_items(source: str, value: Json, place: str = "") -> None:
-    """Raise InputError if a field of the List `value` other than `items` is a list of objects.
+    """Raise InputError if an unknown field of the List `value` is a list of objects.
 
     The answer would lack these objects. Other unknown fields of a List are ignored, as by kubectl.
     """
     for field, content in value.items():
-        if field != "items" and isinstance(content, list) and any(map(_is_object, content)):
+        if field in _LIST_FIELDS:
+            continue
+        if isinstance(content, list) and any(map(_is_object, content)):
             problem = f"{value['kind']} has no such field; put its objects into items"
             raise InputError(source, problem, field=f"{place}.{field}" if place else field)
 

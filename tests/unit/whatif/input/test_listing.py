@@ -111,6 +111,21 @@ def test_objects_beside_the_items_of_a_list_are_refused(tmp_path, count, field, 
         assert str(caught.value) == line
 
 
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_the_metadata_of_a_list_is_no_unknown_field(tmp_path, is_nested):
+    """Its objects are no objects of the cluster. Fairlead does not read that of an inner List."""
+    whole = {**nodes(2), "metadata": [{"name": "a"}]}
+    path = tmp_path / "nodes.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [whole]}))
+    if is_nested:
+        assert len(read_snapshot(str(path)).manifests) == 2
+        return
+    path.write_text(json.dumps(whole))
+    with pytest.raises(InputError) as caught:
+        read_snapshot(str(path))
+    assert str(caught.value) == f"{path}: metadata: expected an object, got a list"
+
+
 SHIFTED = b'"images": [\n        {\n        },\n        {"names": []}]'
 
 
