@@ -123,7 +123,10 @@ def print_frame(console: Console, reading: Reading, options: FrameOptions) -> No
         _pending(pending, reading.now, options),
         _events(reading, options),
     ]
-    for table in _fitted(tables, console, options.height - summary.getvalue().count("\n")):
+    if options.height:
+        lines = options.height - summary.getvalue().count("\n")
+        tables = _fitted(tables, console, max(lines, 0))
+    for table in tables:
         table.print(console)
 
 
@@ -350,15 +353,15 @@ def _age(at: Instant, now: Instant) -> str:
     return human_duration(max(0, now - at)) if at and now else ""
 
 
-def _fitted(tables: Sequence[_Table], console: Console, lines: int) -> Sequence[_Table]:
+def _fitted(tables: Sequence[_Table], console: Console, lines: int) -> list[_Table]:
     """Return `tables` with so many rows that all fit into `lines` lines, but at least one row each.
 
     A long message takes several lines of a narrow terminal. Therefore the table with the most lines
-    loses its last row until all tables fit. If `lines` is negative, all rows are kept.
+    loses its last row until all tables fit.
     """
     fitted = list(tables)
     heights = [table.height(console) for table in fitted]
-    while 0 <= lines < sum(heights):
+    while lines < sum(heights):
         at = max(range(len(fitted)), key=lambda n: (len(fitted[n].rows) > 1, heights[n]))
         if len(fitted[at].rows) <= 1:
             break

@@ -247,3 +247,13 @@ def test_long_messages_do_not_push_other_tables_off_a_small_terminal(frame):
     assert len(lines) <= 24
     headings = [line.split()[0] for line in lines if line.isupper()]
     assert {"NODE", "POD", "PENDING", "AGE"} <= set(headings)
+
+
+def test_if_the_summary_is_taller_than_the_terminal_each_table_has_one_row(frame):
+    lines = frame(
+        width=20,
+        options=FrameOptions(height=2),
+        nodes=tuple(node(f"n{number}") for number in range(9)),
+        pods=tuple(pod(f"p{number}", "n1") for number in range(9)),
+    )
+    assert lines.count("... and 8 more") == 2
