@@ -102,7 +102,11 @@ def unchanged_files() -> Iterator[None]:
 
 
 def require_unchanged_files() -> None:
-    """Raise InputError if a file that this `unchanged_files` block maps was changed in its use."""
+    """Raise InputError if a mapped file was changed while it was used.
+
+    Files that were mapped before the outermost `unchanged_files` block do not count. Outside such a
+    block, no file counts.
+    """
     if _BLOCKS:
         _require_unchanged(_BLOCKS[0])
 
