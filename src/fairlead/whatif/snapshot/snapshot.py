@@ -327,7 +327,7 @@ def _unreadable(document: Document) -> list[str]:
 def _annotation(document: Document, key: str) -> str | None:
     """Return the annotation `key` of the List in `document`; None if it has none or is no List.
 
-    Raises InputError for a value with which the API server refuses metadata.
+    Raises InputError if the metadata, the annotations or the annotation have a wrong type.
     """
     match document.value:
         case {"kind": "List" | "Snapshot", "metadata": metadata} if metadata is not None:
