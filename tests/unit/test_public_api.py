@@ -200,6 +200,16 @@ def test_a_path_in_place_of_a_value_is_refused(function, arguments, problem):
     assert str(refusal.value) == f"{function}: {problem}, got str 'a.json'"
 
 
+@pytest.mark.parametrize(
+    ("argument", "kind"), [("batch", "BatchOptions"), ("release", "ReleaseChoice")]
+)
+def test_the_settings_of_an_experiment_have_their_types(argument, kind):
+    path = PAGE.parents[1] / "examples" / "priorities" / "scenario.yaml"
+    with pytest.raises(whatif.InputError) as refusal:
+        whatif.experiment_of(path, whatif.read_scenario(path), **{argument: "1.21"})
+    assert str(refusal.value) == f"experiment_of: {argument}: expected {kind}, got str '1.21'"
+
+
 def test_a_pod_is_named_by_a_text():
     with pytest.raises(whatif.InputError) as refusal:
         whatif.explain_pod(NOTHING, None)

@@ -520,7 +520,11 @@ def test_as_many_new_nodes_are_named_as_the_gang_of_a_pod_needs(
     more = "One more node" if wanted == 1 else f"{wanted} more nodes"
     text = f"{more} like b would let PodGroup default/g start."
     none = "More nodes like b alone would not let PodGroup default/g start."
-    assert any(line.startswith(text if wanted else none) for line in printed_lines(found))
+    lines = printed_lines(found)
+    assert any(line.startswith(text if wanted else none) for line in lines)
+    commands = [line for line in lines if "fairlead whatif" in line]
+    added = [line.partition("fairlead whatif SNAPSHOT ")[2] for line in commands]
+    assert added == ([f"--add-nodes {wanted} --like b"] if wanted else [])
 
 
 WOULD_GO = "If it were pending now, it would go to"
