@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from fairlead.engine.configuration.release import NEWEST
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
@@ -83,6 +84,22 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
             duration = getattr(self, name)
             if duration is not None and duration < 0:
                 raise InputError("Conditions", f"{duration} is negative", field=name)
+
+
+def scheduler_arguments(conditions: Conditions) -> list[str]:
+    """Return the current scheduler's options of `conditions`, as words of a command.
+
+    `fairlead whatif` and `fairlead drain-plan` have all of these options. A plugin that is given as
+    a class has no option.
+    """
+    words = ["--config", conditions.config] if conditions.config else []
+    for one in conditions.plugin:
+        words += ["--plugin", one] if isinstance(one, str) else []
+    words += ["--allow-extenders"] if conditions.allow_extenders else []
+    release = conditions.releases.general
+    words += [] if release.version == NEWEST else ["--behave-like", release.version]
+    gates = ",".join(f"{name}={str(on).lower()}" for name, on in sorted(release.gates.items()))
+    return [*words, "--feature-gates", gates] if gates else words
 
 
 DEFAULT_CONDITIONS: Final = Conditions()

@@ -19,7 +19,12 @@ from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.conditions import DEFAULT_CONDITIONS, Conditions, check_seeds
+from fairlead.whatif.conditions import (
+    DEFAULT_CONDITIONS,
+    Conditions,
+    check_seeds,
+    scheduler_arguments,
+)
 from fairlead.whatif.experiment_pair import ExperimentPair, experiments_of
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
@@ -153,7 +158,7 @@ def what_if(
         lambda progress: _AskAgain(snapshot, conditions, before, progress).effect,
         progress,
         scheduler=pair.changed.scheduler,
-        arguments=(*snapshot.arguments, *_scheduler_words(conditions)),
+        arguments=(*snapshot.arguments, *scheduler_arguments(conditions)),
         in_one_process=bool(pair.changed.scheduler.extenders),
     )
     if found.notes or found.causes:
@@ -161,17 +166,6 @@ def what_if(
         changed = replace(effect.changed, notes=every)
         effect = replace(effect, changed=changed)
     return replace(answer, effect=effect, next_steps=found.steps, causes=found.causes)
-
-
-def _scheduler_words(conditions: Conditions) -> list[str]:
-    """Return the options that set the current scheduler's configuration, as words of a command.
-
-    A plugin that is given as a class has no such option.
-    """
-    words = [] if conditions.config is None else ["--config", conditions.config]
-    for one in conditions.plugin:
-        words += ["--plugin", one] if isinstance(one, str) else []
-    return [*words, "--allow-extenders"] if conditions.allow_extenders else words
 
 
 def _check_arguments(snapshot: Snapshot, change: ClusterChange, conditions: Conditions) -> None:

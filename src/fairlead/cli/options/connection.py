@@ -94,20 +94,22 @@ def snapshot_of(
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.snapshot.snapshot import read_snapshot, snapshot_of_texts
 
+    limit = () if max_input is None else ("--max-input", str(max_input))
     if source is not None and options.is_given:
         raise InputError("arguments", BOTH_SOURCES)
     if source is not None:
         if is_large_yaml(Path(source)):
             print_notice(f"{source}: {JSON_IS_FASTER}")
         on_read = read_silently if progress is None else progress.read
-        return read_snapshot(source, None, max_input or BYTES_MAX, on_read)
+        snapshot = read_snapshot(source, None, max_input or BYTES_MAX, on_read)
+        return structs.replace(snapshot, arguments=(*snapshot.arguments, *limit))
     if not options.is_given and not is_kubectl_plugin():
         problem = "name a SNAPSHOT, or a cluster with --context, --kubeconfig or --in-cluster"
         raise InputError("arguments", problem)
     options = _with_context(options)
     live = read_cluster(options, max_input, decode=True)
     snapshot = snapshot_of_texts(live.name, live, live.metadata())
-    return structs.replace(snapshot, arguments=options.words)
+    return structs.replace(snapshot, arguments=(*options.words, *limit))
 
 
 def _with_context(options: ConnectionOptions) -> ConnectionOptions:

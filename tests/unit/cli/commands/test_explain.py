@@ -57,6 +57,9 @@ def nodes(count, name, ready):
     return [{**head, "metadata": {"name": f"{name}-{at:03}"}} for at in range(count)]
 
 
+GATES = "GangScheduling=true,GenericWorkload=true"
+
+
 def test_the_command_with_one_more_node_runs_as_printed(tmp_path, capsys, monkeypatch):
     """The dump is a directory, and the pod is only in a file of --apply."""
     monkeypatch.setenv("COLUMNS", "60")
@@ -69,11 +72,14 @@ def test_the_command_with_one_more_node_runs_as_printed(tmp_path, capsys, monkey
     listing = {"apiVersion": "v1", "kind": "List", "items": [*items, used]}
     (dump / "dump.json").write_text(json.dumps(listing))
     pod.write_text(json.dumps(POD))
-    main.run(["explain", str(dump), "--apply", str(pod)])
+    options = ["--max-input", "1Gi", "--feature-gates", GATES, "--apply", str(pod)]
+    main.run(["explain", str(dump), "--behave-like", "1.36", *options])
     out = capsys.readouterr().out
     command = re.search(r"changes with this node:\s+((?:.*\\\n)*.*)", out)[1]
     program, *words = shlex.split(command.replace("\\\n", " "))
     assert program == "fairlead"
+    given = ["--max-input", str(2**30), "--feature-gates", GATES, "--apply", str(pod)]
+    assert words == ["whatif", str(dump), *given, "--add-nodes", "1", "--like", "node-00"]
     main.run([*words, "-o", "json"])
     assert json.loads(capsys.readouterr().out)["verdict"]["outcome"] == "started"
 

@@ -85,6 +85,12 @@ def test_the_words_of_a_command_name_the_kubeconfig(read, tmp_path):
     assert len(read) == 1
 
 
+def test_the_words_of_a_command_have_the_largest_size_of_the_input(read):
+    found = snapshot_of(None, ConnectionOptions(context="prod"), 4096).arguments
+    assert list(found) == ["--context", "prod", "--max-input", "4096"]
+    assert len(read) == 1
+
+
 def test_a_missing_kubeconfig_is_an_input_error(read, tmp_path):
     path = tmp_path / "missing"
     with pytest.raises(InputError, match="missing"):

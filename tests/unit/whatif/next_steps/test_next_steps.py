@@ -22,7 +22,7 @@ from fairlead.testing.device_builders import (
 )
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
-from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.conditions import Conditions, conditions_of
 from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
 from fairlead.whatif.next_steps.next_steps import next_steps
 from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
@@ -388,6 +388,17 @@ def test_the_plan_of_a_drain_uses_the_scheduler_of_the_question(snapshot, spread
     cluster = snapshot(*spread, budget(minAvailable=3))
     answer = what_if(cluster, ClusterChange(drain=("a",)), Conditions(config=path))
     command = f"fairlead drain-plan {answer.source} --config {path} --nodes a"
+    assert (BLOCKERS, command) in steps_of(answer)
+
+
+def test_the_plan_of_a_drain_follows_the_version_of_the_question(snapshot, spread):
+    cluster = snapshot(*spread, budget(minAvailable=3))
+    gates = {"NonPreemptingPriority": True, "LegacyNodeRoleBehavior": False}
+    conditions = conditions_of(behave_like="1.19", feature_gates=gates)
+    answer = what_if(cluster, ClusterChange(drain=("a",)), conditions)
+    gates = "LegacyNodeRoleBehavior=false,NonPreemptingPriority=true"
+    options = f"--behave-like 1.19 --feature-gates {gates}"
+    command = f"fairlead drain-plan {answer.source} {options} --nodes a"
     assert (BLOCKERS, command) in steps_of(answer)
 
 

@@ -45,7 +45,7 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
-from fairlead.whatif.conditions import SEEDS_MAX, Conditions
+from fairlead.whatif.conditions import SEEDS_MAX, Conditions, scheduler_arguments
 from fairlead.whatif.configuration.batch.batch_config import with_job_schedulers
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases, read_release
@@ -179,7 +179,10 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
                 "start"
             )
             raise InputError(_starts_option(request), problem)
-        return _explain_new(request, snapshot, scheduler, releases, output, all_nodes=all_nodes)
+        words = _arguments(snapshot, request, release)
+        return _explain_new(
+            request, snapshot, scheduler, releases, output, words, all_nodes=all_nodes
+        )
     snapshot = with_absent_owners(snapshot, target)
     snapshot = _with_pods(snapshot, scheduler, request.release)
     with _phase("explaining"):
@@ -196,8 +199,8 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
         with _phase("explaining"):
             explanation = explain_pod(snapshot, target, scheduler)
         own = starts and starts.of([f"pod/{explanation.pod}"])
-        whatif = _whatif_words(snapshot, request)
-        return _print_pod(explanation, releases, output, whatif, all_nodes=all_nodes, starts=own)
+        words = _arguments(snapshot, request, release)
+        return _print_pod(explanation, releases, output, words, all_nodes=all_nodes, starts=own)
     with _phase("explaining"):
         group = explain_group_of(snapshot, target, scheduler, batch)
     title = group.found.title
@@ -211,6 +214,7 @@ def _explain_new(
     scheduler: SchedulerConfig,
     releases: Releases,
     output: AnswerFormat,
+    arguments: Sequence[str],
     *,
     all_nodes: bool,
 ) -> int:
@@ -227,8 +231,7 @@ def _explain_new(
     with _phase("explaining"):
         explanation = explain_new_pod(cluster, new, scheduler)
     _print_unreadable(snapshot)
-    whatif = _whatif_words(snapshot, request)
-    return _print_pod(explanation, releases, output, whatif, all_nodes=all_nodes)
+    return _print_pod(explanation, releases, output, arguments, all_nodes=all_nodes)
 
 
 @contextmanager
@@ -241,7 +244,12 @@ def _phase(name: str) -> Iterator[ProgressBar]:
 
 def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> StartTimes | None:
     """Return the simulated start times of the waiting pods; see `waiting_starts`."""
-    conditions = Conditions(
+    with ProgressBar() as progress:
+        return waiting_starts(snapshot, _conditions(request, release), progress)
+
+
+def _conditions(request: ExplainRequest, release: Release) -> Conditions:
+    return Conditions(
         seeds=request.seeds,
         releases=Releases(release, release),
         config=request.config,
@@ -250,8 +258,6 @@ def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> St
         batch=BatchOptions(*request.batch),
         runtimes=request.runtimes,
     )
-    with ProgressBar() as progress:
-        return waiting_starts(snapshot, conditions, progress)
 
 
 def _with_starts(
@@ -347,7 +353,7 @@ def _print_pod(
     explanation: Explanation,
     releases: Releases,
     output: AnswerFormat,
-    whatif: str,
+    arguments: Sequence[str],
     *,
     all_nodes: bool,
     starts: StartTimes | None = None,
@@ -358,7 +364,7 @@ def _print_pod(
         _print_json({**explanation_json(explanation), **releases.as_json(), **found})
         return exit_code.SUCCESS
     _print_releases(releases)
-    print_explanation(explanation, stdout_console(), all_nodes=all_nodes, whatif=whatif)
+    print_explanation(explanation, stdout_console(), all_nodes=all_nodes, arguments=arguments)
     _print_starts(starts)
     return exit_code.SUCCESS
 
@@ -389,14 +395,14 @@ def _print_json(value: Json) -> None:
     print_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
-def _whatif_words(snapshot: Snapshot, request: ExplainRequest) -> str:
-    """Return the beginning of a what-if about the explained cluster, as text for a shell."""
-    words = [*snapshot.arguments]
-    words += ("--config", request.config) if request.config else ()
-    for option, values in (("--plugin", request.plugins), ("--apply", request.apply)):
+def _arguments(snapshot: Snapshot, request: ExplainRequest, release: Release) -> list[str]:
+    """Return the words with which a what-if reads the explained cluster and its scheduler."""
+    words = [*snapshot.arguments, *scheduler_arguments(_conditions(request, release))]
+    config, plugins = request.batch
+    words += [] if config is None else ["--batch-config", config]
+    for option, values in (("--batch-plugin", plugins), ("--apply", request.apply)):
         words += (word for value in values for word in (option, value))
-    words += ("--allow-extenders",) if request.allow_extenders else ()
-    return shlex.join(("fairlead", "whatif", *words))
+    return words
 
 
 def print_explanation(
@@ -404,12 +410,13 @@ def print_explanation(
     console: Console,
     *,
     all_nodes: bool,
-    whatif: str = f"fairlead whatif {PLACEHOLDER}",
+    arguments: Sequence[str] = (PLACEHOLDER,),
 ) -> None:
     """Print the evaluation of a pod on all nodes, with a row for each node if `all_nodes` is set.
 
     Otherwise, a long list of feasible nodes is cut. In a long list of infeasible nodes, nodes with
-    the same reason share a row. `whatif` is the beginning of a what-if about the cluster.
+    the same reason share a row. `arguments` are the words with which a what-if reads the same
+    cluster and the scheduler's configuration.
     """
     rows_max = None if all_nodes else NODES_MAX
     found = explanation.evaluation
@@ -424,7 +431,7 @@ def print_explanation(
     if explanation.node:
         print_line(console, _decision_about_bound(found, explanation.node))
     elif explanation.held_group and found.via:
-        _print_held(console, explanation, whatif)
+        _print_held(console, explanation, arguments)
     else:
         print_line(console, _decision(found))
     for sentence in explanation.unmet:
@@ -433,7 +440,8 @@ def print_explanation(
         verb = "It would preempt" if explanation.node else "Preempts"
         print_line(console, _preempts(found.preemption, verb))
     _print_feasible(console, found, rows_max)
-    _print_infeasible(console, explanation, rows_max, whatif)
+    _print_infeasible(console, explanation, rows_max)
+    _print_new_nodes(console, explanation, arguments)
     if found.preemption is not None:
         _print_preemption(console, found.preemption, rows_max)
     if _is_cut(found, rows_max):
@@ -585,9 +593,7 @@ def _spaced(plugin: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
 
 
-def _print_infeasible(
-    console: Console, explanation: Explanation, rows_max: int | None, whatif: str
-) -> None:
+def _print_infeasible(console: Console, explanation: Explanation, rows_max: int | None) -> None:
     has_remedies = bool(explanation.remedies or explanation.too_small)
     ranks = {name: rank for rank, name in enumerate(explanation.remedies)}
     rows = [
@@ -607,21 +613,27 @@ def _print_infeasible(
     if has_remedies and explanation.exceeds_remedies_max:
         note = f'"would fit after" was computed for the {REMEDIES_MAX:,} nodes that lack least.'
         print_line(console, note, "dim")
-    if explanation.new_node is not None and explanation.for_group is not None:
-        _print_nodes_for_group(console, explanation.for_group, whatif)
-    elif explanation.new_node is not None:
-        _print_one_more_node(console, explanation.new_node, whatif)
 
 
-def _print_held(console: Console, explanation: Explanation, whatif: str) -> None:
+def _print_held(console: Console, explanation: Explanation, arguments: Sequence[str]) -> None:
     """Print why a pod that fits a node is not bound: its PodGroup cannot start."""
     print_line(console, f"Not bound: its PodGroup {explanation.held_group} cannot start now.")
     if explanation.for_group is not None:
-        _print_nodes_for_group(console, explanation.for_group, whatif)
+        _print_nodes_for_group(console, explanation.for_group, arguments)
     print_line(console, f"Without its group: {_decision(explanation.evaluation)}")
 
 
-def _print_one_more_node(console: Console, new: NewNode, whatif: str) -> None:
+def _print_new_nodes(console: Console, explanation: Explanation, arguments: Sequence[str]) -> None:
+    """Print whether new nodes would let the pod start, and a command that adds them."""
+    if explanation.new_node is None:
+        return
+    if explanation.for_group is not None:
+        _print_nodes_for_group(console, explanation.for_group, arguments)
+    else:
+        _print_one_more_node(console, explanation.new_node, arguments)
+
+
+def _print_one_more_node(console: Console, new: NewNode, arguments: Sequence[str]) -> None:
     """Print whether the pod would fit on an additional node, and a command that adds the node."""
     if not new.like:
         print_line(console, f"{new.refusal[0].upper()}{new.refusal[1:]}.")
@@ -632,11 +644,12 @@ def _print_one_more_node(console: Console, new: NewNode, whatif: str) -> None:
         return
     but = f", but no node of zone {new.failed_zone} takes pods now" if new.failed_zone else ""
     print_line(console, f"One more node like {new.like} would take the pod{but}.")
-    command = f"{whatif} --add-nodes 1 --like {new.like}"
-    print_step(console, NextStep("ask what changes with this node", command=command))
+    _print_command(console, 1, new.like, arguments)
 
 
-def _print_nodes_for_group(console: Console, new: NewNodesForGroup, whatif: str) -> None:
+def _print_nodes_for_group(
+    console: Console, new: NewNodesForGroup, arguments: Sequence[str]
+) -> None:
     """Print how many new nodes would let a PodGroup start, and a command that adds them."""
     if not new.count:
         none = f"More nodes like {new.like} alone would not let PodGroup {new.group} start."
@@ -644,8 +657,14 @@ def _print_nodes_for_group(console: Console, new: NewNodesForGroup, whatif: str)
         return
     nodes = "One more node" if new.count == 1 else f"{new.count:,} more nodes"
     print_line(console, f"{nodes} like {new.like} would let PodGroup {new.group} start.")
-    which = "this node" if new.count == 1 else "these nodes"
-    command = f"{whatif} --add-nodes {new.count} --like {new.like}"
+    _print_command(console, new.count, new.like, arguments)
+
+
+def _print_command(console: Console, count: int, like: str, arguments: Sequence[str]) -> None:
+    """Print the what-if that adds `count` nodes like the node `like`."""
+    which = "this node" if count == 1 else "these nodes"
+    words = ("fairlead", "whatif", *arguments, "--add-nodes", str(count), "--like", like)
+    command = shlex.join(words)
     print_step(console, NextStep(f"ask what changes with {which}", command=command))
 
 
