@@ -58,7 +58,7 @@ OLD_BOOKMARKS_MAX: Final = 2
 # content.
 REFUSED_WATCHES_MAX: Final = 3
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-_FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
+_FORBIDDEN, _NOT_FOUND, _GONE, _TOO_MANY_REQUESTS = 403, 404, 410, 429
 _NO_STREAM: Final = (400, 422)
 _NO_VERSION: Final = (400, 422, 500, 504)
 _TEXT_MAX: Final = 200
@@ -173,6 +173,8 @@ class Reflector:
                 self.failed(0, now, problem=_OLD_LIST)
                 return []
         self._succeeded()
+        if self._token:
+            self._backoff.reset()  # the list makes progress
         updates = [update for item in page.objects for update in self._put(item)]
         self._listed.update(item.key for item in page.objects)
         for one in page.undecodable:
@@ -268,13 +270,18 @@ class Reflector:
         answered with an event or a page that cannot be used: the same request may then fail every
         time. If `repeats` is set for a page of a list, later pages have half as many objects. If
         the server refused to stream a list, the next request is not delayed.
+
+        If the failure may be temporary, a page of a list is requested again. After any other
+        failure, such as an expired continue token, the list starts again.
         """
         was_streaming = self._listed is not None and self._can_stream
         if repeats and self._listed is not None and not self._can_stream:
             self._page_objects = max(1, self._page_objects // 2)
         # upstream: client-go/tools/pager/pager.go: FullListIfExpired
         self._lists_whole = code == _GONE and bool(self._token)
-        self._token, self._listed = "", None
+        # If each failure started the list again, a long list would never end on a bad connection.
+        if was_streaming or not (code in (0, _TOO_MANY_REQUESTS) or code >= 500):
+            self._token, self._listed = "", None
         if code in (_NOT_FOUND, _FORBIDDEN):
             if not self.has_listed:
                 self._absent(code, now)

@@ -365,6 +365,30 @@ def test_a_list_whose_pages_expire_is_read_without_pages():
     assert reflector.has_synced
 
 
+@pytest.mark.parametrize(("code", "resumes"), [(0, True), (429, True), (503, True), (400, False)])
+def test_a_page_that_fails_for_the_moment_is_requested_again(code, resumes):
+    """A list of many pages must end on a bad connection, too."""
+    reflector = listing()
+    listed(reflector, page(pod("a", 1), then="t"))
+    reflector.failed(code, 0)
+    query = reflector.next_action(60 * SECOND).query
+    assert query == {"limit": "500"} | ({"continue": "t"} if resumes else {})
+    pods = [pod("b", 2)] if resumes else [pod("a", 1), pod("b", 2)]
+    assert listed(reflector, page(*pods), 60 * SECOND) == ["+b"]
+    assert sorted(one.metadata.name for one in reflector.objects.values()) == ["a", "b"]
+
+
+def test_each_page_resets_the_pause():
+    reflector, now = listing(), 0
+    listed(reflector, page(pod("a", 1), then="t1"))
+    for number in range(2, 12):
+        reflector.failed(503, now)
+        pause = reflector.next_action(now)
+        assert pause == PauseUntil(now + 800_000_000)
+        now = pause.instant
+        listed(reflector, page(pod(f"p{number}", number), then=f"t{number}"), now)
+
+
 ERROR = b'{"type": "ERROR", "object": {"kind": "Status", "code": %d, "message": "odd"}}'
 
 
