@@ -80,7 +80,7 @@ def _pending(outcome: RunOutcome) -> str | None:
     are = counted_of(len(pods), len(outcome.pods), "pod")
     awaits = outcome.awaits_nodes(pods)
     pending = pending_while_scaling(outcome) if awaits else "pending at the end"
-    return f"{are} {pending}: {pending_reasons(pods)}."
+    return f"{are} {pending}{pending_reasons(pods)}."
 
 
 def _error(outcome: RunOutcome) -> str | None:

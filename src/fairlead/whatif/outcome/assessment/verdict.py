@@ -355,7 +355,7 @@ def _pending(effect: Effect) -> str | None:
     rollouts = _stopped_rollouts(one for one in effect.workloads if one.pending)
     gangs = _incomplete_gangs(effect)
     why = pending_reasons(pods)
-    return f"{_pods_of(pods)} {stay}: {why}.{gangs}{_later_pods(effect)}{rollouts}"
+    return f"{_pods_of(pods)} {stay}{why}.{gangs}{_later_pods(effect)}{rollouts}"
 
 
 def pending_while_scaling(run: RunOutcome) -> str:
@@ -365,15 +365,20 @@ def pending_while_scaling(run: RunOutcome) -> str:
 
 
 def pending_reasons(pods: Iterable[PodEnd]) -> str:
-    """Return the most frequent reasons why `pods` are pending."""
+    """Return the most frequent reasons why `pods` are pending, as the end of a sentence about them.
+
+    Examples: `: Insufficient cpu`, `. 19 pods: Insufficient cpu. 1 pod: node(s) had no free ports`.
+    """
     reasons = Counter(short_reason(pod.reason) for pod in pods)
+    if len(reasons) == 1:
+        return f": {with_explanation(next(iter(reasons)))}"
     shown = reasons.most_common(REASONS_MAX)
-    why = "; ".join(
-        with_explanation(reason) + (f" ({_pods(count)})" if len(reasons) > 1 else "")
-        for reason, count in shown
-    )
-    others = len(reasons) - REASONS_MAX
-    return f"{why}; and {counted(others, 'other reason')}" if others > 0 else why
+    rows = [(count, with_explanation(reason)) for reason, count in shown]
+    others = len(reasons) - len(shown)
+    if others:
+        count = reasons.total() - sum(count for _, count in shown)
+        rows.append((count, counted(others, "other reason")))
+    return "".join(f". {_pods(count)}: {why}" for count, why in rows)
 
 
 def _incomplete_gangs(effect: Effect) -> str:

@@ -50,7 +50,7 @@ function findings(report) {
     report.without_pods.length && ["bad", `${some(report.without_pods)} ${report.without_pods.length === 1 ? "has" : "have"} no pod on a node in service.`],
     quiet.length && ["bad", `${plural(quiet.length, "node is", "nodes are")} out of service: ${some(quiet)}.`],
     silent.length && ["bad", `${plural(silent.length, "pod")}${workloadsOf(silent, report)} ${silent.length === 1 ? "is" : "are"} on nodes out of service.`],
-    pending.length && ["bad", `${plural(pending.length, "pod")}${workloadsOf(pending.columns.pod, report)} ${pending.length === 1 ? "waits" : "wait"} for a node: ${reasonsOf(pending)}.`],
+    pending.length && ["bad", `${plural(pending.length, "pod")}${workloadsOf(pending.columns.pod, report)} ${pending.length === 1 ? "waits" : "wait"} for a node${reasonsOf(pending)}.`],
     displaced.length && ["warning", `${plural(displaced.length, "pod")}${workloadsOf(displaced, report)} ${displaced.length === 1 ? "was" : "were"} displaced: ${whereTheyAre(displaced, report)}.`],
     cordoned.length && ["good", `${plural(cordoned.length, "node is", "nodes are")} cordoned: ${some(cordoned)}.`],
   ].filter(Boolean);
@@ -60,17 +60,21 @@ function findings(report) {
   return all.map(([severity, sentence]) => ({ severity, sentence }));
 }
 
-/** The most frequent reasons why pods are pending, each with its number of pods if there are several. */
+/** The most frequent reasons why pods are pending, as the end of a sentence about these pods. */
 function reasonsOf(pending) {
   const amounts = new Map();
   for (const { title, rows } of groupsByReason(pending)) {
     amounts.set(title, (amounts.get(title) ?? 0) + rows.length);
   }
   const sorted = [...amounts].sort((a, b) => b[1] - a[1]);
-  if (sorted.length === 1) return sorted[0][0];
-  const words = sorted.slice(0, REASONS_MAX).map(([title, pods]) => `${title} (${plural(pods, "pod")})`);
-  const rest = sorted.length - words.length;
-  return words.join("; ") + (rest ? `; and ${plural(rest, "other reason")}` : "");
+  if (sorted.length === 1) return `: ${sorted[0][0]}`;
+  const others = sorted.slice(REASONS_MAX);
+  const rows = sorted.slice(0, REASONS_MAX);
+  if (others.length) {
+    const pods = others.reduce((sum, [, amount]) => sum + amount, 0);
+    rows.push([plural(others.length, "other reason"), pods]);
+  }
+  return rows.map(([why, pods]) => `. ${plural(pods, "pod")}: ${why}`).join("");
 }
 
 /**
