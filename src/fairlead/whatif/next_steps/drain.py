@@ -192,10 +192,10 @@ def _always_allow(pdb: str) -> str:
 def _single_budget(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if without some budgets, for pods that several budgets kept on drained nodes.
 
-    Each of these pods then has only one budget, but this budget may refuse the eviction, too. So a
-    trial first deletes the other budgets of all these pods. Of these other budgets, the what-if
-    deletes those that selected a pod that the trial evicts. There is no what-if if the trial evicts
-    none of the pods.
+    Without its other budgets, a pod has only one budget, but this budget may refuse the eviction,
+    too. So a trial first deletes all the other budgets, to see which pods are then evicted. The
+    what-if that is suggested deletes only the other budgets of these pods. There is no what-if if
+    the trial evicts none of the pods.
     """
     changed, change = context.answer.changed, context.answer.change
     several = {one.pod.key for one in changed.undrained if one.why == SEVERAL}

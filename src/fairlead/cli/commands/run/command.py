@@ -100,7 +100,7 @@ def run(
 
         fairlead run --context dev --config scheduler.yaml
 
-        fairlead run --in-cluster --controllers scheduler,batch --batch-config fairlead -v 2
+        fairlead run --in-cluster --controllers scheduler,batch --batch-config fairlead
 
         fairlead run --context dev --plugin examples/plugins/node_price.py:NodePrice
 

@@ -50,7 +50,7 @@ class OnSocket:
 
     @property
     def url(self) -> str:
-        """The URL of the server for clients."""
+        """The URL at which clients reach the server."""
         return f"https://{HOST}:{self._listening.getsockname()[1]}"
 
     def __enter__(self) -> Self:

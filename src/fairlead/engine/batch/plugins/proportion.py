@@ -273,8 +273,8 @@ class Proportion:
     ) -> Sequence[TaskInfo]:
         """Return the candidates that may be evicted because their queue has more than it deserves.
 
-        After the eviction, the bound tasks of the queue must still hold the queue's deserved amount
-        of at least one resource that the candidate uses. With kube-batch's defect
+        A candidate may be evicted if the bound tasks that then remain in its queue still hold what
+        the queue deserves of at least one resource that the candidate uses. With kube-batch's defect
         `reclaim-all-dims`, the tasks must hold the deserved amount of every resource, and allocated
         and pipelined tasks count, too.
 

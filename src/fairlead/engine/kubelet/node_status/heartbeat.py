@@ -258,7 +258,10 @@ class Heartbeats(Struct):
         return self._write_lease(kubelet, now) + post(kubelet.node, kubelet.conditions, now)
 
     def _stop(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Stop the heartbeats of a kubelet; return the write that ends its lease renewals."""
+        """Stop the heartbeats of a kubelet.
+
+        Returns the last write to its Lease; [] if the kubelet never had a Lease.
+        """
         kubelet.is_reporting, kubelet.posts_at = False, None
         lease = self._leases.get(kubelet.name)
         known = kubelet.renewals or (None if lease is None else known_renewals(lease))

@@ -512,7 +512,7 @@ def assumption_notes(
     stated: Sequence[StatedType],
     node_pools: Iterable[NodePool] = (),
 ) -> tuple[str, ...]:
-    """Return the notes about new nodes with the types in `stated`, and their NodePools.
+    """Return the notes about new nodes whose types are in `stated`, and about their NodePools.
 
     `infos` are the nodes of `model` to replace. Some notes are about assumed reservations, or about
     labels that NodePools require. Other notes are about types whose stated size differs from the
