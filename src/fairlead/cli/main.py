@@ -97,8 +97,9 @@ COMMANDS: Final = (
         "whatif",
         "fairlead.cli.commands.whatif.command:whatif",
         "Simulate a cluster with and without a change.",
-        "Exit status: 0 no difference; 1 there is a difference, pods cannot be created, or a drain is "
-        "refused or not completed; 2 bad input. With --fail-on: 3 a condition holds, 0 no condition holds.",
+        "Exit status: 0 no difference; 1 there is a difference, pods cannot be created, or a drain "
+        "is refused or not completed; 2 bad input. With --fail-on: 3 a condition holds, 0 no "
+        "condition holds.",
     ),
     CommandEntry(
         "explain",

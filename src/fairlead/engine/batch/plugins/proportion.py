@@ -274,9 +274,9 @@ class Proportion:
         """Return the candidates that may be evicted because their queue has more than it deserves.
 
         A candidate may be evicted if the bound tasks that then remain in its queue still hold what
-        the queue deserves of at least one resource that the candidate uses. With kube-batch's defect
-        `reclaim-all-dims`, the tasks must hold the deserved amount of every resource, and allocated
-        and pipelined tasks count, too.
+        the queue deserves of at least one resource that the candidate uses. With kube-batch's
+        defect `reclaim-all-dims`, the tasks must hold the deserved amount of every resource, and
+        allocated and pipelined tasks count, too.
 
         When a candidate is checked, the candidates already chosen count as evicted. With
         kube-batch's defect `proportion-reclaim-sub`, all earlier candidates count as evicted.

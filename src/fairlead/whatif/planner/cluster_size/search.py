@@ -687,7 +687,7 @@ class SizeSearch:
         )
 
     def _missing_after(self, failure: str, gone: Sequence[str]) -> list[NodeOffer]:
-        """Return the nodes that must be added so that the pods still have a node after the loss of `gone`.
+        """Return the nodes to add so that the pods have a node after the loss of `gone`.
 
         `failure` is the name of this loss. Pods that then fit no node, not even a new one, are
         added to `pinned`.
