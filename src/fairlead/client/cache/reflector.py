@@ -62,6 +62,7 @@ _FORBIDDEN, _NOT_FOUND, _GONE, _TOO_MANY_REQUESTS = 403, 404, 410, 429
 _NO_STREAM: Final = (400, 422)
 _NO_VERSION: Final = (400, 422, 500, 504)
 _TEXT_MAX: Final = 200
+_NOT_A_LIST: Final = "the answer is not a list of Kubernetes objects"
 _OLD_LIST: Final = "the list is older than the known objects"
 
 
@@ -146,7 +147,7 @@ class Reflector:
             return self._watch(initial)
         if self._listed is None:
             self._listed, self._token = set(), ""
-        if self._lists_whole:
+        if self._lists_whole and not self._token:
             return ReadPage({})
         query = {"limit": str(self._page_objects)}
         return ReadPage(query | ({"continue": self._token} if self._token else {}))
@@ -164,9 +165,15 @@ class Reflector:
         try:
             page = self.decoder.page(body)
         except UNDECODABLE:
-            self.failed(0, now, problem="the answer is not a list of Kubernetes objects")
+            self.failed(0, now, problem=_NOT_A_LIST)
             return []
-        version = page.metadata.resource_version
+        version, token = page.metadata.resource_version, page.metadata.continue_
+        if not version:  # other JSON, such as `{}`; it must not count as an empty list
+            self.failed(0, now, problem=_NOT_A_LIST)
+            return []
+        if token and token == self._token:  # the list would never end
+            self.failed(_GONE, now)
+            return []
         if not self._token and self._is_stale(version):
             self._stale_lists += 1
             if self._stale_lists <= STALE_LISTS_MAX:
@@ -179,8 +186,8 @@ class Reflector:
         self._listed.update(item.key for item in page.objects)
         for one in page.undecodable:
             self._keep_known(one)
-        self._token = page.metadata.continue_
-        if not self._token:
+        self._token = token
+        if not token:
             updates += self._end_list(version)
         return updates
 

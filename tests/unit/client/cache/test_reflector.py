@@ -389,6 +389,40 @@ def test_each_page_resets_the_pause():
         listed(reflector, page(pod(f"p{number}", number), then=f"t{number}"), now)
 
 
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"status": "ok"}', b'{"items": null, "metadata": {}}', page(version="")]
+)
+def test_other_json_does_not_count_as_an_empty_list(body):
+    """Otherwise every known object would count as deleted."""
+    reflector = synced()
+    reflector.failed(410, 0)
+    assert listed(reflector, body, 10 * SECOND) == []
+    assert reflector.objects
+    assert isinstance(reflector.next_action(10 * SECOND), PauseUntil)
+
+
+def test_a_list_with_a_repeated_continue_token_is_read_without_pages():
+    reflector = listing()
+    listed(reflector, page(pod("a", 1), then="t"))
+    listed(reflector, page(pod("b", 2), then="t"))
+    assert isinstance(reflector.next_action(0), PauseUntil)
+    assert reflector.next_action(60 * SECOND).query == {}
+    listed(reflector, page(pod("a", 1), pod("b", 2), pod("c", 3)), 60 * SECOND)
+    assert sorted(reflector.objects) == ["d/a", "d/b", "d/c"]
+    assert reflector.has_synced
+
+
+def test_a_list_that_the_server_always_divides_into_pages_is_completed():
+    """The server need not return the complete list in one response."""
+    reflector = listing()
+    listed(reflector, page(pod("a", 1), then="t"))
+    reflector.failed(410, 0)
+    listed(reflector, page(pod("a", 1), then="u"), 60 * SECOND)
+    assert reflector.next_action(60 * SECOND).query["continue"] == "u"
+    listed(reflector, page(pod("b", 2)), 60 * SECOND)
+    assert reflector.has_synced
+
+
 ERROR = b'{"type": "ERROR", "object": {"kind": "Status", "code": %d, "message": "odd"}}'
 
 
