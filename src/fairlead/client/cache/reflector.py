@@ -55,7 +55,7 @@ OLD_BOOKMARKS_MAX: Final = 2
 # failures in a row. Such a status may mean that the server does not know the version: "Too large
 # resource version" has status 504. The resource is also listed again after that many failures if
 # the watch fails because of its content: another watch from the same version would have the same
-# content.
+# content. The same holds for a page after the first one, because a continue token has a version.
 REFUSED_WATCHES_MAX: Final = 3
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _FORBIDDEN, _NOT_FOUND, _GONE, _TOO_MANY_REQUESTS = 403, 404, 410, 429
@@ -279,15 +279,19 @@ class Reflector:
         the server refused to stream a list, the next request is not delayed.
 
         If the failure may be temporary, a page of a list is requested again. After any other
-        failure, such as an expired continue token, the list starts again.
+        failure, such as an expired continue token, the list starts again. It also starts again
+        after more than REFUSED_WATCHES_MAX failures in a row with a status that may mean that the
+        server does not know the version in the token.
         """
         was_streaming = self._listed is not None and self._can_stream
         if repeats and self._listed is not None and not self._can_stream:
             self._page_objects = max(1, self._page_objects // 2)
         # upstream: client-go/tools/pager/pager.go: FullListIfExpired
         self._lists_whole = code == _GONE and bool(self._token)
+        is_unknown = (repeats or code in _NO_VERSION) and self._failures >= REFUSED_WATCHES_MAX
+        is_temporary = code in (0, _TOO_MANY_REQUESTS) or code >= 500
         # If each failure started the list again, a long list would never end on a bad connection.
-        if was_streaming or not (code in (0, _TOO_MANY_REQUESTS) or code >= 500):
+        if was_streaming or is_unknown or not is_temporary:
             self._token, self._listed = "", None
         if code in (_NOT_FOUND, _FORBIDDEN):
             if not self.has_listed:
@@ -296,7 +300,6 @@ class Reflector:
             # While an API server starts, it refuses requests until it has read the roles and the
             # custom resources. The known objects are kept.
             self.refusal = code
-        is_unknown = (repeats or code in _NO_VERSION) and self._failures >= REFUSED_WATCHES_MAX
         if code == _GONE or (is_unknown and self._version):
             self._version = ""
             self.relists += 1

@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.cache.reflector import (
+    REFUSED_WATCHES_MAX,
     STALE_LISTS_MAX,
     OpenWatch,
     PauseUntil,
@@ -376,6 +377,18 @@ def test_a_page_that_fails_for_the_moment_is_requested_again(code, resumes):
     pods = [pod("b", 2)] if resumes else [pod("a", 1), pod("b", 2)]
     assert listed(reflector, page(*pods), 60 * SECOND) == ["+b"]
     assert sorted(one.metadata.name for one in reflector.objects.values()) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("code", "restarts"), [(500, True), (504, True), (503, False), (0, False)])
+def test_a_list_whose_token_the_server_does_not_know_starts_again(code, restarts):
+    """A server that was restored from a backup reports a version in the future with 500 or 504."""
+    reflector = listing()
+    listed(reflector, page(pod("a", 1), then="t"))
+    for number in range(REFUSED_WATCHES_MAX + 1):
+        now = 100 * SECOND * (number + 1)
+        assert reflector.next_action(now).query["continue"] == "t"
+        reflector.failed(code, now)
+    assert ("continue" not in reflector.next_action(1_000 * SECOND).query) is restarts
 
 
 def test_each_page_resets_the_pause():
