@@ -132,6 +132,7 @@ class Reflector:
         self._old_bookmarks = 0  # in a row
         self._not_before = 0
         self._failures = 0  # since the last success
+        self._has_unusable = False  # whether one of these was an event or page that is unusable
 
     # --- the next action -------------------------------------------------------------------
 
@@ -217,7 +218,7 @@ class Reflector:
         if self._listed is not None:
             self._listed.add(found.key)
         elif is_newer(version, self._version):
-            self._version, self._old_bookmarks = version, 0
+            self._advance(version)
         else:
             return []  # repeated
         return self._remove(found) if kind == DELETED else self._put(found)
@@ -237,7 +238,7 @@ class Reflector:
                 return None
             return self._end_list(version)
         if is_newer(version, self._version):
-            self._version, self._old_bookmarks = version, 0
+            self._advance(version)
         elif version != self._version:
             self._old_bookmarks += 1
             if self._old_bookmarks >= OLD_BOOKMARKS_MAX:
@@ -245,14 +246,24 @@ class Reflector:
                 return None
         return []
 
+    def _advance(self, version: str) -> None:
+        """Continue the watch at `version`; the next pause is short, since the watch succeeded."""
+        self._version, self._old_bookmarks = version, 0
+        self._backoff.reset()
+
     def stayed_open(self) -> None:
         """Record that a watch has been open for a while, which shows that the resource is readable.
 
         The caller need not wait for an event of the watch. If the resource does not change, the
-        first event is a bookmark, which may not arrive for a minute.
+        first event is a bookmark, which may not arrive for a minute. If the watch breaks later, the
+        pause is short, and the failure counts as the first one. Exception: failures are counted on
+        if an event could not be used, because the next watch may send the same event.
         """
         if self._listed is None:
             self.problem, self.refusal = "", 0
+            self._backoff.reset()
+            if not self._has_unusable:
+                self._failures = 0
 
     def ended(self, now: int) -> None:
         """Record that a watch ended normally."""
@@ -308,6 +319,7 @@ class Reflector:
             if code in _NO_STREAM:
                 return
         self._failures += 1
+        self._has_unusable |= repeats
         if self._failures > 1:
             self.problem = f"status {code}" if code else problem
         pause = max(self._backoff.pause(now), int(retry_after_s * NANOSECONDS_PER_SECOND))
@@ -315,6 +327,7 @@ class Reflector:
 
     def _succeeded(self) -> None:
         self._failures, self.problem, self.refusal = 0, "", 0
+        self._has_unusable = False
 
     def _absent(self, code: int, now: int) -> None:
         """Record that the resource is not served (404) or may not be read (403)."""

@@ -148,6 +148,32 @@ def test_pauses_grow_until_a_watch_succeeds():
     assert reflector.next_action(now).instant - now == 0.8 * SECOND
 
 
+@pytest.mark.parametrize("sends_event", [True, False])
+def test_a_watch_that_breaks_after_it_succeeded_is_opened_again_soon(sends_event):
+    """A load balancer may close each connection after some idle seconds."""
+    reflector, now = synced(), 0
+    for number in range(8):
+        assert isinstance(reflector.next_action(now), OpenWatch)
+        now += 20 * SECOND
+        if sends_event:
+            reflector.watched(event("MODIFIED", pod("a", 20 + number)), now)
+        else:
+            reflector.stayed_open()
+        reflector.failed(0, now, problem="the server closed it")
+        assert reflector.next_action(now) == PauseUntil(now + 800_000_000)
+        assert reflector.problem == ""
+        now += 800_000_000
+
+
+def test_a_watch_with_an_unusable_event_leads_to_a_list_even_if_it_stays_open():
+    reflector = synced()
+    for number in range(REFUSED_WATCHES_MAX + 1):
+        assert isinstance(reflector.next_action(100 * SECOND * number), OpenWatch)
+        reflector.stayed_open()
+        reflector.watched(b"<html>", 100 * SECOND * number)
+    assert isinstance(reflector.next_action(1_000 * SECOND), ReadPage)
+
+
 def test_a_problem_is_reported_from_the_second_failure_until_a_success():
     reflector = synced()
     reflector.failed(0, 0, problem="https://x: cannot connect")
