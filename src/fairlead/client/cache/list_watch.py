@@ -17,6 +17,9 @@ GRACE_SECONDS: Final = 5
 LIST_SECONDS_MAX: Final = 60
 # If the server has accepted a watch and kept it open for this long, the resource is readable.
 OPEN_SECONDS: Final = 2.0
+# A watch that ends within this time and without any line counts as failed. Otherwise it would be
+# repeated without a pause. upstream: client-go/tools/cache/reflector.go: handleAnyWatch
+SHORT_WATCH_NS: Final = NANOSECONDS_PER_SECOND // 2
 
 OnUpdates = Callable[[list[ObjectUpdate]], None]
 
@@ -84,6 +87,7 @@ class ListWatch:
     async def _watch(self, watch: OpenWatch) -> None:
         """Process the lines of one watch until it ends. Raises RequestError if it fails."""
         lasts = watch.seconds + GRACE_SECONDS
+        began, is_empty = self._clock(), True
         stays_open: asyncio.TimerHandle | None = None
         try:
             async with aclosing(self._client.stream(self._path, watch.query, lasts)) as chunks:
@@ -91,6 +95,7 @@ class ListWatch:
                     if stays_open is None:
                         loop = asyncio.get_running_loop()
                         stays_open = loop.call_later(self._open_seconds, self._stayed_open)
+                    is_empty &= not lines
                     updates: list[ObjectUpdate] = []
                     for line in lines:
                         found = self._reflector.watched(line, self._clock())
@@ -102,7 +107,12 @@ class ListWatch:
         finally:
             if stays_open is not None:
                 stays_open.cancel()
-        self._reflector.ended(self._clock())
+        now = self._clock()
+        if is_empty and now < began + SHORT_WATCH_NS:
+            problem = f"{self._client.config.server}: the server ended the watch at once"
+            self._reflector.failed(0, now, problem=problem)
+        else:
+            self._reflector.ended(now)
         self._on_updates([])
 
     def _stayed_open(self) -> None:

@@ -9,6 +9,7 @@ import pytest
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.cache.list_watch import ListWatch
 from fairlead.client.cache.reflector import Reflector
+from fairlead.client.connection import ConnectionConfig
 
 PODS = ApiResource("v1", "Pod", "pods", is_namespaced=True)
 FIRST = (
@@ -19,6 +20,8 @@ FIRST = (
 
 class Server:
     """Streams one list, then keeps a watch open without events."""
+
+    config = ConnectionConfig(name="test", server="https://x")
 
     def __init__(self):
         self.watches = 0
@@ -56,3 +59,29 @@ def test_an_idle_watch_that_stays_open_ends_a_problem(open_seconds, problem):
         return reports[-1]
 
     assert asyncio.run(reported()) == problem
+
+
+class Closing(Server):
+    """Streams one list, then ends each watch at once."""
+
+    async def stream(self, path, query, seconds_max):
+        self.watches += 1
+        yield []
+        if self.watches == 1:
+            yield [FIRST]
+        await asyncio.sleep(0)
+
+
+def test_a_watch_that_ends_at_once_is_not_repeated_at_once():
+    """A proxy may end every response that does not deliver data."""
+
+    async def watches():
+        server, reflector = Closing(), Reflector(PODS, lambda: 0.0)
+        watching = ListWatch(reflector, server, lambda _: None, lambda: 0)
+        task = asyncio.ensure_future(watching.run())
+        for _ in range(100):
+            await asyncio.sleep(0)
+        task.cancel()
+        return server.watches
+
+    assert asyncio.run(watches()) == 2
