@@ -48,6 +48,8 @@ _USUAL_REFUSALS: Final = (404, 408, 409, 429)
 # Separate the name of the object in a refusal from the reason. upstream: NewForbidden, NewInvalid
 _SEPARATORS: Final = (" is forbidden: ", " is invalid: ")
 REFUSALS_NAMED: Final = 100
+# A command that the API server has not performed for this long is logged.
+STUCK_NS: Final = 10 * NANOSECONDS_PER_SECOND
 # The cause in a refusal of new objects in a namespace that is being deleted. Such refusals are
 # usual.
 # upstream: client-go/tools/events/event_broadcaster.go: recordEvent does not log it either
@@ -59,7 +61,7 @@ class SenderOptions(Struct, frozen=True, kw_only=True):
 
     `recorder` makes event requests; if it is None, no events are written. `request_seconds` is the
     timeout of a request. `log` is called with a line for each reason for which the API server
-    refuses requests.
+    refuses requests, and with a line when requests have failed for a while.
     """
 
     limits: RequestLimits
@@ -77,10 +79,15 @@ _Steps = Generator[ApiRequest | float, ApiAnswer | None, Performed | None]
 
 
 class _Running(Struct, frozen=True):
-    """A command that is being performed, or an Event that is being written."""
+    """A command that is being performed, or an Event that is being written.
+
+    `began` is the time at which the first request of a command was sent. It is None for an event,
+    which is dropped after EVENT_TRIES_MAX tries.
+    """
 
     steps: _Steps
     target: str
+    began: Instant | None
 
 
 class Sender:
@@ -110,6 +117,7 @@ class Sender:
         self._timer: asyncio.Handle | None = None
         self._events_waiting = 0
         self._refusals: set[str] = set()  # the reasons that have been logged
+        self._stuck: set[str] = set()  # the targets of the commands that have failed for STUCK_NS
         self._is_stopped = False
 
     @property
@@ -168,8 +176,11 @@ class Sender:
         self._timer = None
         now = self._options.clock()
         for item, target in self._queue.pop_ready(now):
-            steps = self._event_steps(item) if isinstance(item, EventRequest) else self._steps(item)
-            self._resume(_Running(steps, target), None)
+            if isinstance(item, EventRequest):
+                running = _Running(self._event_steps(item), target, None)
+            else:
+                running = _Running(self._steps(item), target, now)
+            self._resume(running, None)
         due = self._queue.next_due()
         if due is not None:
             wait = max(0, due - now) / NANOSECONDS_PER_SECOND
@@ -197,6 +208,8 @@ class Sender:
                     self.requests += 1
                     self._send(running, step)
             elif step is not None:
+                if answer is not None:
+                    self._name_failure(running, answer)
                 asyncio.get_running_loop().call_later(step, self._resume, running, None)
         except Exception as failure:  # noqa: BLE001 - asyncio would log it and go on
             self.on_failure(failure)
@@ -226,6 +239,22 @@ class Sender:
             verb = "forbids" if answer.status == _FORBIDDEN else "refuses"
             self._options.log(f"the API server {verb} a request: {answer.message}")
 
+    def _name_failure(self, running: _Running, answer: ApiAnswer) -> None:
+        """Log that a command has failed for STUCK_NS, because it is repeated until it succeeds.
+
+        While such commands exist, only the first of them is logged.
+        """
+        if running.began is None or self._options.clock() < running.began + STUCK_NS:
+            return
+        if not self._stuck:
+            reason = answer.message or "the answer is not a Kubernetes object"
+            seconds = (self._options.clock() - running.began) // NANOSECONDS_PER_SECOND
+            self._options.log(
+                f"a request about {running.target} has failed for {seconds} seconds "
+                f"({reason}); trying again"
+            )
+        self._stuck.add(running.target)
+
     def _send(self, running: _Running, request: ApiRequest) -> None:
         def resume(answer: ApiAnswer | None) -> None:
             if answer is not None:
@@ -254,6 +283,7 @@ class Sender:
                 self.on_outcome()
             else:
                 self.on_hold(held_until)
+        self._stuck.discard(running.target)
         self._queue.finish(running.target)
         self._schedule()
 

@@ -51,13 +51,21 @@ def bind(name, node="node-0"):
     return IssuedCommand(Bind(ObjectRef("Pod", "shop", name, "u-1"), node), API_SERVER)
 
 
-def run(client, world, *commands, then=lambda _: None, may_send=lambda: True, log=lambda _: None):
+def run(
+    client,
+    world,
+    *commands,
+    then=lambda _: None,
+    may_send=lambda: True,
+    log=lambda _: None,
+    clock=lambda: 0,
+):
     """Perform commands; call `then` with the sender once everything that can be sent is sent."""
 
     async def work():
         options = SenderOptions(
             limits=RequestLimits(qps=0),
-            clock=lambda: 0,
+            clock=clock,
             jitter=lambda: 0.0,
             may_send=may_send,
             log=log,
@@ -158,6 +166,36 @@ def test_the_refusal_of_an_event_in_a_terminating_namespace_is_not_logged():
     refused = ApiAnswer(403, body, message="unable to create new content in namespace a")
     run(client, world, bind("web-0"), then=lambda _: client.begun[0][1](refused), log=lines.append)
     assert lines == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (ApiAnswer(0, message="did not answer in time"), "did not answer in time"),
+        (ApiAnswer(503, message="overloaded"), "overloaded"),
+        (ApiAnswer(429, message="too many", retry_after_s=30.0), "too many"),
+        (ApiAnswer(200, b"<html>"), "the answer is not a Kubernetes object"),
+    ],
+    ids=["no answer", "503", "429", "HTML"],
+)
+def test_commands_that_fail_for_ten_seconds_are_logged_once(answer, reason):
+    """They are repeated until they succeed, so there would be no other trace of them."""
+    client, lines, now = Client(), [], [0]
+
+    def then(_):
+        first, second, third = (on_answer for _, on_answer in client.begun)
+        now[0] = seconds(9)
+        first(answer)
+        assert lines == []
+        now[0] = seconds(31)
+        second(answer)
+        third(answer)
+
+    commands = bind("web-0"), bind("web-1"), bind("web-2")
+    run(client, World(), *commands, then=then, log=lines.append, clock=lambda: now[0])
+    assert lines == [
+        f"a request about Pod shop/web-1 has failed for 31 seconds ({reason}); trying again"
+    ]
 
 
 def test_no_request_is_sent_without_leadership():
