@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
 from typing import Final, NoReturn
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
@@ -21,6 +21,10 @@ OPEN_SECONDS: Final = 2.0
 # repeated without a pause. upstream: client-go/tools/cache/reflector.go: handleAnyWatch
 SHORT_WATCH_NS: Final = NANOSECONDS_PER_SECOND // 2
 
+# A list whose request the server has not answered for this long is reported as a problem. The
+# request goes on: the server may need longer for a page of large objects.
+SLOW_SECONDS: Final = 20.0
+
 OnUpdates = Callable[[list[ObjectUpdate]], None]
 
 
@@ -35,19 +39,21 @@ class ListWatch:
         clock: Callable[[], int],
         *,
         open_seconds: float = OPEN_SECONDS,
+        slow_seconds: float = SLOW_SECONDS,
     ) -> None:
         """Prepare to send the requests of `reflector` with `client`.
 
         `on_updates` receives the changes in each page of a list, and in each part of a watch when
-        the part arrives. It receives an empty list before a pause, at the end of a watch, and when
-        a watch has been open for `open_seconds`. In these cases, the reflector's state may have
-        changed although no object has changed. `clock` returns the time in ns.
+        the part arrives. It receives an empty list before a pause, at the end of a watch, when a
+        watch has been open for `open_seconds`, and when the server has not answered the request of
+        a list for `slow_seconds`. In these cases, the reflector's state may have changed although
+        no object has changed. `clock` returns the time in ns.
         """
         self._reflector = reflector
         self._client = client
         self._on_updates = on_updates
         self._clock = clock
-        self._open_seconds = open_seconds
+        self._open_seconds, self._slow_seconds = open_seconds, slow_seconds
         self._path = reflector.resource.collection()
 
     async def run(self) -> NoReturn:
@@ -63,7 +69,8 @@ class ListWatch:
                     await asyncio.sleep(max(0, instant - clock()) / NANOSECONDS_PER_SECOND)
                 case ReadPage(query):
                     request = ApiRequest("GET", self._path, query=query)
-                    answer = await self._client.exchange(request, LIST_SECONDS_MAX)
+                    with self._slow_timer():
+                        answer = await self._client.exchange(request, LIST_SECONDS_MAX)
                     if answer.is_success:
                         self._on_updates(reflector.listed(answer.body, clock()))
                     else:
@@ -77,15 +84,19 @@ class ListWatch:
                         )
                 case OpenWatch() as watch:
                     try:
-                        await self._watch(watch)
+                        with self._slow_timer() as timer:
+                            await self._watch(watch, timer)
                     except RequestError as refusal:
                         repeats = refusal.reason == TOO_LONG
                         reflector.failed(
                             refusal.code, clock(), problem=str(refusal), repeats=repeats
                         )
 
-    async def _watch(self, watch: OpenWatch) -> None:
-        """Process the lines of one watch until it ends. Raises RequestError if it fails."""
+    async def _watch(self, watch: OpenWatch, slow_timer: asyncio.TimerHandle) -> None:
+        """Process the lines of one watch until it ends; the first lines cancel `slow_timer`.
+
+        Raises RequestError if the watch fails.
+        """
         lasts = watch.seconds + GRACE_SECONDS
         began, is_empty = self._clock(), True
         stays_open: asyncio.TimerHandle | None = None
@@ -95,7 +106,9 @@ class ListWatch:
                     if stays_open is None:
                         loop = asyncio.get_running_loop()
                         stays_open = loop.call_later(self._open_seconds, self._stayed_open)
-                    is_empty &= not lines
+                    if lines:
+                        is_empty = False
+                        slow_timer.cancel()
                     updates: list[ObjectUpdate] = []
                     for line in lines:
                         found = self._reflector.watched(line, self._clock())
@@ -113,6 +126,20 @@ class ListWatch:
             self._reflector.failed(0, now, problem=problem)
         else:
             self._reflector.ended(now)
+        self._on_updates([])
+
+    @contextmanager
+    def _slow_timer(self) -> Iterator[asyncio.TimerHandle]:
+        """Yield a timer that reports a slow list; it is cancelled at the end of the context."""
+        timer = asyncio.get_running_loop().call_later(self._slow_seconds, self._list_is_slow)
+        try:
+            yield timer
+        finally:
+            timer.cancel()
+
+    def _list_is_slow(self) -> None:
+        seconds, server = round(self._slow_seconds), self._client.config.server
+        self._reflector.list_is_slow(f"{server}: no answer for {seconds} seconds")
         self._on_updates([])
 
     def _stayed_open(self) -> None:

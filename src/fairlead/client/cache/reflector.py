@@ -115,7 +115,8 @@ class Reflector:
         self.has_listed = False  # whether a list was complete
         # 403 or 404 if the server refuses the resource, which it served before; otherwise 0
         self.refusal = 0
-        # why the last requests failed, if at least two failed one after the other; otherwise ""
+        # why the last requests failed, if at least two failed one after the other, or why a list
+        # takes long; otherwise ""
         self.problem = ""
         self.undecodable: dict[str, str] = {}  # why an object cannot be decoded, by key
         self.relists = 0
@@ -264,6 +265,14 @@ class Reflector:
             self._backoff.reset()
             if not self._has_unusable:
                 self._failures = 0
+
+    def list_is_slow(self, problem: str) -> None:
+        """Record `problem` if a list is in progress: the server has not answered for a while.
+
+        A watch without a list may have no events for a long time, which is no problem.
+        """
+        if self._listed is not None:
+            self.problem = problem
 
     def ended(self, now: int) -> None:
         """Record that a watch ended normally."""

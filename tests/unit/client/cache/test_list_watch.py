@@ -10,8 +10,10 @@ from fairlead.client.api_resource import ApiResource
 from fairlead.client.cache.list_watch import ListWatch
 from fairlead.client.cache.reflector import Reflector
 from fairlead.client.connection import ConnectionConfig
+from fairlead.client.error import RequestError
 
 PODS = ApiResource("v1", "Pod", "pods", is_namespaced=True)
+NO_ANSWER = "https://x: no answer for 0 seconds"
 FIRST = (
     b'{"type": "BOOKMARK", "object": {"kind": "Pod", "apiVersion": "v1", "metadata": '
     b'{"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}}}'
@@ -85,3 +87,55 @@ def test_a_watch_that_ends_at_once_is_not_repeated_at_once():
         return server.watches
 
     assert asyncio.run(watches()) == 2
+
+
+class Hanging(Server):
+    """Accepts connections, but answers no list."""
+
+    def __init__(self, refusal=None):
+        super().__init__()
+        self.refusal = refusal
+
+    async def stream(self, path, query, seconds_max):
+        if self.refusal is not None:
+            raise self.refusal
+        yield []
+        self.is_watched.set()
+        await asyncio.Event().wait()
+
+    async def exchange(self, request, seconds_max):
+        self.is_watched.set()
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("refusal", [None, RequestError("https://x", 422, "", "no streams")])
+@pytest.mark.parametrize(("slow_seconds", "problem"), [(0, NO_ANSWER), (3600, "")])
+def test_a_list_without_an_answer_is_a_problem_before_it_fails(refusal, slow_seconds, problem):
+    """The request of a list may take a minute, and the first failure is not reported."""
+
+    async def reported():
+        server, reflector = Hanging(refusal), Reflector(PODS, lambda: 0.0)
+        reports = []
+        watching = ListWatch(
+            reflector,
+            server,
+            lambda _: reports.append(reflector.problem),
+            lambda: 0,
+            slow_seconds=slow_seconds,
+        )
+        task = asyncio.ensure_future(watching.run())
+        await server.is_watched.wait()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        task.cancel()
+        return reports
+
+    assert max(asyncio.run(reported()), default="") == problem
+
+
+def test_a_watch_without_an_event_is_no_problem():
+    reflector = Reflector(PODS, lambda: 0.0)
+    reflector.next_action(0)
+    reflector.watched(FIRST, 0)
+    reflector.list_is_slow(NO_ANSWER)
+    assert reflector.problem == ""

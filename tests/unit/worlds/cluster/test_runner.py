@@ -53,7 +53,7 @@ async def empty_cluster(request):
     if "sendInitialEvents" in request.query:
         return web.Response(status=400)
     if "watch" in request.query:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.6)  # a watch that ends sooner counts as failed
         return web.Response()
     return web.json_response({"items": [], "metadata": {"resourceVersion": "1"}})
 
