@@ -14,9 +14,9 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.json import Json
-from fairlead.client.error import RequestError
+from fairlead.client.error import UNDECODABLE, RequestError
 from fairlead.client.list_objects import list_objects
-from fairlead.client.rest_client import ApiRequest, RestClient
+from fairlead.client.rest_client import ApiAnswer, ApiRequest, RestClient
 from fairlead.engine.core.command import CallExtender, ExtenderVerb, ObjectRef
 from fairlead.engine.core.stimulus import CallOutcome, CommandFailed, FailureReason
 from fairlead.worlds.cluster.perform import Resources
@@ -24,6 +24,9 @@ from fairlead.worlds.extender.extender_caller import ExtenderCaller
 from fairlead.worlds.extender.request import request_body
 
 READ_SECONDS_MAX: Final = 10.0
+# The pauses after failed reads of a pod; after one more failure, the call of the extender fails.
+READ_PAUSES_S: Final = (0.1, 0.4)
+_NOT_FOUND, _TOO_MANY_REQUESTS = 404, 429
 
 
 class ExtenderThread:
@@ -42,7 +45,8 @@ class ExtenderThread:
     async def call(self, call: CallExtender, client: RestClient) -> CallOutcome:
         """Call an extender and return its response.
 
-        Returns CommandFailed if the extender does not respond, or if the nodes cannot be listed.
+        Returns CommandFailed if the extender does not respond, or if a pod or the nodes cannot be
+        read.
         """
         try:
             objects = await self._objects(call, client)
@@ -55,7 +59,8 @@ class ExtenderThread:
     async def _objects(self, call: CallExtender, client: RestClient) -> dict[ObjectRef, Json]:
         """Return the pods and nodes for the body of `call`, read from the API server.
 
-        A pod is left out if it cannot be read, or if its uid differs from the uid in `call`.
+        A pod is left out if it no longer exists, or if its uid differs from the uid in `call`.
+        Raises RequestError if a pod or the nodes cannot be read.
         """
         if call.verb is ExtenderVerb.BIND:
             return {}
@@ -71,9 +76,32 @@ class ExtenderThread:
         return objects
 
     async def _read(self, ref: ObjectRef, client: RestClient) -> Json | None:
-        path = self._resources[ref.kind].path(ref.namespace, ref.name)
-        answer = await client.exchange(ApiRequest("GET", path), READ_SECONDS_MAX)
-        if not answer.is_success:
-            return None
-        found: Json = msgspec.json.decode(answer.body)
-        return found if found["metadata"].get("uid") == ref.uid else None
+        """Return the object; None if it no longer exists. Raises RequestError.
+
+        If the object were left out after another failure, the extender would decide about a pod
+        without containers, and could accept every node.
+        """
+        path, server = self._resources[ref.kind].path(ref.namespace, ref.name), client.config.server
+        for pause_s in (*READ_PAUSES_S, None):
+            answer = await client.exchange(ApiRequest("GET", path), READ_SECONDS_MAX)
+            if answer.status == _NOT_FOUND:
+                return None
+            if answer.is_success:
+                found = _decoded(answer.body)
+                if found is not None:
+                    return found if found["metadata"].get("uid") == ref.uid else None
+                answer = ApiAnswer(answer.status, message=f"{path}: the answer is not an object")
+            if pause_s is None or 400 <= answer.status < _TOO_MANY_REQUESTS:
+                break
+            await asyncio.sleep(max(pause_s, answer.retry_after_s))
+        raise RequestError(server, answer.status, answer.reason, answer.message)
+
+
+def _decoded(body: bytes) -> Json | None:
+    """Return the object in `body`; None if it is another text, such as a proxy's."""
+    try:
+        found = msgspec.json.decode(body)
+    except UNDECODABLE:
+        return None
+    is_object = isinstance(found, dict) and isinstance(found.get("metadata"), dict)
+    return found if is_object else None
