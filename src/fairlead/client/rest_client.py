@@ -48,6 +48,9 @@ TRIES_MAX: Final = 10  # upstream: rest/request.go:NewRequest
 CONNECT_SECONDS_MAX: Final = 30
 READ_SECONDS_MAX: Final = 120
 RETRY_SECONDS_MAX: Final = 30.0
+# The longest pause before a repetition if the server does not demand a pause. upstream:
+# client-go/rest/with_retry.go: retryAfterResponse
+PAUSE_SECONDS_MAX: Final = 1.0
 USER_AGENT: Final = f"fairlead/{__version__}"
 # After a read of fewer than _FEW_LINES lines of a stream, the next read is this much later. It then
 # returns several lines, which costs less CPU time than a read for each line.
@@ -489,7 +492,7 @@ async def _start_of(content: StreamReader) -> bytes:
 
 def _pause_s(retry_after: str, number: int) -> float:
     """Return the seconds to wait after try `number`; the first try has the number 1."""
-    return _retry_after_s(retry_after) or min(0.1 * 2**number, RETRY_SECONDS_MAX)
+    return _retry_after_s(retry_after) or min(0.1 * 2**number, PAUSE_SECONDS_MAX)
 
 
 def _retry_after_s(retry_after: str) -> float:

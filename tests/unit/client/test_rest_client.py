@@ -54,6 +54,9 @@ class Scripted:
         return asyncio.run(run())
 
 
+PAUSE_S = rest_client._pause_s
+
+
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
     monkeypatch.setattr(rest_client, "_pause_s", lambda *_: 0.0)
@@ -86,6 +89,12 @@ def test_a_request_to_an_overloaded_server_is_repeated(status):
 
 def test_a_request_is_repeated_if_the_connection_was_closed():
     assert Scripted((0, {}, {}), (200, {}, {})).ask(get) == b"{}"
+
+
+def test_a_server_that_closes_every_connection_is_reported_within_ten_seconds():
+    """Otherwise a command would print nothing for more than a minute."""
+    assert sum(PAUSE_S("", number) for number in range(1, rest_client.TRIES_MAX)) < 10
+    assert PAUSE_S("7", 1) == 7
 
 
 def test_a_refusal_carries_the_status():
