@@ -5,20 +5,24 @@ upstream: client-go/tools/pager/pager.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
 
-from fairlead.client.error import UNDECODABLE, RequestError
+from fairlead.client.error import TOO_LONG, UNDECODABLE, RequestError
 from fairlead.client.rest_client import RestClient
 
 PAGE_OBJECTS: Final = 2_000
 # How many empty pages in a row a list may have; a list with more counts as endless. A page may be
 # empty because all of its objects have been filtered out.
 EMPTY_PAGES_MAX: Final = 100
-_EXPIRED: Final = 410
+# The pauses after failures of a page that follows another one. Without these repetitions, a list
+# of many pages would hardly ever end on a bad connection.
+PAGE_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0)
+_EXPIRED, _TOO_MANY_REQUESTS, _INTERNAL_ERROR = 410, 429, 500
 _OBJECT_START: Final = ord("{")
 
 Kept = TypeVar("Kept")
@@ -54,8 +58,9 @@ async def list_by_page(
 
     The text of a page is freed before the next page is read, unless `keep` returns items of the
     page. If the continue token expires, the complete list is read again in one response, as in
-    client-go. Earlier results of `keep` are then discarded. Raises RequestError if a request fails,
-    or if the server repeats pages without end.
+    client-go. Earlier results of `keep` are then discarded. A page after the first one is requested
+    again after a failure that may be temporary, at most once for each of PAGE_PAUSES_S. Raises
+    RequestError if a request fails, or if the server repeats pages without end.
     """
     query = dict(query or {})
     items: list[Kept] = []
@@ -63,7 +68,7 @@ async def list_by_page(
     while True:
         more = {"limit": str(PAGE_OBJECTS), **({"continue": token} if token else {})}
         try:
-            page = await _page(client, path, {**query, **more})
+            page = await _page(client, path, {**query, **more}, PAGE_PAUSES_S if token else ())
         except RequestError as refusal:
             if refusal.code != _EXPIRED or not token:
                 raise
@@ -79,10 +84,15 @@ async def list_by_page(
         token = page.metadata.continue_
 
 
-async def _page(client: RestClient, path: str, query: Mapping[str, str]) -> _Page:
+async def _page(
+    client: RestClient, path: str, query: Mapping[str, str], pauses_s: Sequence[float] = ()
+) -> _Page:
     try:
         body = await client.get(path, query)
     except RequestError as cause:
+        if pauses_s and _may_be_temporary(cause):
+            await asyncio.sleep(pauses_s[0])
+            return await _page(client, path, query, pauses_s[1:])
         if not cause.code:
             raise
         text = f"{path}: {cause.message}"
@@ -99,6 +109,12 @@ async def _page(client: RestClient, path: str, query: Mapping[str, str]) -> _Pag
         if memoryview(item)[0] != _OBJECT_START:
             raise _no_list(client, path, f"items[{number}] is not an object")
     return page
+
+
+def _may_be_temporary(failure: RequestError) -> bool:
+    if not failure.code:
+        return failure.reason != TOO_LONG
+    return failure.code == _TOO_MANY_REQUESTS or failure.code >= _INTERNAL_ERROR
 
 
 def _no_list(client: RestClient, path: str, why: str) -> RequestError:

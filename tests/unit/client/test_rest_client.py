@@ -60,6 +60,7 @@ PAUSE_S = rest_client._pause_s
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
     monkeypatch.setattr(rest_client, "_pause_s", lambda *_: 0.0)
+    monkeypatch.setattr(list_objects, "PAGE_PAUSES_S", (0.0, 0.0))
 
 
 def get(client):
@@ -137,6 +138,30 @@ def test_a_list_that_expires_between_pages_is_read_again_without_pages():
     server = Scripted(page("a", then="t"), (410, {}, {"reason": "Expired"}), page("b", "c"))
     assert names(server.ask(lambda client: list_whole(client, PODS))) == ["b", "c"]
     assert "limit" not in server.requests[2].query
+
+
+LEADER_CHANGED = {"kind": "Status", "message": "etcdserver: leader changed"}
+
+
+def internal_error():
+    return 500, {}, LEADER_CHANGED
+
+
+@pytest.mark.parametrize(
+    "failure", [internal_error(), (429, {}, {}), (504, {}, b"gateway timeout")]
+)
+def test_a_later_page_that_fails_is_requested_again(failure):
+    server = Scripted(page("a", then="t"), failure, failure, page("b"))
+    assert names(server.ask(lambda client: list_whole(client, PODS))) == ["a", "b"]
+    assert [request.query.get("continue") for request in server.requests] == [None, "t", "t", "t"]
+
+
+@pytest.mark.parametrize("failures", [[internal_error()] * 3, [(403, {}, LEADER_CHANGED)]])
+def test_a_page_that_keeps_failing_ends_the_list(failures):
+    server = Scripted(page("a", then="t"), *failures)
+    with pytest.raises(RequestError, match="/api/v1/pods: etcdserver: leader changed"):
+        server.ask(lambda client: list_whole(client, PODS))
+    assert len(server.requests) == 1 + len(failures)
 
 
 def test_an_endless_list_is_refused():
