@@ -105,8 +105,13 @@ class Reflector:
         *,
         page_objects: int = PAGE_OBJECTS,
         watch_seconds: int = WATCH_SECONDS,
+        is_always_served: bool = False,
     ) -> None:
-        """Create a reflector without objects; `jitter` returns numbers in [0, 1)."""
+        """Create a reflector without objects; `jitter` returns numbers in [0, 1).
+
+        If `is_always_served` is set, status 404 is a temporary failure: not the API server has
+        answered, but for example a load balancer in front of it.
+        """
         self.resource = resource
         self.objects: dict[str, ApiObject] = {}
         self.has_synced = False  # whether a list was complete, or the resource absent
@@ -123,6 +128,7 @@ class Reflector:
         self.decoder = ObjectDecoder(resource)
         self._jitter = jitter
         self._backoff = RetryBackoff(jitter)
+        self._is_always_served = is_always_served
         self._page_objects, self._watch_seconds = page_objects, watch_seconds
         self._can_stream = True
         self._version = ""  # "" requests a list
@@ -309,12 +315,13 @@ class Reflector:
         # upstream: client-go/tools/pager/pager.go: FullListIfExpired
         self._lists_whole = code == _GONE and bool(self._token)
         is_unknown = (repeats or code in _NO_VERSION) and self._failures >= REFUSED_WATCHES_MAX
-        is_temporary = code in (0, _TOO_MANY_REQUESTS) or code >= 500
+        may_succeed = code in (0, _TOO_MANY_REQUESTS) or code >= 500
         # If each failure started the list again, a long list would never end on a bad connection.
-        if was_streaming or is_unknown or not is_temporary:
+        if was_streaming or is_unknown or not may_succeed:
             self._token, self._listed = "", None
         if code in (_NOT_FOUND, _FORBIDDEN):
-            if not self.has_listed:
+            is_temporary = code == _NOT_FOUND and self._is_always_served
+            if not (self.has_listed or is_temporary):
                 self._absent(code, now)
                 return
             # While an API server starts, it refuses requests until it has read the roles and the

@@ -129,7 +129,12 @@ class ClusterRunner:
         self._jitter = random.random
         self._options = options
         self.reflectors = tuple(
-            Reflector(one, self._jitter, watch_seconds=options.watch_seconds)
+            Reflector(
+                one,
+                self._jitter,
+                watch_seconds=options.watch_seconds,
+                is_always_served=one.name in REQUIRED,
+            )
             for one in options.resources
         )
         self._driver: Driver | None = None

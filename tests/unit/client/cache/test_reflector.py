@@ -148,6 +148,18 @@ def test_pauses_grow_until_a_watch_succeeds():
     assert reflector.next_action(now).instant - now == 0.8 * SECOND
 
 
+def test_a_resource_of_every_server_is_not_absent():
+    """A load balancer without a server behind it may answer every request with status 404."""
+    reflector = make(is_always_served=True)
+    for _ in range(2):
+        reflector.next_action(60 * SECOND)
+        reflector.failed(404, 0)
+    assert (reflector.has_synced, reflector.is_served, reflector.refusal) == (False, True, 404)
+    assert reflector.next_action(0).instant < 5 * SECOND
+    listed(reflector, page(pod("a", 1)), 60 * SECOND)
+    assert (reflector.has_synced, reflector.refusal) == (True, 0)
+
+
 @pytest.mark.parametrize("sends_event", [True, False])
 def test_a_watch_that_breaks_after_it_succeeded_is_opened_again_soon(sends_event):
     """A load balancer may close each connection after some idle seconds."""
