@@ -109,8 +109,8 @@ class Reflector:
     ) -> None:
         """Create a reflector without objects; `jitter` returns numbers in [0, 1).
 
-        If `is_always_served` is set, status 404 is a temporary failure: not the API server has
-        answered, but for example a load balancer in front of it.
+        If `is_always_served` is set, status 404 is a temporary failure: the answer may come from a
+        load balancer in front of the API server.
         """
         self.resource = resource
         self.objects: dict[str, ApiObject] = {}
