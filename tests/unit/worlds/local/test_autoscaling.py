@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from fairlead.cli.commands.up.node_groups import autoscaler_config
 from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.snapshot import parse_snapshot
 from fairlead.worlds.local.control_plane import OBSERVED
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -18,6 +19,22 @@ ON = AutoscaleOptions("cluster-autoscaler")
 
 def config(options=ON, zones=2):
     return autoscaler_config(options, 2, zones, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("dump", "notice"),
+    [
+        (True, "--autoscale auto: the dump has no autoscaler, so none is simulated."),
+        (False, "--autoscale auto: without --snapshot, the cluster has no autoscaler, so none is"),
+    ],
+)
+def test_a_line_says_that_auto_finds_no_autoscaler(capsys, dump, notice):
+    text = b"{apiVersion: v1, kind: Node, metadata: {name: node-1}}"
+    snapshot = parse_snapshot("dump.yaml", text) if dump else None
+    assert autoscaler_config(AutoscaleOptions("auto"), 2, 2, snapshot, 0) is None
+    printed = capsys.readouterr().err
+    assert printed.startswith(notice)
+    assert printed.count("\n") == 1
 
 
 def web(replicas):

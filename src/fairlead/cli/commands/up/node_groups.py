@@ -7,6 +7,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
+from fairlead.cli.output.result_file import print_notice
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
 )
@@ -24,6 +25,10 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
 
 LARGEST: Final = 100
+_NO_SNAPSHOT: Final = (
+    "--autoscale auto: without --snapshot, the cluster has no autoscaler, so none is simulated. "
+    "--autoscale cluster-autoscaler or karpenter simulates one."
+)
 
 
 def autoscaler_config(
@@ -32,14 +37,22 @@ def autoscaler_config(
     """Return the configuration of Cluster Autoscaler; None if the autoscaler is not simulated.
 
     With `--autoscale cluster-autoscaler`, but with neither a snapshot nor a file of node groups,
-    each zone has a node group of 1 to 100 nodes. Raises InputError.
+    each zone has a node group of 1 to 100 nodes. If `--autoscale auto` finds no autoscaler, print a
+    line on stderr that says so. Raises InputError.
     """
     if snapshot is not None:
-        return read_autoscaling(options, snapshot.manifests).config
+        found = read_autoscaling(options, snapshot.manifests)
+        if found.config is None:
+            for note in found.notes:
+                print_notice(note)
+        return found.config
     created = list(node_manifests(nodes, zones, now))
     if options.autoscale == CLUSTER_AUTOSCALER and not options.node_groups:
         return ClusterAutoscalerConfig(tuple(_groups_by_zone(created)))
-    return read_autoscaling(options, manifests([Document("--nodes", created)])).config
+    config = read_autoscaling(options, manifests([Document("--nodes", created)])).config
+    if config is None:
+        print_notice(_NO_SNAPSHOT)
+    return config
 
 
 def _groups_by_zone(nodes: Iterable[Json]) -> Iterable[NodeGroupSpec]:
