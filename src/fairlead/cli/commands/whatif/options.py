@@ -34,10 +34,11 @@ a pod that it describes is displaced: preempted, evicted, or on a node that was 
 DaemonSets and static pods on a deleted node do not count. Other conditions have these meanings. \
 pdb-breached: pods were displaced although their PodDisruptionBudget allowed no disruption. loop: \
 pods are displaced again and again. pending>0: the change leaves pods pending. \
-pending:priority>=1000: the change leaves pods of such a priority pending. undrained: a drain did \
-not finish. data-deleted: PersistentVolumeClaims were deleted together with their volumes. \
-workload-below=80%: at some time, a workload had fewer ready pods than 80% of the pods that it \
-wants. docs/results.md lists all conditions.
+pending:priority>=1000: the change leaves pods of such a priority pending. waited>0: because of \
+the change, pods waited at least a minute for a node. undrained: a drain did not finish. \
+data-deleted: PersistentVolumeClaims were deleted together with their volumes. workload-below=80%: \
+at some time, a workload had fewer ready pods than 80% of the pods that it wants. docs/results.md \
+lists all conditions.
 """
 
 

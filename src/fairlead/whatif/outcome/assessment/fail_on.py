@@ -7,7 +7,7 @@
     field      = priority | namespace | name | labels.KEY
     count      = list operator number           such as pending>0
     list       = pending | gone | not-created | down | preempted | evicted | moved | displaced
-               | errors
+               | waited | errors
     operator   = == | = | != | >= | <= | > | <  (namespace, name, labels: only ==, = and !=)
     SHARE      = a percentage of the wanted pods, such as 80%, or a number of pods; the condition
                  is true if the ready pods of a workload were below SHARE at some time
@@ -33,7 +33,6 @@ from msgspec import Struct
 from fairlead.api.text.integer import parse_int64
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.outcome.budget import BudgetResult
-from fairlead.whatif.outcome.comparison.difference import Difference
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.run_outcome import PodEnd
@@ -44,6 +43,8 @@ if TYPE_CHECKING:
 SOURCE: Final = "--fail-on"
 LOOP: Final = "loop"
 DISPLACED: Final = "displaced"
+WAITED: Final = "waited"
+_NO_PODS_WAITED: Final = "no pods waited for a node"
 
 
 def _undrained(effect: Effect) -> list[str]:
@@ -94,16 +95,18 @@ _LISTS: Final[dict[str, Callable[[Effect], list[str]]]] = {
     "evicted": lambda effect: [one.pod.key for one in effect.difference.evicted],
     "moved": lambda effect: [one.pod.key for one in effect.difference.moved],
     "displaced": lambda effect: [pod.key for pod in effect.difference.displaced],
+    WAITED: lambda effect: [one.pod.key for one in effect.waited],
     "errors": lambda effect: [f"{one.subject}: {one.message}" for one in effect.lasting_errors],
 }
-_PODS: Final[dict[str, Callable[[Difference], Iterable[PodEnd]]]] = {
-    "pending": lambda found: found.pending,
-    "gone": lambda found: found.gone,
-    "not-created": lambda found: (one.pod for one in found.not_created),
-    "preempted": lambda found: (one.pod for one in found.preempted),
-    "evicted": lambda found: (one.pod for one in found.evicted),
-    "moved": lambda found: (one.pod for one in found.moved),
-    DISPLACED: lambda found: found.displaced,
+_PODS: Final[dict[str, Callable[[Effect], Iterable[PodEnd]]]] = {
+    "pending": lambda effect: effect.difference.pending,
+    "gone": lambda effect: effect.difference.gone,
+    "not-created": lambda effect: (one.pod for one in effect.difference.not_created),
+    "preempted": lambda effect: (one.pod for one in effect.difference.preempted),
+    "evicted": lambda effect: (one.pod for one in effect.difference.evicted),
+    "moved": lambda effect: (one.pod for one in effect.difference.moved),
+    DISPLACED: lambda effect: effect.difference.displaced,
+    WAITED: lambda effect: (one.pod for one in effect.waited),
 }
 _FLAGS: Final[dict[str, Callable[[Effect], list[str]]]] = {
     "undrained": _undrained,
@@ -171,7 +174,7 @@ class FailOn(Struct, frozen=True):
 
     def evidence(self, effect: Effect) -> list[str]:
         """Return the keys of the pods for which the condition is true."""
-        found = [pod.key for pod in _PODS[self.among](effect.difference) if self.matches(pod)]
+        found = [pod.key for pod in _PODS[self.among](effect) if self.matches(pod)]
         return list(dict.fromkeys(found))
 
     def matches(self, pod: _PodFields) -> bool:
@@ -205,7 +208,7 @@ class FailOnCount(Struct, frozen=True):
         pods = list(dict.fromkeys(_LISTS[self.name](effect)))
         if not _ORDERS[self.operator](len(pods), self.number):
             return []
-        return pods or [f"no pods are {self.name}"]
+        return pods or [_NO_PODS_WAITED if self.name == WAITED else f"no pods are {self.name}"]
 
 
 class FailOnFlag(Struct, frozen=True):

@@ -7,6 +7,7 @@ import pytest
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
 
@@ -48,6 +49,25 @@ def test_pods_that_waited_for_a_failed_node_are_listed_with_the_reason(snapshot,
         ("default/web-1", "a", 14),
     ]
     assert all("didn't match pod topology spread constraints" in one["reason"] for one in rows)
+
+
+@pytest.mark.parametrize(
+    ("condition", "evidence"),
+    [
+        ("waited>0", ("default/web-0", "default/web-1")),
+        ("waited>2", ()),
+        ("waited:name=web-1", ("default/web-1",)),
+        ("waited:priority>=1000", ()),
+    ],
+)
+def test_a_condition_can_concern_pods_that_waited(snapshot, spread, condition, evidence):
+    effect = failed(snapshot, spread, "20m").effect
+    assert check(parse_fail_on(condition), effect).evidence == evidence
+
+
+def test_a_condition_that_holds_although_no_pod_waited_says_so(snapshot, make):
+    effect = what_if(snapshot(make.node("a")), ClusterChange(cordon=("a",))).effect
+    assert check(parse_fail_on("waited=0"), effect).evidence == ("no pods waited for a node",)
 
 
 def test_the_verdict_and_the_first_workload_say_how_long_displaced_pods_waited(
