@@ -24,8 +24,10 @@ from fairlead.whatif.outcome.percentile import percentile
 VERDICT: Final = "verdict"
 # Not "run again": the affected pods include new pods, which did not run before.
 RECOVERED: Final = "all affected run after"
+MOVED: Final = "moved"
 # outcome: the fields of WorkloadEffect whose sum is the number of pods. The fields cover the pods
-# that the change harms, all pods that are preempted or evicted, and pods that wait for a node.
+# that the change harms, all pods that are preempted or evicted, pods that wait for a node, and pods
+# that move to another node.
 _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "preempted": ("preempted",),
     "evicted": ("evicted",),
@@ -37,6 +39,7 @@ _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "down": ("down",),
     "outdated": ("outdated",),
     "waited": ("waited",),
+    MOVED: ("moved",),
 }
 
 
@@ -118,7 +121,10 @@ def _workloads(outcomes: Sequence[SeedOutcome]) -> list[CertaintyRow]:
                              if (subject, what) in one.counts], len(outcomes))
         for subject, what in keys
     ]  # fmt: skip
-    return sorted(rows, key=lambda row: (-(row.most or 0), row.subject, row.what))
+    # Most moves are harmless and frequent, so they must not displace other rows of a short table.
+    return sorted(
+        rows, key=lambda row: (row.what == MOVED, -(row.most or 0), row.subject, row.what)
+    )
 
 
 def _row(subject: str, what: str, amounts: Sequence[float], total: int) -> CertaintyRow:
@@ -138,10 +144,13 @@ def _row(subject: str, what: str, amounts: Sequence[float], total: int) -> Certa
 def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
     """Return how the counts in `other` differ from those in `first`; "" if they are equal.
 
-    `other` is the outcome of a run in which objects arrive in another order.
+    `other` is the outcome of a run in which objects arrive in another order. Moved pods are not
+    compared, because the order often decides which pods move, without any harm.
     """
     parts = []
     for what in _COUNTS:
+        if what == MOVED:
+            continue
         before, after = _total(first, what), _total(other, what)
         if before != after or _by_workload(first, what) != _by_workload(other, what):
             pods = "pod" if after == 1 else "pods"

@@ -39,6 +39,24 @@ def test_another_order_of_arrival_can_make_pods_wait():
     assert order_matters(first, other) == "pods of other workloads wait for a node"
 
 
+def test_moved_pods_are_counted_after_all_other_outcomes():
+    """Another order of arrival often moves other pods, which harms none, so it is not reported."""
+    counts = [{("web", "moved"): 9, ("web", "pending"): 1}, {("web", "moved"): 7}]
+    first, other = (SeedOutcome(OutcomeKind.DISPLACED, one, None) for one in counts)
+    rows = [(row.what, row.seeds, row.least, row.most) for row in certainty([first, other])]
+    assert rows[1:] == [("pending", 1, 1, 1), ("moved", 2, 7, 9)]
+    assert order_matters(first, other) == "0 pods are pending instead of 1"
+
+
+def test_the_moved_pods_of_a_workload_are_counted_for_each_seed(snapshot, make):
+    pod = make.pod("p", node_name="a", owner="web")
+    web = make.workload("ReplicaSet", replicas=1)
+    web["metadata"]["uid"] = "web"
+    cluster = snapshot(make.node("a"), make.node("b"), web, pod)
+    rows = what_if(cluster, ClusterChange(drain=("a",)), Conditions(seeds=2)).certainty
+    assert [(row.seeds, row.most) for row in rows if row.what == "moved"] == [(2, 1)]
+
+
 def test_verdicts_are_listed_before_times():
     kinds = [OutcomeKind.PENDING, OutcomeKind.DISPLACED, OutcomeKind.DISPLACED]
     times = [None, seconds(2), seconds(9)]
