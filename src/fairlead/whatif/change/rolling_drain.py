@@ -67,7 +67,9 @@ def require_pace(source: str, unavailable: int | str | None, field: str = "") ->
         case str():
             percentage = _PERCENTAGE.fullmatch(unavailable)
             if percentage is None:
-                problem = f"{unavailable!r} is neither a number nor a percentage such as 5%"
+                problem = f"{unavailable!r} is neither an integer nor a percentage such as 5%"
+                if unavailable.isdecimal():  # from a script or a file; options are converted
+                    problem = f"{unavailable!r} is text; use the integer {unavailable}"
                 raise InputError(source, problem, field=field)
             is_allowed, allowed = 1 <= int(percentage[1]) <= 100, "1% to 100%"
     if not is_allowed:

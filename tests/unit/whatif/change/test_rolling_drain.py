@@ -29,8 +29,9 @@ def test_a_percentage_counts_as_a_part_of_the_nodes(unavailable, total, count):
         (0, "0 is not from 1 to 1000000"),
         ("0%", "0% is not from 1% to 100%"),
         ("101%", "101% is not from 1% to 100%"),
-        ("-5%", "'-5%' is neither a number nor a percentage such as 5%"),
-        ("5", "'5' is neither a number nor a percentage such as 5%"),
+        ("-5%", "'-5%' is neither an integer nor a percentage such as 5%"),
+        ("1.5", "'1.5' is neither an integer nor a percentage such as 5%"),
+        ("5", "'5' is text; use the integer 5"),
     ],
 )
 def test_other_values_are_refused(unavailable, problem):
