@@ -205,9 +205,12 @@ def _prices(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         )
         return
     if not found.unplaceable:  # otherwise the new nodes run less than today's
-        saved = (question.cost - found.cost) * HOURS_PER_MONTH
-        amount = f"{abs(saved):,.0f}"
-        yield f"That {f'saves {amount}' if saved >= 0 else f'costs {amount} more'} per month."
+        saved = round((question.cost - found.cost) * HOURS_PER_MONTH)
+        amount = f"{abs(saved):,}"
+        if saved == 0:
+            yield "The cost per month stays the same."
+        else:
+            yield f"That {f'saves {amount}' if saved > 0 else f'costs {amount} more'} per month."
     if question.estimated:
         yield (
             f"Estimated from cores and memory, because --instance-types states no price: "

@@ -852,6 +852,13 @@ def test_the_answer_states_how_much_more_the_new_nodes_cost(planner, make):
     assert answer.to_json()["findings"][0] == "That costs 730 more per month."
 
 
+def test_the_answer_says_if_the_new_nodes_cost_the_same(planner, make):
+    made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
+    question = SizeQuestion(1, 0, 1.8, NO_FAILURE, 0.0, 5, True, ())
+    answer = size_answer(question, sized(made, types=(SMALL, LARGE)), "dump.yaml", ())
+    assert answer.to_json()["findings"][0] == "The cost per month stays the same."
+
+
 @pytest.mark.parametrize(("pods", "words"), [(1, "The pod fits no"), (2, "None of 2 pods fits a")])
 def test_nodes_that_run_fewer_pods_than_today_save_nothing(planner, make, pods, words):
     made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * pods, cpu="20"))
