@@ -29,8 +29,12 @@ from fairlead.apiserver.validation.admissionregistration.loaded_form import (
     GROUP,
     check_admission_form,
 )
-from fairlead.apiserver.validation.batch.job import check_scheduled_job
+from fairlead.apiserver.validation.batch.job import (
+    check_new_scheduled_cron_job,
+    check_scheduled_job,
+)
 from fairlead.apiserver.validation.core.limit_form import check_limit_range_form, check_quota_form
+from fairlead.apiserver.validation.core.limit_range import check_limit_range
 from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, check_quantities
 from fairlead.apiserver.validation.core.volume.claim import check_modes
 from fairlead.apiserver.validation.meta.field import invalid, non_negative, required
@@ -69,6 +73,21 @@ def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_quota_form(obj)
         case Unstructured(api_version=version) if version.startswith(GROUP):
             yield from check_admission_form(obj)
+        case _:
+            return
+
+
+def check_new_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
+    """Check the rules that apply to new objects, but not to stored ones; yield the errors.
+
+    `view` is the typed view of `obj`.
+    """
+    match view:
+        case CronJob():
+            yield from check_new_scheduled_cron_job(view)
+        case Unstructured(api_version="v1", kind="LimitRange"):
+            if not any(check_limit_range_form(obj)):  # else its amounts cannot be compared
+                yield from check_limit_range(obj)
         case _:
             return
 

@@ -56,6 +56,7 @@ from fairlead.apiserver.validation.apps.workload import (
 from fairlead.apiserver.validation.core.node import check_scheduled_node
 from fairlead.apiserver.validation.core.pod.spec import (
     check_new_scheduled_spec,
+    check_no_ephemeral_containers,
     check_runnable_spec,
     check_scheduled_pod,
 )
@@ -177,8 +178,18 @@ def _check_amounts(field: str, part: PodStatus | ContainerStatus) -> Iterator[Ca
                 yield invalid(f"{field}.{name}[{resource}]", str(text), NOT_A_QUANTITY)
 
 
-def check_new(view: ApiObject) -> Iterator[Cause]:
-    """Check the rules that apply only to new objects; yield the errors."""
+def check_created(obj: Json, view: ApiObject) -> Iterator[Cause]:
+    """Check the rules of `check_new` and the rules that no update checks; yield the errors."""
+    yield from check_new(obj, view)
+    if isinstance(view, Pod):
+        yield from check_no_ephemeral_containers(obj)
+
+
+def check_new(obj: Json, view: ApiObject) -> Iterator[Cause]:
+    """Check the rules that apply to new objects, but not to stored ones; yield the errors.
+
+    `view` is the typed view of `obj`. An update of an object may keep such errors, but not add any.
+    """
     match view:
         case Pod():
             yield from check_new_scheduled_spec("spec", view.spec)
@@ -192,6 +203,10 @@ def check_new(view: ApiObject) -> Iterator[Cause]:
             )
 
             yield from check_new_scheduled_job(view)
+        case CronJob() | Unstructured(api_version="v1", kind="LimitRange"):
+            from fairlead.apiserver.validation.rare_kinds import check_new_rare  # noqa: PLC0415
+
+            yield from check_new_rare(obj, view)
         case _:
             return
 

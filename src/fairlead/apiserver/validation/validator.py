@@ -114,7 +114,7 @@ class ApiValidator:
         if fields:
             # An object from a snapshot may break rules for new objects. An update need not correct
             # these errors.
-            old_errors = set(_new_object_errors(_decoded(kind, old, decode_stored)))
+            old_errors = set(_new_object_errors(old, _decoded(kind, old, decode_stored)))
             fields = [cause for cause in fields if cause not in old_errors]
             if rules.ratcheted and old.get(rules.ratcheted) == new.get(rules.ratcheted):
                 fields = [one for one in fields if not one.field.startswith(rules.ratcheted)]
@@ -182,7 +182,7 @@ class SimulationValidator:
         view = _decoded(kind, obj, decode)
         causes = [*bounded(_stored_metadata(rules, view))]
         causes += bounded(simulation.check_simulated(obj, view))
-        causes += [*bounded(simulation.check_new(view)), *_custom(kind, obj, None)]
+        causes += [*bounded(simulation.check_created(obj, view)), *_custom(kind, obj, None)]
         _refuse(kind, obj, causes)
 
     def validate_update(self, kind: Kind, rules: KindRules, old: Json, new: Json) -> None:
@@ -194,9 +194,9 @@ class SimulationValidator:
         checked = _shares(_METADATA_CHECKED, old["metadata"], new["metadata"])
         meta = [] if checked else list(_stored_metadata(rules, view))
         causes = [*bounded(simulation.check_simulated(new, view)), *_custom(kind, new, old)]
-        new_errors = list(_new_object_errors(view))
+        new_errors = list(_new_object_errors(new, view))
         if new_errors:
-            old_errors = set(_new_object_errors(_decoded(kind, old, decode)))
+            old_errors = set(_new_object_errors(old, _decoded(kind, old, decode)))
             causes += [cause for cause in new_errors if cause not in old_errors]
         if rules.reports_changed_twice:
             causes *= 2
@@ -331,9 +331,9 @@ def _shares(members: Iterable[str], old: Json, new: Json) -> bool:
     return all(new.get(member) is old.get(member) for member in members)
 
 
-def _new_object_errors(view: ApiObject) -> Iterator[Cause]:
+def _new_object_errors(obj: Json, view: ApiObject) -> Iterator[Cause]:
     """Check the rules that apply only to new objects; yield the errors."""
-    yield from bounded(simulation.check_new(view))
+    yield from bounded(simulation.check_new(obj, view))
     yield from bounded(simulation.check_runnable(view))
 
 

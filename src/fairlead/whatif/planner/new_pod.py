@@ -55,6 +55,8 @@ LIKE: Final = "--like"
 _WORKLOADS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB)
 _DEFAULT_SPREAD_KINDS: Final = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
 _COPIED: Final = ("labels", "annotations")
+# Fields of a spec that the new copies of a running pod do not have.
+_OF_A_RUNNING_POD: Final = ("nodeName", "ephemeralContainers")
 
 
 class NewPods(Struct, frozen=True):
@@ -130,7 +132,7 @@ class NewPods(Struct, frozen=True):
         spec = {
             key: value
             for key, value in (self.template.get("spec") or {}).items()
-            if key != "nodeName"
+            if key not in _OF_A_RUNNING_POD
         }
         if self.has_claims:
             spec["volumes"] = [*self._claim_volumes(name), *self._other_volumes(spec)]

@@ -7,9 +7,12 @@ import pytest
 from fairlead.apiserver.error import ApiError, Cause
 from fairlead.apiserver.kind import POD, kind_of
 from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.validation.scaling_policy import TO_ZERO
 from fairlead.apiserver.validation.validator import validated_stored
 
+NO_CREATE = "Forbidden: cannot be set on create"
+NO_DEBUG = "Forbidden: ephemeral containers not allowed in pod template"
 QUANTITY = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
@@ -391,3 +394,72 @@ def test_fields_that_are_required_only_of_new_objects(kind, spec, field):
     bare = obj(kind, versions[kind], spec=spec)
     loaded(kind_of(bare), bare)
     assert field in [cause.field for cause in refusal_of(validated_new, bare).causes]
+
+
+DEBUG = [{"name": "debug", "image": "i"}]
+TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"ephemeralContainers": DEBUG}}
+SELECTOR = {"matchLabels": {"a": "b"}}
+
+
+def cron_job(**spec):
+    return obj("CronJob", "batch/v1", spec=spec)
+
+
+def limit_range(**limit):
+    return obj("LimitRange", spec={"limits": [{"type": "Container", **limit}]})
+
+
+REFUSED_IF_NEW = [
+    pytest.param(
+        limit_range(min={"cpu": "2"}, max={"cpu": "1"}),
+        "spec.limits[0].min[cpu]",
+        'Invalid value: "2": min value 2 is greater than max value 1',
+        id="limits that no container fulfils",
+    ),
+    pytest.param(
+        cron_job(schedule="99 * * * *"),
+        "spec.schedule",
+        'Invalid value: "99 * * * *": end of range (99) above maximum (59): 99',
+        id="a schedule with a wrong minute",
+    ),
+    pytest.param(cron_job(), "spec.schedule", "Required value", id="no schedule"),
+    pytest.param(
+        cron_job(schedule="@daily", timeZone="Mars/One"),
+        "spec.timeZone",
+        'Invalid value: "Mars/One": unknown time zone Mars/One',
+        id="an unknown time zone",
+    ),
+    pytest.param(
+        obj("Pod", spec={"containers": [], "ephemeralContainers": DEBUG}),
+        "spec.ephemeralContainers",
+        NO_CREATE,
+        id="a pod with ephemeral containers",
+    ),
+    pytest.param(
+        obj("Deployment", "apps/v1", spec={"selector": SELECTOR, "template": TEMPLATE}),
+        "spec.template.spec.ephemeralContainers",
+        NO_DEBUG,
+        id="a template with ephemeral containers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("refused", "field", "message"), REFUSED_IF_NEW)
+def test_a_simulation_refuses_new_objects_as_an_api_server_does(refused, field, message):
+    """Stored objects with the same errors are accepted, and can be updated."""
+    kind = kind_of(refused)
+    rules = SIMULATION.rules(kind)
+    new = SIMULATION.default(kind, refused)
+    with pytest.raises(ApiError) as refusal:
+        SIMULATION.validator.validate(kind, rules, new)
+    assert [(one.field, one.message) for one in refusal.value.causes] == [(field, message)]
+    loaded(kind, refused)
+    changed = {**new, "metadata": {**new["metadata"], "labels": {"a": "b"}}}
+    SIMULATION.validator.validate_update(kind, rules, new, changed)
+
+
+def test_the_amounts_of_a_limit_range_are_compared_only_if_all_are_valid():
+    found = limit_range(min={"cpu": "x"}, max={"cpu": "1"})
+    with pytest.raises(ApiError) as refusal:
+        SIMULATION.validator.validate(kind_of(found), SIMULATION.rules(kind_of(found)), found)
+    assert [one.field for one in refusal.value.causes] == ["spec.limits[0].min[cpu]"]

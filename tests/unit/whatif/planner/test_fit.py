@@ -370,6 +370,12 @@ def test_a_file_with_a_pod_can_be_the_template(fitted, make, write):
     assert found.count == 2
 
 
+def test_copies_of_a_pod_lack_its_ephemeral_containers(fitted, make):
+    """`kubectl debug` adds them to running pods; the API server refuses them in new pods."""
+    debugged = make.pod("p", cpu="1", node_name="a", ephemeralContainers=[{"name": "debug"}])
+    assert fitted("pod/p", make.node("a", cpu="4"), debugged).count == 3
+
+
 def test_the_count_can_be_limited(fitted, make):
     found = fitted("deploy/web", make.node(), make.workload(replicas=0), pods_max=2)
     assert (found.count, found.refused_by) == (2, "limit")

@@ -34,6 +34,7 @@ from fairlead.apiserver.error import Cause
 from fairlead.apiserver.schema.raw_extension import differs_as_text
 from fairlead.apiserver.validation.core.pod.spec import (
     check_new_scheduled_spec,
+    check_no_ephemeral_template,
     check_runnable_spec,
     check_scheduled_spec,
     template_view,
@@ -216,6 +217,7 @@ def check_new_template(template: Json) -> Causes:
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_new_scheduled_spec(f"{_TEMPLATE}.spec", pod.spec)
+        yield from check_no_ephemeral_template(_TEMPLATE, template)
 
 
 def _check_runs_for_ever(template: Json, kind: str) -> Causes:

@@ -110,6 +110,13 @@ def check_new_scheduled_job(job: Job) -> Causes:
     yield from check_new_template(template)
 
 
+def check_new_scheduled_cron_job(job: CronJob) -> Causes:
+    """Yield the errors of the schedule of a new CronJob, which decides when its Jobs start."""
+    yield from _check_schedule("spec.schedule", job.spec.schedule)
+    if job.spec.time_zone and (problem := time_zone_problem(job.spec.time_zone)):
+        yield invalid("spec.timeZone", job.spec.time_zone, problem)
+
+
 def check_job_spec(field: str, spec: Json) -> Causes:
     """Yield the errors of a Job's spec; `field` is its path."""
     yield from check_fields(field, "batch.v1.JobSpec", spec, *_NOT_NEGATIVE)

@@ -110,9 +110,14 @@ def check_new_pod(pod: Json, view: Pod) -> Causes:
             if image != image.strip():
                 why = "must not have leading or trailing whitespace"
                 yield invalid(f"spec.{key}[{index}].image", image, why)
-    if spec.get("ephemeralContainers"):
-        yield forbidden("spec.ephemeralContainers", "cannot be set on create")
+    yield from check_no_ephemeral_containers(pod)
     yield from check_timestamp("status.startTime", view.status.start_time)
+
+
+def check_no_ephemeral_containers(pod: Json) -> Causes:
+    """Yield an error if the new pod `pod` has ephemeral containers."""
+    if pod["spec"].get("ephemeralContainers"):
+        yield forbidden("spec.ephemeralContainers", "cannot be set on create")
 
 
 def check_scheduled_pod(pod: Pod) -> Causes:
@@ -142,7 +147,12 @@ def check_template(field: str, template: Json) -> Causes:
     yield from check_annotation_keys(f"{field}.annotations", annotations)
     yield from check_annotations(f"{field}.annotations", template)
     yield from check_pod_spec(f"{field}.spec", template["spec"], view.spec)
-    if template["spec"].get("ephemeralContainers"):
+    yield from check_no_ephemeral_template(field, template)
+
+
+def check_no_ephemeral_template(field: str, template: Json) -> Causes:
+    """Yield an error if the pod template `template` has ephemeral containers."""
+    if (template.get("spec") or {}).get("ephemeralContainers"):
         why = "ephemeral containers not allowed in pod template"
         yield forbidden(f"{field}.spec.ephemeralContainers", why)
 
