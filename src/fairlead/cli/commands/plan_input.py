@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from fairlead.api.objects import Node, Pod, ResourceList
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
@@ -13,6 +15,7 @@ from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.conditions import Conditions, scheduler_arguments
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     ADDS_NODES,
     NO_AUTOSCALING,
@@ -24,7 +27,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     read_instance_types,
 )
 from fairlead.whatif.configuration.autoscaling.karpenter.config import node_pools
-from fairlead.whatif.configuration.release import ReleaseChoice, read_release
+from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import chosen_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins
@@ -200,6 +203,15 @@ def read_plan_input(
         version,
         allow_extenders=present.allow_extenders,
     )
+    # The commands in the answer read the same cluster, and have the same scheduler.
+    conditions = Conditions(
+        config=present.config,
+        plugin=tuple(present.plugin),
+        allow_extenders=present.allow_extenders,
+        releases=Releases(version, version),
+    )
+    words = (*snapshot.arguments, *scheduler_arguments(conditions))
+    snapshot = structs.replace(snapshot, arguments=words)
     progress.begin("loading", 0)
     base = read_baseline(
         snapshot,

@@ -186,7 +186,10 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
     snapshot = with_absent_owners(snapshot, target)
     snapshot = _with_pods(snapshot, scheduler, request.release)
     with _phase("explaining"):
-        answer = explain_object(snapshot, target, scheduler, request.release)
+        options = scheduler_arguments(_conditions(request, release))
+        # The commands in the answer read the same cluster, and have the same scheduler.
+        asked = replace(snapshot, arguments=(*snapshot.arguments, *options))
+        answer = explain_object(asked, target, scheduler, request.release)
     if answer is not None:
         if wants_starts:
             answer = _with_starts(answer, request, snapshot, release)
