@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from fairlead.cli.commands.up.initial_objects import objects_of_cluster
+from datetime import UTC, datetime
+
+import pytest
+
+from fairlead.apiserver.auth.certificate_authority import new_authority
+from fairlead.apiserver.request import ADMIN
+from fairlead.cli.commands.up.initial_objects import (
+    objects_of_cluster,
+    print_invalid_templates,
+)
 from fairlead.whatif.snapshot.snapshot import parse_snapshot
+from fairlead.worlds.local.clock import LocalClock
+from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 
 NODE = "{apiVersion: v1, kind: Node, metadata: {name: node-1, uid: u-n}}"
 OWNED = (
@@ -86,3 +97,57 @@ def test_a_service_account_that_the_cluster_lacks_stays_missing(capsys):
     """A dump with other ServiceAccounts contains all of them."""
     assert objects(WORKLOAD, ACCOUNT)["ServiceAccount"]["metadata"]["name"] == "default"
     assert capsys.readouterr().err == ""
+
+
+def warned(capsys, *texts):
+    """Return what is printed after a cluster was started with the objects `texts`."""
+    snapshot = parse_snapshot("dump.yaml", "\n---\n".join((NODE, ACCOUNT, *texts)).encode())
+    key = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
+    clock = LocalClock(paused=True)
+    options = LocalOptions(objects=objects_of_cluster(snapshot))
+    cluster = LocalCluster(options, clock, {"t": ADMIN}, key)
+    capsys.readouterr()
+    print_invalid_templates(snapshot.source, cluster.store)
+    return capsys.readouterr().err
+
+
+MOUNTING = WORKLOAD.replace("image: i", "image: i, volumeMounts: [{name: v, mountPath: /v}]")
+HAS_NO_VOLUME = 'template.spec.containers[0].volumeMounts[0].name: Not found: "v"\n'
+
+
+def test_a_workload_whose_new_pods_will_be_refused_is_named(capsys):
+    """Its template mounts a volume that it does not have, so deleted pods are not replaced."""
+    assert warned(capsys, WORKLOAD) == ""
+    start = "dump.yaml: new pods of Deployment shop/web"
+    assert warned(capsys, MOUNTING) == f"{start} will be refused: spec.{HAS_NO_VOLUME}"
+    other = MOUNTING.replace("name: web, namespace", "name: web-2, namespace")
+    second = f"{start} and of 1 other workload will be refused: spec.{HAS_NO_VOLUME}"
+    assert warned(capsys, MOUNTING, other) == second
+
+
+def test_the_template_of_a_cron_job_is_checked(capsys):
+    pod = "restartPolicy: Never, containers: [{name: c, image: i, volumeMounts: [{name: v, "
+    template = f"{{template: {{spec: {{{pod}mountPath: /v}}]}}]}}}}}}"
+    text = (
+        "{apiVersion: batch/v1, kind: CronJob, metadata: {name: web, namespace: shop}, spec: "
+        f"{{schedule: '@daily', jobTemplate: {{spec: {template}}}}}}}"
+    )
+    start = "dump.yaml: new pods of CronJob shop/web will be refused: spec.jobTemplate.spec."
+    assert warned(capsys, text) == start + HAS_NO_VOLUME
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("spec: {selector", "spec: {replicas: 0, selector", id="no pods are wanted"),
+        pytest.param(
+            "Deployment, metadata: {name: web, ",
+            "ReplicaSet, metadata: {name: web, ownerReferences: [{apiVersion: argoproj.io/v1, "
+            "kind: Rollout, name: r, uid: u-r, controller: true}], ",
+            id="the controller has the template",
+        ),
+    ],
+)
+def test_a_workload_that_needs_no_template_is_not_named(capsys, old, new):
+    assert old in MOUNTING
+    assert warned(capsys, MOUNTING.replace(old, new)) == ""

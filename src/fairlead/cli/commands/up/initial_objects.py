@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from fairlead.api.json import Json, text
 from fairlead.api.text.count import counted
+from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import (
+    CRON_JOB,
     CUSTOM_RESOURCE_DEFINITION,
     KINDS,
     LEASE,
@@ -17,11 +19,15 @@ from fairlead.apiserver.kind import (
     NODE,
     POD,
     SERVICE_ACCOUNT,
+    Kind,
 )
 from fairlead.apiserver.registry.dump.object import DumpedObject
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.validation.core.pod.spec import check_template
 from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.whatif.snapshot.validation.workload import WORKLOADS
 
 # Resources whose objects are left out. The new cluster's components create such objects themselves.
 # Those in the snapshot belong to components of the other cluster.
@@ -148,3 +154,38 @@ def _missing_accounts(manifests: list[Manifest]) -> Iterator[Json]:
         if name not in ("", "default"):
             metadata = {"namespace": namespace, "name": name}
             yield {"apiVersion": "v1", "kind": SERVICE_ACCOUNT.kind, "metadata": metadata}
+
+
+def print_invalid_templates(source: str, store: Store) -> None:
+    """Print a line on stderr if the API server will refuse new pods of workloads in `store`.
+
+    `source` is the snapshot from which the workloads were loaded. A snapshot can contain such a
+    workload if its template was edited, or was made by a script. The running pods of the workload
+    stay, but pods that are deleted are not replaced. Workloads that have a controller or want no
+    pods are left out.
+    """
+    found = [
+        (one, cause)
+        for kind in WORKLOADS
+        for one in store.list(kind)
+        if (cause := _template_error(kind, one)) is not None
+    ]
+    if found:
+        first, cause = found[0]
+        meta = first["metadata"]
+        title = f"{first['kind']} {meta['namespace']}/{meta['name']}"
+        others = f" and of {counted(len(found) - 1, 'other workload')}" if found[1:] else ""
+        why = f"{cause.field}: {cause.message}"
+        print_notice(f"{source}: new pods of {title}{others} will be refused: {why}")
+
+
+def _template_error(kind: Kind, workload: Json) -> Cause | None:
+    """Return the first error of the pod template of `workload`; None if it creates no pods."""
+    owners, spec = workload["metadata"].get("ownerReferences") or (), workload["spec"]
+    if spec.get("replicas") == 0 or any(one.get("controller") for one in owners):
+        return None
+    path = "spec.template"
+    if kind is CRON_JOB:
+        path, spec = "spec.jobTemplate.spec.template", spec["jobTemplate"]["spec"]
+    template = spec.get("template")
+    return next(iter(check_template(path, template)), None) if template else None

@@ -25,7 +25,10 @@ from fairlead.apiserver.storage.sqlite_log import SqliteLogError
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.cli.commands.up.audit_log import opened_audit
 from fairlead.cli.commands.up.child_command import ChildCommand
-from fairlead.cli.commands.up.initial_objects import objects_of_cluster
+from fairlead.cli.commands.up.initial_objects import (
+    objects_of_cluster,
+    print_invalid_templates,
+)
 from fairlead.cli.commands.up.listener import (
     certificate_files,
     client_address,
@@ -245,7 +248,7 @@ def _cluster(
     )
     is_new = log is None or log.is_empty
     try:
-        return LocalCluster(local_options, clock, data_dir.users, data_dir.account_key, log)
+        cluster = LocalCluster(local_options, clock, data_dir.users, data_dir.account_key, log)
     except SqliteLogError as cause:
         raise _data_dir_error(cause) from None
     except ApiError as refused:
@@ -258,6 +261,9 @@ def _cluster(
         # The content of the log is the only unchecked input here, so the log must be damaged.
         name = str(options.data_dir)
         raise InputError("--data-dir", f"is damaged: {cause}", object_name=name) from cause
+    if snapshot is not None:
+        print_invalid_templates(snapshot.source, cluster.store)
+    return cluster
 
 
 def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> EngineConfig:
