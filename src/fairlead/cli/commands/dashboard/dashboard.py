@@ -14,6 +14,7 @@ from fairlead.cli.commands.dashboard.question import ClusterArguments, Questions
 from fairlead.cli.commands.dashboard.sessions import Sessions
 from fairlead.engine.core.reporter import Reporter
 from fairlead.whatif.report.write import render_dashboard
+from fairlead.whatif.snapshot.snapshot import PLACEHOLDER
 from fairlead.worlds.local.clock import LocalClock
 
 Wrapper = Callable[[Reporter], Reporter]
@@ -24,9 +25,9 @@ class ShownCluster:
     """The cluster that a dashboard shows: its title, clock and objects.
 
     `arguments` returns the options with which `fairlead whatif` and `fairlead explain` read the
-    cluster. `whatif_options` are further options of what-ifs (see `Questions`). `actions` are
-    handlers of the POST requests that change the cluster, keyed by path. If there are none, the
-    page has no controls.
+    cluster. `whatif_options` are further options of what-ifs, and `source` names the cluster in
+    printed commands (see `Questions`). `actions` are handlers of the POST requests that change the
+    cluster, keyed by path. If there are none, the page has no controls.
     """
 
     title: str
@@ -34,6 +35,7 @@ class ShownCluster:
     objects: Objects
     arguments: ClusterArguments
     whatif_options: Sequence[str] = ()
+    source: Sequence[str] = (PLACEHOLDER,)
     actions: Mapping[str, Handler] = field(default_factory=dict)
 
 
@@ -77,7 +79,7 @@ class Dashboard:
             clock=cluster.clock,
             sessions=self._sessions,
             actions=cluster.actions,
-            questions=Questions(cluster.arguments, cluster.whatif_options),
+            questions=Questions(cluster.arguments, cluster.whatif_options, cluster.source),
             port=self._port,
         )
         listener = Listener(app, self._listening, None)

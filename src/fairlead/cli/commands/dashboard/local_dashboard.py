@@ -34,9 +34,13 @@ TITLE: Final = "Local cluster"
 class LocalDashboard:
     """Serves the dashboard of a local cluster on a loopback socket; implements Companion."""
 
-    def __init__(self, listening: socket) -> None:
-        """`listening` is an open socket on a loopback address."""
+    def __init__(self, listening: socket, kubeconfig: Path) -> None:
+        """`listening` is an open socket on a loopback address.
+
+        `kubeconfig` is the kubeconfig of the cluster, which printed commands name.
+        """
         self._dashboard = Dashboard(listening)
+        self._kubeconfig = kubeconfig
 
     @property
     def handlers(self) -> Mapping[str, PathHandler]:
@@ -60,6 +64,7 @@ class LocalDashboard:
             clock=cluster.clock,
             objects=lambda: objects_of(cluster),
             arguments=lambda folder: _written_snapshot(cluster, folder),
+            source=("--kubeconfig", str(self._kubeconfig)),
             actions={"/clock": actions.control_clock, "/node": actions.change_node},
         )
         async with self._dashboard.showing(shown) as recording:

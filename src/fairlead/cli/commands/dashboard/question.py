@@ -19,6 +19,7 @@ from fairlead.api.json import Json
 from fairlead.cli import exit_code
 from fairlead.cli.own_command import ANSWER_SECONDS_MAX, run_own_command
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.snapshot import PLACEHOLDER
 
 REPORTS_MAX: Final = 10
 SNAPSHOT: Final = "cluster.json"
@@ -49,15 +50,20 @@ class Questions:
     """
 
     def __init__(
-        self, cluster_arguments: ClusterArguments, whatif_options: Sequence[str] = ()
+        self,
+        cluster_arguments: ClusterArguments,
+        whatif_options: Sequence[str] = (),
+        source: Sequence[str] = (PLACEHOLDER,),
     ) -> None:
         """`whatif_options` are added to each what-if.
 
         `cluster_arguments` is called for each question. It returns the arguments with which
-        `fairlead whatif` and `fairlead explain` read the cluster.
+        `fairlead whatif` and `fairlead explain` read the cluster. If they name the temporary file
+        SNAPSHOT, printed commands contain the words `source` instead.
         """
         self._cluster_arguments = cluster_arguments
         self._whatif_options = whatif_options
+        self._source = shlex.join(source)
         self._one_at_a_time = asyncio.Lock()
         self._reports: OrderedDict[str, bytes] = OrderedDict()
         self._report_count = 0
@@ -89,8 +95,6 @@ class Questions:
 
         Raises InputError, ValidationError.
         """
-        from fairlead.whatif.snapshot.snapshot import PLACEHOLDER
-
         pod = msgspec.convert(body, _Target).pod
         if pod.count("/") != 1 or pod.startswith("-"):
             raise InputError("pod", "must be NAMESPACE/NAME", object_name=pod)
@@ -98,7 +102,7 @@ class Questions:
             with TemporaryDirectory(prefix="fairlead-") as folder:
                 output = await self._run("explain", Path(folder), [f"pod/{pod}"])
         # The commands in the text name a temporary file, which no longer exists.
-        text = output.decode(errors="replace").replace(str(Path(folder) / SNAPSHOT), PLACEHOLDER)
+        text = output.decode(errors="replace").replace(str(Path(folder) / SNAPSHOT), self._source)
         return {"text": text}
 
     async def _run(self, command: str, folder: Path, arguments: list[str]) -> bytes:

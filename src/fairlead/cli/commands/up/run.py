@@ -91,7 +91,7 @@ def serve(options: UpOptions) -> int:
         clock = LocalClock(speed=options.speed, paused=options.paused)
         log = opened.enter_context(_write_ahead_log(options, clock))
         data_dir = _data_dir(options, real_now)
-        dashboard = opened.enter_context(_dashboard(options))
+        dashboard = opened.enter_context(_dashboard(options, path))
         cluster = _cluster(options, address, data_dir, clock, log, dashboard)
         if options.data_dir is not None:
             note_objects(options.data_dir)
@@ -132,8 +132,11 @@ def serve(options: UpOptions) -> int:
 
 
 @contextmanager
-def _dashboard(options: UpOptions) -> Iterator[LocalDashboard | None]:
-    """Yield the dashboard with its open socket; None without --dashboard. Raises InputError."""
+def _dashboard(options: UpOptions, kubeconfig: Path) -> Iterator[LocalDashboard | None]:
+    """Yield the dashboard with its open socket; None without --dashboard.
+
+    `kubeconfig` is the path of the cluster's kubeconfig. Raises InputError.
+    """
     if not options.dashboard:
         yield None
         return
@@ -142,7 +145,7 @@ def _dashboard(options: UpOptions) -> Iterator[LocalDashboard | None]:
     from fairlead.cli.commands.dashboard.local_dashboard import LocalDashboard
 
     with open_dashboard_port(options.dashboard_port) as listening:
-        yield LocalDashboard(listening)
+        yield LocalDashboard(listening, kubeconfig)
 
 
 @contextmanager

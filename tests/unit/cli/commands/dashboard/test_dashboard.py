@@ -7,6 +7,7 @@ import json
 import socket
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -77,7 +78,7 @@ async def serving():
         socket.create_server(("127.0.0.1", 0)) as own,
         socket.create_server(("127.0.0.1", 0)) as listening,
     ):
-        dashboard = LocalDashboard(own)
+        dashboard = LocalDashboard(own, Path("kubeconfig"))
         options = LocalOptions(nodes=3, logging=dashboard.logging(None))
         cluster = LocalCluster(options, LocalClock(START, paused=True), {"t": ADMIN}, KEY)
         door = ServeOptions(
@@ -441,7 +442,7 @@ def test_what_ifs_follow_the_flags_of_the_node_controllers(tmp_path, flags, afte
     assert "n1" in explanation["text"]
 
 
-def test_an_explanation_names_no_temporary_file():
+def test_an_explanation_names_the_cluster_and_no_temporary_file():
     status = {"conditions": [{"type": "Ready", "status": "True"}]}
     size = {"cpu": "4", "memory": "8Gi", "pods": "1"}
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
@@ -463,5 +464,7 @@ def test_an_explanation_names_no_temporary_file():
         path.write_text(json.dumps({"kind": "List", "items": listed}))
         return [str(path)]
 
-    found = asyncio.run(Questions(arguments).explain({"pod": "default/p"}))
-    assert "fairlead whatif SNAPSHOT --add-nodes 1 --like n" in found["text"]
+    questions = Questions(arguments, source=("--kubeconfig", "my config"))
+    found = asyncio.run(questions.explain({"pod": "default/p"}))
+    command = "fairlead whatif --kubeconfig 'my config' --add-nodes 1 --like n"
+    assert command in found["text"].replace(" \\\n", " ").replace("    ", "")
