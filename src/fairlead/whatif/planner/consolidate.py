@@ -320,8 +320,9 @@ def _with_remedies(
     """Yield `blockers`, each with the change that lets its pod fit a node that the plan keeps.
 
     The change is searched in the state after the drains of `plan`, and becomes the `edit` of the
-    blocker. `edit` is "" if no change is found. If the node of a blocker can be emptied in this
-    state, the blocker is yielded as it is.
+    blocker. `edit` is "" if no change is found. If other workloads have pods on the same node that
+    fit no node in this state, their blockers follow: the change of one workload does not free the
+    node. If the node of a blocker can be emptied in this state, the blocker is yielded as it is.
     """
     if not blockers:
         return
@@ -333,6 +334,7 @@ def _with_remedies(
                 unplaced = unplaced_blockers(planner, found, new_nodes=False)
                 edits = [other.edit for other in unplaced if other.owner == one.owner]
                 yield replace(one, edit=next(iter(edits), ""))
+                yield from (other for other in unplaced if other.owner != one.owner)
             else:
                 yield one
 

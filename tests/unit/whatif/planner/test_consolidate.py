@@ -65,6 +65,20 @@ def test_advice_concerns_only_nodes_that_stay(planner, make):
     assert blocker.edit == "label node b pool=db (then b takes a pod of deploy/default/db)"
 
 
+def test_the_change_of_one_workload_does_not_free_a_node_that_two_workloads_keep(planner, make):
+    """Both pods of a need a label of a: with only one of the labels on b, a must stay."""
+    nodes = [make.node("a", kind="web", pool="db"), make.node("b")]
+    web = deployment(make, "web", ["a"], nodeSelector={"kind": "web"})
+    db = deployment(make, "db", ["a"], nodeSelector={"pool": "db"})
+    other = deployment(make, "other", ["b"], nodeSelector={"x": "y"})
+    made = planner(*nodes, *web, *db, *other)
+    found = consolidated(made)
+    owners = ["deploy/default/db", "deploy/default/web"]
+    assert sorted(one.owner for one in found.blockers if one.node == "a") == owners
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    assert [row["alone"] for row in answer["edits"] if row["helps"] == ["a"]] == [[], []]
+
+
 @pytest.mark.parametrize("role", ["control-plane", "master"])
 def test_a_node_that_runs_the_control_plane_stays(planner, make, role):
     """Its static pods are not moved, so it would seem to be empty."""
