@@ -409,7 +409,8 @@ def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
     cost = result.autoscaling.cost_per_hour
     if cost is not None:
         month = cost * HOURS_PER_MONTH
-        yield f"Then all nodes cost {cost:,.2f} per hour, {month:,.0f} per month."
+        whose = f"the nodes of {result.autoscaling.autoscaler}"
+        yield f"Then {whose} cost {cost:,.2f} per hour, {month:,.0f} per month."
     if result.count:
         after = for_readers(seconds(_bound_after_s(result)))
         yield f"The last of these pods has a node after {after}."

@@ -97,6 +97,9 @@ def test_pods_fit_until_the_groups_maximum(fitted, make):
     assert "max node group size reached" in found.stop
     assert answer.verdict == "11 more pods of deploy/default/web fit, with 2 added nodes."
     assert answer.facts["cost_per_hour"] == 1.5
+    # Nodes that the autoscaler does not manage are not included.
+    cost = "Then the nodes of cluster-autoscaler cost 1.50 per hour, 1,095 per month."
+    assert cost in answer.findings
     assert answer.facts["ready_after_s"] > 60
 
 
