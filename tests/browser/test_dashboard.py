@@ -178,8 +178,8 @@ def test_the_first_sentence_has_the_most_frequent_reasons_of_pending_pods(dashbo
     manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": pods})
     subprocess.run(create, input=manifest, text=True, check=True, capture_output=True)
     press_button(page, ".clock-buttons", "10s")
-    gated = "Scheduling is blocked due to non-empty scheduling gates "
-    reasons = f". 2 pods: Insufficient cpu. 1 pod: {gated}. 1 pod: 1 other reason."
+    gated = "Scheduling is blocked due to non-empty scheduling gates"
+    reasons = f". 2 pods: Insufficient cpu. 1 pod: {gated}. 1 pod: other reasons."
     # The page may show the first pods before the others are created.
     until(page, f"document.querySelector('#status .verdict').innerText.endsWith('{reasons}')")
     assert page.text("#status .verdict").startswith("4 pods of pod/default/")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.engine.configuration.release import NEWEST
 from fairlead.engine.core.instant import DurationNs
@@ -32,6 +33,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.option_type import refuse_wrong_types, require_type
 from fairlead.whatif.input.strict_form import field_duration
 from fairlead.whatif.run.experiment import HORIZON_DEFAULT
+from fairlead.whatif.snapshot.snapshot import Snapshot
 
 SEEDS_MAX: Final = 1_000
 
@@ -100,6 +102,11 @@ def scheduler_arguments(conditions: Conditions) -> list[str]:
     words += [] if release.version == NEWEST else ["--behave-like", release.version]
     gates = ",".join(f"{name}={str(on).lower()}" for name, on in sorted(release.gates.items()))
     return [*words, "--feature-gates", gates] if gates else words
+
+
+def with_scheduler_arguments(snapshot: Snapshot, conditions: Conditions) -> Snapshot:
+    """Return `snapshot` whose printed commands have the current scheduler of `conditions`."""
+    return replace(snapshot, arguments=(*snapshot.arguments, *scheduler_arguments(conditions)))
 
 
 DEFAULT_CONDITIONS: Final = Conditions()

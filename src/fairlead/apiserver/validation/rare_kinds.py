@@ -84,7 +84,7 @@ def check_new_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
     """
     match view:
         case CronJob():
-            yield from check_new_scheduled_cron_job(view)
+            yield from check_new_scheduled_cron_job(obj, view)
         case Unstructured(api_version="v1", kind="LimitRange"):
             if not any(check_limit_range_form(obj)):  # else its amounts cannot be compared
                 yield from check_limit_range(obj)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from msgspec import structs
-
 from fairlead.api.objects import Node, Pod, ResourceList
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
@@ -15,7 +13,7 @@ from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.whatif.conditions import Conditions, scheduler_arguments
+from fairlead.whatif.conditions import Conditions, with_scheduler_arguments
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     ADDS_NODES,
     NO_AUTOSCALING,
@@ -203,15 +201,13 @@ def read_plan_input(
         version,
         allow_extenders=present.allow_extenders,
     )
-    # The commands in the answer read the same cluster, and have the same scheduler.
     conditions = Conditions(
         config=present.config,
         plugin=tuple(present.plugin),
         allow_extenders=present.allow_extenders,
         releases=Releases(version, version),
     )
-    words = (*snapshot.arguments, *scheduler_arguments(conditions))
-    snapshot = structs.replace(snapshot, arguments=words)
+    snapshot = with_scheduler_arguments(snapshot, conditions)
     progress.begin("loading", 0)
     base = read_baseline(
         snapshot,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from fairlead.api.text.integer import parse_int64
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.engine.workloads.int_or_percent import scaled
@@ -68,8 +69,8 @@ def require_pace(source: str, unavailable: int | str | None, field: str = "") ->
             percentage = _PERCENTAGE.fullmatch(unavailable)
             if percentage is None:
                 problem = f"{unavailable!r} is neither an integer nor a percentage such as 5%"
-                if unavailable.isdecimal():  # from a script or a file; options are converted
-                    problem = f"{unavailable!r} is text; use the integer {unavailable}"
+                if parse_int64(unavailable) is not None:  # from a script; options are converted
+                    problem = f"{unavailable!r} is text, not an integer"
                 raise InputError(source, problem, field=field)
             is_allowed, allowed = 1 <= int(percentage[1]) <= 100, "1% to 100%"
     if not is_allowed:

@@ -401,7 +401,11 @@ TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"ephemeralContainers": 
 SELECTOR = {"matchLabels": {"a": "b"}}
 
 
-def cron_job(**spec):
+def cron_job(schedule="@daily", **fields):
+    """A CronJob whose pods have the fields in `fields`, apart from timeZone."""
+    zone = {"timeZone": fields.pop("timeZone")} if "timeZone" in fields else {}
+    template = {"spec": {"restartPolicy": "Never", **fields}}
+    spec = {"schedule": schedule, **zone, "jobTemplate": {"spec": {"template": template}}}
     return obj("CronJob", "batch/v1", spec=spec)
 
 
@@ -422,12 +426,30 @@ REFUSED_IF_NEW = [
         'Invalid value: "99 * * * *": end of range (99) above maximum (59): 99',
         id="a schedule with a wrong minute",
     ),
-    pytest.param(cron_job(), "spec.schedule", "Required value", id="no schedule"),
+    pytest.param(cron_job(schedule=""), "spec.schedule", "Required value", id="no schedule"),
     pytest.param(
-        cron_job(schedule="@daily", timeZone="Mars/One"),
+        cron_job(timeZone="Mars/One"),
         "spec.timeZone",
         'Invalid value: "Mars/One": unknown time zone Mars/One',
         id="an unknown time zone",
+    ),
+    pytest.param(
+        cron_job(timeZone=""),
+        "spec.timeZone",
+        'Invalid value: "": timeZone must be nil or non-empty string',
+        id="an empty time zone",
+    ),
+    pytest.param(
+        cron_job(ephemeralContainers=DEBUG),
+        "spec.jobTemplate.spec.template.spec.ephemeralContainers",
+        NO_DEBUG,
+        id="a job template with ephemeral containers",
+    ),
+    pytest.param(
+        cron_job(restartPolicy="Always"),
+        "spec.jobTemplate.spec.template.spec.restartPolicy",
+        'Required value: valid values: "OnFailure", "Never"',
+        id="a job template whose pods always restart",
     ),
     pytest.param(
         obj("Pod", spec={"containers": [], "ephemeralContainers": DEBUG}),

@@ -146,6 +146,16 @@ def test_the_template_of_a_cron_job_is_checked(capsys):
             "kind: Rollout, name: r, uid: u-r, controller: true}], ",
             id="the controller has the template",
         ),
+        pytest.param(
+            "apps/v1, kind: Deployment",
+            "batch/v1, kind: Job, status: {conditions: [{type: Complete, status: 'True'}]}",
+            id="the Job is complete",
+        ),
+        pytest.param(
+            "apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {",
+            "batch/v1, kind: Job, metadata: {name: web, namespace: shop}, spec: {suspend: true, ",
+            id="the Job is suspended",
+        ),
     ],
 )
 def test_a_workload_that_needs_no_template_is_not_named(capsys, old, new):

@@ -31,7 +31,7 @@ def test_a_percentage_counts_as_a_part_of_the_nodes(unavailable, total, count):
         ("101%", "101% is not from 1% to 100%"),
         ("-5%", "'-5%' is neither an integer nor a percentage such as 5%"),
         ("1.5", "'1.5' is neither an integer nor a percentage such as 5%"),
-        ("5", "'5' is text; use the integer 5"),
+        ("5", "'5' is text, not an integer"),
     ],
 )
 def test_other_values_are_refused(unavailable, problem):

@@ -47,6 +47,7 @@ from fairlead.apiserver.validation.meta.format import (
 from fairlead.apiserver.validation.view_facts import check_view_facts
 
 _CRON_JOB: Final = "batch.v1.CronJobSpec"
+_JOB_TEMPLATE: Final = "spec.jobTemplate"
 REPLACEMENTS: Final = values_of("batch.v1.JobSpec", "podReplacementPolicy")
 RESTART_POLICY_REQUIRED: Final = 'valid values: "OnFailure", "Never"'
 NAME_MAX: Final = 52
@@ -88,14 +89,20 @@ def check_scheduled_job(job: Job | CronJob) -> Causes:
 
 
 def _check_scheduled_job_template(template: Json) -> Causes:
-    field = "spec.jobTemplate"
-    try:
-        job = decode_as(Job, without_nulls(template))
-    except DecodeError as cause:
-        yield Cause("FieldValueInvalid", cause.problem, f"{field}.{cause.field}")
+    job = _job_template_view(template)
+    if isinstance(job, Cause):
+        yield job
         return
     for wrong in chain(check_scheduled_job(job), check_view_facts(job)):
-        yield Cause(wrong.reason, wrong.message, f"{field}.{wrong.field}")
+        yield Cause(wrong.reason, wrong.message, f"{_JOB_TEMPLATE}.{wrong.field}")
+
+
+def _job_template_view(template: Json) -> Job | Cause:
+    """Return the typed view of a CronJob's jobTemplate, or why it cannot be decoded."""
+    try:
+        return decode_as(Job, without_nulls(template))
+    except DecodeError as cause:
+        return Cause("FieldValueInvalid", cause.problem, f"{_JOB_TEMPLATE}.{cause.field}")
 
 
 def check_new_scheduled_job(job: Job) -> Causes:
@@ -110,11 +117,17 @@ def check_new_scheduled_job(job: Job) -> Causes:
     yield from check_new_template(template)
 
 
-def check_new_scheduled_cron_job(job: CronJob) -> Causes:
-    """Yield the errors of the schedule of a new CronJob, which decides when its Jobs start."""
-    yield from _check_schedule("spec.schedule", job.spec.schedule)
-    if job.spec.time_zone and (problem := time_zone_problem(job.spec.time_zone)):
-        yield invalid("spec.timeZone", job.spec.time_zone, problem)
+def check_new_scheduled_cron_job(obj: Json, cron_job: CronJob) -> Causes:
+    """Check the rules that apply only to new CronJobs; yield the errors.
+
+    `cron_job` is the typed view of `obj`.
+    """
+    yield from _check_schedule("spec.schedule", cron_job.spec.schedule)
+    yield from _check_time_zone(obj["spec"].get("timeZone"))
+    job = _job_template_view(cron_job.spec.job_template)
+    if isinstance(job, Job):  # check_scheduled_job yields the error of one that is no Job
+        for wrong in check_new_scheduled_job(job):
+            yield Cause(wrong.reason, wrong.message, f"{_JOB_TEMPLATE}.{wrong.field}")
 
 
 def check_job_spec(field: str, spec: Json) -> Causes:
@@ -203,9 +216,7 @@ def check_cron_job(obj: Json) -> Causes:
     spec = obj["spec"]
     yield from _check_schedule("spec.schedule", spec.get("schedule", ""))
     yield from check_fields("spec", _CRON_JOB, spec, "startingDeadlineSeconds")
-    zone = spec.get("timeZone")
-    if zone is not None and (problem := time_zone_problem(zone)):
-        yield invalid("spec.timeZone", zone, problem)
+    yield from _check_time_zone(spec.get("timeZone"))
     yield from check_fields("spec", _CRON_JOB, spec, "concurrencyPolicy")
     field, job = "spec.jobTemplate.spec", spec["jobTemplate"]["spec"]
     yield from check_job_spec(field, job)
@@ -215,6 +226,11 @@ def check_cron_job(obj: Json) -> Causes:
         yield not_supported(f"{field}.manualSelector", job["manualSelector"], ("nil", "false"))
     limits = ("successfulJobsHistoryLimit", "failedJobsHistoryLimit")
     yield from check_fields("spec", _CRON_JOB, spec, *limits)
+
+
+def _check_time_zone(zone: str | None) -> Causes:
+    if zone is not None and (problem := time_zone_problem(zone)):
+        yield invalid("spec.timeZone", zone, problem)
 
 
 def _check_schedule(field: str, text: str) -> Causes:

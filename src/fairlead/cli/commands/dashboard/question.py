@@ -59,7 +59,7 @@ class Questions:
 
         `cluster_arguments` is called for each question. It returns the arguments with which
         `fairlead whatif` and `fairlead explain` read the cluster. If they name the temporary file
-        SNAPSHOT, printed commands contain the words `source` instead.
+        `cluster.json`, printed commands contain the words `source` instead.
         """
         self._cluster_arguments = cluster_arguments
         self._whatif_options = whatif_options

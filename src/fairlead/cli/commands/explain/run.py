@@ -45,7 +45,12 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
-from fairlead.whatif.conditions import SEEDS_MAX, Conditions, scheduler_arguments
+from fairlead.whatif.conditions import (
+    SEEDS_MAX,
+    Conditions,
+    scheduler_arguments,
+    with_scheduler_arguments,
+)
 from fairlead.whatif.configuration.batch.batch_config import with_job_schedulers
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases, read_release
@@ -186,9 +191,7 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
     snapshot = with_absent_owners(snapshot, target)
     snapshot = _with_pods(snapshot, scheduler, request.release)
     with _phase("explaining"):
-        options = scheduler_arguments(_conditions(request, release))
-        # The commands in the answer read the same cluster, and have the same scheduler.
-        asked = replace(snapshot, arguments=(*snapshot.arguments, *options))
+        asked = with_scheduler_arguments(snapshot, _conditions(request, release))
         answer = explain_object(asked, target, scheduler, request.release)
     if answer is not None:
         if wants_starts:

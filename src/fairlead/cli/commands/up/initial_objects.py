@@ -13,6 +13,7 @@ from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import (
     CRON_JOB,
     CUSTOM_RESOURCE_DEFINITION,
+    JOB,
     KINDS,
     LEASE,
     NAMESPACE,
@@ -162,7 +163,7 @@ def print_invalid_templates(source: str, store: Store) -> None:
     `source` is the snapshot from which the workloads were loaded. A snapshot can contain such a
     workload if its template was edited, or was made by a script. The running pods of the workload
     stay, but pods that are deleted are not replaced. Workloads that have a controller or want no
-    pods are left out.
+    pods now, such as finished Jobs, are left out.
     """
     found = [
         (one, cause)
@@ -180,12 +181,25 @@ def print_invalid_templates(source: str, store: Store) -> None:
 
 
 def _template_error(kind: Kind, workload: Json) -> Cause | None:
-    """Return the first error of the pod template of `workload`; None if it creates no pods."""
+    """Return the first error of the pod template of `workload`.
+
+    Returns None if the template is valid, or if the workload creates no pods now.
+    """
     owners, spec = workload["metadata"].get("ownerReferences") or (), workload["spec"]
-    if spec.get("replicas") == 0 or any(one.get("controller") for one in owners):
+    if spec.get("replicas") == 0 or spec.get("suspend"):
+        return None
+    if any(one.get("controller") for one in owners) or (kind is JOB and _has_ended(workload)):
         return None
     path = "spec.template"
     if kind is CRON_JOB:
         path, spec = "spec.jobTemplate.spec.template", spec["jobTemplate"]["spec"]
     template = spec.get("template")
     return next(iter(check_template(path, template)), None) if template else None
+
+
+def _has_ended(job: Json) -> bool:
+    """Return whether the Job is complete or has failed."""
+    conditions = job.get("status", {}).get("conditions") or ()
+    return any(
+        one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions
+    )

@@ -44,7 +44,6 @@ SOURCE: Final = "--fail-on"
 LOOP: Final = "loop"
 DISPLACED: Final = "displaced"
 WAITED: Final = "waited"
-_NO_PODS_WAITED: Final = "no pods waited for a node"
 
 
 def _undrained(effect: Effect) -> list[str]:
@@ -208,7 +207,7 @@ class FailOnCount(Struct, frozen=True):
         pods = list(dict.fromkeys(_LISTS[self.name](effect)))
         if not _ORDERS[self.operator](len(pods), self.number):
             return []
-        return pods or [_NO_PODS_WAITED if self.name == WAITED else f"no pods are {self.name}"]
+        return pods or [f"the list {self.name} is empty"]
 
 
 class FailOnFlag(Struct, frozen=True):

@@ -370,14 +370,15 @@ def pending_reasons(pods: Iterable[PodEnd]) -> str:
     Examples: `: Insufficient cpu`, `. 19 pods: Insufficient cpu. 1 pod: node(s) had no free ports`.
     """
     reasons = Counter(short_reason(pod.reason) for pod in pods)
+    rows = [
+        (count, with_explanation(reason).removesuffix("."))
+        for reason, count in reasons.most_common(REASONS_MAX)
+    ]
     if len(reasons) == 1:
-        return f": {with_explanation(next(iter(reasons)))}"
-    shown = reasons.most_common(REASONS_MAX)
-    rows = [(count, with_explanation(reason)) for reason, count in shown]
-    others = len(reasons) - len(shown)
+        return f": {rows[0][1]}"
+    others = reasons.total() - sum(count for count, _ in rows)
     if others:
-        count = reasons.total() - sum(count for _, count in shown)
-        rows.append((count, counted(others, "other reason")))
+        rows.append((others, "other reasons"))
     return "".join(f". {_pods(count)}: {why}" for count, why in rows)
 
 

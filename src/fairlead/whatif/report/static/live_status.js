@@ -67,14 +67,14 @@ function reasonsOf(pending) {
     amounts.set(title, (amounts.get(title) ?? 0) + rows.length);
   }
   const sorted = [...amounts].sort((a, b) => b[1] - a[1]);
-  if (sorted.length === 1) return `: ${sorted[0][0]}`;
+  if (sorted.length === 1) return `: ${sorted[0][0].replace(/\.$/, "")}`;
   const others = sorted.slice(REASONS_MAX);
   const rows = sorted.slice(0, REASONS_MAX);
   if (others.length) {
     const pods = others.reduce((sum, [, amount]) => sum + amount, 0);
-    rows.push([plural(others.length, "other reason"), pods]);
+    rows.push(["other reasons", pods]);
   }
-  return rows.map(([why, pods]) => `. ${plural(pods, "pod")}: ${why}`).join("");
+  return rows.map(([why, pods]) => `. ${plural(pods, "pod")}: ${why.replace(/\.$/, "")}`).join("");
 }
 
 /**

@@ -701,7 +701,7 @@ def test_a_workload_that_is_displaced_often_is_not_said_to_displace_others():
         (["B", "A", "B"], ". 2 pods: B. 1 pod: A"),
         (
             ["A", "B", "C", "D", "E"],
-            ". 1 pod: A. 1 pod: B. 1 pod: C. 2 pods: 2 other reasons",
+            ". 1 pod: A. 1 pod: B. 1 pod: C. 2 pods: other reasons",
         ),
     ],
     ids=["one reason", "most frequent first", "at most three"],
@@ -712,6 +712,13 @@ def test_the_sentence_about_pending_pods_lists_their_different_reasons(reasons, 
     assert (
         verdict_of(effect).first.sentence == f"{len(pods)} pods of deploy/ns/web stay pending{why}."
     )
+
+
+def test_a_reason_that_is_a_sentence_has_one_period():
+    """The reason of a pod that an admission webhook refused, for example."""
+    pods = [pod("w0", reason="It was denied. Ask Bob."), pod("w1", reason="Its gate is closed.")]
+    sentence = verdict_of(effect_of(outcome(), outcome(*pods))).first.sentence
+    assert sentence.endswith(". 1 pod: It was denied. Ask Bob. 1 pod: Its gate is closed.")
 
 
 def test_an_unfinished_drain_says_how_long_it_takes():

@@ -67,7 +67,7 @@ def test_a_condition_can_concern_pods_that_waited(snapshot, spread, condition, e
 
 def test_a_condition_that_holds_although_no_pod_waited_says_so(snapshot, make):
     effect = what_if(snapshot(make.node("a")), ClusterChange(cordon=("a",))).effect
-    assert check(parse_fail_on("waited=0"), effect).evidence == ("no pods waited for a node",)
+    assert check(parse_fail_on("waited=0"), effect).evidence == ("the list waited is empty",)
 
 
 def test_the_verdict_and_the_first_workload_say_how_long_displaced_pods_waited(
