@@ -239,7 +239,7 @@ class Manifest(Struct, frozen=True):
     @property
     def pod_template_path(self) -> str:
         """The path of the pod template in a workload."""
-        return "spec.jobTemplate.spec.template" if self.kind is CRON_JOB else "spec.template"
+        return pod_template_path(self.kind)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -988,3 +988,8 @@ def type_name(value: Any) -> str:
             return "a list"
         case _:
             return "an object"
+
+
+def pod_template_path(kind: Kind) -> str:
+    """Return the path of the pod template in workloads of `kind`."""
+    return "spec.jobTemplate.spec.template" if kind is CRON_JOB else "spec.template"

@@ -10,7 +10,8 @@ import pytest
 
 from fairlead.cli.main import run
 
-OPTIONS = ["--max-input", "1073741824", "--config", "scheduler.yaml", "--behave-like", "1.21"]
+OPTIONS = ["--max-input", "1073741824", "--config", "scheduler.yaml", "--allow-extenders"]
+OPTIONS += ["--behave-like", "1.21", "--feature-gates", "NonPreemptingPriority=false"]
 ALLOCATABLE = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 READY = [{"type": "Ready", "status": "True"}]
 

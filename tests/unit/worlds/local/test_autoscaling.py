@@ -6,7 +6,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from fairlead.cli.commands.up.node_groups import autoscaler_config
+from fairlead.cli.commands.up.node_groups import read_local_autoscaling
 from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.snapshot import parse_snapshot
@@ -18,7 +18,7 @@ ON = AutoscaleOptions("cluster-autoscaler")
 
 
 def config(options=ON, zones=2):
-    return autoscaler_config(options, 2, zones, None, 0)
+    return read_local_autoscaling(options, 2, zones, None, 0).config
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,13 @@ def config(options=ON, zones=2):
         (False, "--autoscale auto: without --snapshot, the cluster has no autoscaler, so none is"),
     ],
 )
-def test_a_line_says_that_auto_finds_no_autoscaler(capsys, dump, notice):
+def test_a_note_says_that_auto_finds_no_autoscaler(dump, notice):
     text = b"{apiVersion: v1, kind: Node, metadata: {name: node-1}}"
     snapshot = parse_snapshot("dump.yaml", text) if dump else None
-    assert autoscaler_config(AutoscaleOptions("auto"), 2, 2, snapshot, 0) is None
-    printed = capsys.readouterr().err
-    assert printed.startswith(notice)
-    assert printed.count("\n") == 1
+    found = read_local_autoscaling(AutoscaleOptions("auto"), 2, 2, snapshot, 0)
+    assert found.config is None
+    [note] = found.notes
+    assert note.startswith(notice)
 
 
 def web(replicas):

@@ -11,7 +11,6 @@ from fairlead.api.json import Json, text
 from fairlead.api.text.count import counted
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import (
-    CRON_JOB,
     CUSTOM_RESOURCE_DEFINITION,
     JOB,
     KINDS,
@@ -26,7 +25,7 @@ from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.validation.core.pod.spec import check_template
 from fairlead.cli.output.result_file import print_notice
-from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest import Manifest, pod_template_path
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.validation.workload import WORKLOADS
 
@@ -190,10 +189,9 @@ def _template_error(kind: Kind, workload: Json) -> Cause | None:
         return None
     if any(one.get("controller") for one in owners) or (kind is JOB and _has_ended(workload)):
         return None
-    path = "spec.template"
-    if kind is CRON_JOB:
-        path, spec = "spec.jobTemplate.spec.template", spec["jobTemplate"]["spec"]
-    template = spec.get("template")
+    path, template = pod_template_path(kind), workload
+    for name in path.split("."):
+        template = template.get(name) or {}
     return next(iter(check_template(path, template)), None) if template else None
 
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
-from fairlead.cli.output.result_file import print_notice
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
 )
@@ -16,6 +15,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     CLUSTER_AUTOSCALER,
     AutoscaleOptions,
+    Autoscaling,
     read_autoscaling,
 )
 from fairlead.whatif.input.document import Document
@@ -31,28 +31,21 @@ _NO_SNAPSHOT: Final = (
 )
 
 
-def autoscaler_config(
+def read_local_autoscaling(
     options: AutoscaleOptions, nodes: int, zones: int, snapshot: Snapshot | None, now: Instant
-) -> ClusterAutoscalerConfig | None:
-    """Return the configuration of Cluster Autoscaler; None if the autoscaler is not simulated.
+) -> Autoscaling:
+    """Return the configuration of Cluster Autoscaler, with notes if it is not simulated.
 
     With `--autoscale cluster-autoscaler`, but with neither a snapshot nor a file of node groups,
-    each zone has a node group of 1 to 100 nodes. If `--autoscale auto` finds no autoscaler, print a
-    line on stderr that says so. Raises InputError.
+    each zone has a node group of 1 to 100 nodes. Raises InputError.
     """
     if snapshot is not None:
-        found = read_autoscaling(options, snapshot.manifests)
-        if found.config is None:
-            for note in found.notes:
-                print_notice(note)
-        return found.config
+        return read_autoscaling(options, snapshot.manifests)
     created = list(node_manifests(nodes, zones, now))
     if options.autoscale == CLUSTER_AUTOSCALER and not options.node_groups:
-        return ClusterAutoscalerConfig(tuple(_groups_by_zone(created)))
-    config = read_autoscaling(options, manifests([Document("--nodes", created)])).config
-    if config is None:
-        print_notice(_NO_SNAPSHOT)
-    return config
+        return Autoscaling(ClusterAutoscalerConfig(tuple(_groups_by_zone(created))))
+    found = read_autoscaling(options, manifests([Document("--nodes", created)]))
+    return Autoscaling(notes=(_NO_SNAPSHOT,)) if found.config is None else found
 
 
 def _groups_by_zone(nodes: Iterable[Json]) -> Iterable[NodeGroupSpec]:

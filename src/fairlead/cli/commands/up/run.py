@@ -38,10 +38,10 @@ from fairlead.cli.commands.up.listener import (
 from fairlead.cli.commands.up.options import UpOptions
 from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
 from fairlead.cli.options.dashboard import open_dashboard_port
-from fairlead.cli.output.result_file import print_empty_files
+from fairlead.cli.output.result_file import print_empty_files, print_notice
 from fairlead.engine.configuration.release import CURRENT
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.configuration.autoscaling.autoscaler import OFF, Autoscaling, is_of_karpenter
+from fairlead.whatif.configuration.autoscaling.autoscaler import OFF, is_of_karpenter
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     provision_times,
     with_provider,
@@ -274,7 +274,7 @@ def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> Engi
     if options.autoscale.autoscale == OFF:
         return OBSERVED
     # Imported only if needed: most clusters have no autoscaler.
-    from fairlead.cli.commands.up.node_groups import autoscaler_config
+    from fairlead.cli.commands.up.node_groups import read_local_autoscaling
 
     if is_of_karpenter(options.autoscale, () if snapshot is None else snapshot.manifests):
         from fairlead.cli.commands.up.karpenter_setup import karpenter_setup
@@ -285,9 +285,11 @@ def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> Engi
         return replace(OBSERVED, karpenter=config)
     if options.instance_types is not None:
         raise InputError("--instance-types", "needs --autoscale karpenter")
-    found = autoscaler_config(options.autoscale, options.nodes, options.zones, snapshot, now)
+    found = read_local_autoscaling(options.autoscale, options.nodes, options.zones, snapshot, now)
+    for note in found.notes if found.config is None else ():
+        print_notice(note)
     provider = provision_times(options.provision_time)
-    return replace(OBSERVED, autoscaler=with_provider(Autoscaling(found), provider).config)
+    return replace(OBSERVED, autoscaler=with_provider(found, provider).config)
 
 
 def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:

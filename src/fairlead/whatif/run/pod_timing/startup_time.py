@@ -72,17 +72,18 @@ class StartupTimes(Struct, frozen=True):
         assumed = sorted(ref for ref in started if ref not in self.by_workload)
         if not times and not assumed:
             return ""
-        default = for_readers(START_DELAY_DEFAULT)
+        default, whose, rest = for_readers(START_DELAY_DEFAULT), "", len(assumed) - 1
+        if assumed:
+            more = f" and {counted(rest, 'more workload')}" if rest else ""
+            whose = f"{assumed[0]}{more}"
         if not times:
             return (
                 f"{pods} are assumed to become ready {default} after they are scheduled, because "
-                "the dump shows no times (--startup-time)."
+                f"the dump shows no startup times of {whose} (--startup-time)."
             )
         what = f"{pods} become ready {_span(times)} after they are scheduled, as in the dump"
         if assumed:
-            rest = len(assumed) - 1
-            more = f" and {counted(rest, 'more workload')}" if rest else ""
-            what += f"; {default} is assumed for {assumed[0]}{more}"
+            what += f"; {default} is assumed for {whose}"
         return f"{what} (--startup-time)."
 
 

@@ -102,7 +102,7 @@ def test_new_pods_take_as_long_and_the_answer_says_so(snapshot, make, ready):
             "x",
             (
                 "Pods are assumed to become ready 1s after they are scheduled, because the "
-                "dump shows no times (--startup-time)."
+                "dump shows no startup times of rs/default/x (--startup-time)."
             ),
         ),
     ],
