@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct, field
 
-from fairlead.client.error import TOO_LONG, UNDECODABLE, RequestError
+from fairlead.client.error import UNDECODABLE, RequestError
 from fairlead.client.rest_client import RestClient
 
 PAGE_OBJECTS: Final = 2_000
@@ -20,7 +20,7 @@ PAGE_OBJECTS: Final = 2_000
 # empty because all of its objects have been filtered out.
 EMPTY_PAGES_MAX: Final = 100
 # The pauses after failures of a page that follows another one. Without these repetitions, a list
-# of many pages would hardly ever end on a bad connection.
+# of many pages would hardly ever end if the server often fails for a moment.
 PAGE_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0)
 _EXPIRED, _TOO_MANY_REQUESTS, _INTERNAL_ERROR = 410, 429, 500
 _OBJECT_START: Final = ord("{")
@@ -59,8 +59,10 @@ async def list_by_page(
     The text of a page is freed before the next page is read, unless `keep` returns items of the
     page. If the continue token expires, the complete list is read again in one response, as in
     client-go. Earlier results of `keep` are then discarded. A page after the first one is requested
-    again after a failure that may be temporary, at most once for each of PAGE_PAUSES_S. Raises
-    RequestError if a request fails, or if the server repeats pages without end.
+    again if the server answers with a status that may be temporary, at most once for each of
+    PAGE_PAUSES_S. It is not requested again if no answer arrives, because `RestClient.get` may
+    already have waited for minutes. Raises RequestError if a request fails, or if the server
+    repeats pages without end.
     """
     query = dict(query or {})
     items: list[Kept] = []
@@ -112,8 +114,6 @@ async def _page(
 
 
 def _may_be_temporary(failure: RequestError) -> bool:
-    if not failure.code:
-        return failure.reason != TOO_LONG
     return failure.code == _TOO_MANY_REQUESTS or failure.code >= _INTERNAL_ERROR
 
 

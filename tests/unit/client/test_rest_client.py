@@ -10,7 +10,7 @@ from aiohttp import web
 
 from fairlead.client import list_objects, rest_client
 from fairlead.client.connection import ConnectionConfig
-from fairlead.client.error import RequestError
+from fairlead.client.error import TOO_LONG, RequestError
 from fairlead.client.list_objects import list_objects as list_whole
 from fairlead.client.rest_client import ApiRequest, RestClient
 
@@ -162,6 +162,31 @@ def test_a_page_that_keeps_failing_ends_the_list(failures):
     with pytest.raises(RequestError, match="/api/v1/pods: etcdserver: leader changed"):
         server.ask(lambda client: list_whole(client, PODS))
     assert len(server.requests) == 1 + len(failures)
+
+
+class FailingLater:
+    """A client that reads one page, and then fails each request without an answer."""
+
+    config = ConnectionConfig(name="context x", server="https://x")
+
+    def __init__(self, reason):
+        self.reason = reason
+        self.requests = 0
+
+    async def get(self, _path, _query):
+        self.requests += 1
+        if self.requests == 1:
+            return json.dumps(page("a", then="t")[2]).encode()
+        raise RequestError("https://x", 0, self.reason, "no answer")
+
+
+@pytest.mark.parametrize("reason", ["", TOO_LONG])
+def test_a_later_page_without_an_answer_ends_the_list(reason):
+    """The client may already have waited for two minutes."""
+    client = FailingLater(reason)
+    with pytest.raises(RequestError, match="no answer"):
+        asyncio.run(list_whole(client, PODS))
+    assert client.requests == 2
 
 
 def test_an_endless_list_is_refused():
