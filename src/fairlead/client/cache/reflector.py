@@ -51,12 +51,12 @@ STALE_LISTS_MAX: Final = 5
 # The resource is listed again after this many bookmarks in a row are older than the version of the
 # watch.
 OLD_BOOKMARKS_MAX: Final = 2
-# The resource is listed again if a watch fails with one of _NO_VERSION after at least this many
-# failures in a row. Such a status may mean that the server does not know the version: "Too large
-# resource version" has status 504. The resource is also listed again after that many failures if
-# the watch fails because of its content: another watch from the same version would have the same
-# content. The same holds for a page after the first one, because a continue token has a version.
-REFUSED_WATCHES_MAX: Final = 3
+# The resource is listed again if a watch, or a page after the first one, fails with one of
+# _NO_VERSION after at least this many failures in a row. Such a status may mean that the server
+# does not know the version of the watch or of the continue token: "Too large resource version" has
+# status 504. The resource is also listed again after that many failures if the watch or page fails
+# because of its content: another request for the same version would have the same content.
+REFUSALS_MAX: Final = 3
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _FORBIDDEN, _NOT_FOUND, _GONE, _TOO_MANY_REQUESTS = 403, 404, 410, 429
 _NO_STREAM: Final = (400, 422)
@@ -263,8 +263,8 @@ class Reflector:
 
         The caller need not wait for an event of the watch. If the resource does not change, the
         first event is a bookmark, which may not arrive for a minute. If the watch breaks later, the
-        pause is short, and the failure counts as the first one. Exception: failures are counted on
-        if an event could not be used, because the next watch may send the same event.
+        pause is short, and the failure counts as the first one. The count of failures stays if an
+        event was unusable, because the next watch may send the same event.
         """
         if self._listed is None:
             self.problem, self.refusal = "", 0
@@ -306,15 +306,15 @@ class Reflector:
 
         If the failure may be temporary, a page of a list is requested again. After any other
         failure, such as an expired continue token, the list starts again. It also starts again
-        after more than REFUSED_WATCHES_MAX failures in a row with a status that may mean that the
-        server does not know the version in the token.
+        after more than REFUSALS_MAX failures in a row, if `repeats` is set or if the status may
+        mean that the server does not know the version in the token.
         """
         was_streaming = self._listed is not None and self._can_stream
         if repeats and self._listed is not None and not self._can_stream:
             self._page_objects = max(1, self._page_objects // 2)
         # upstream: client-go/tools/pager/pager.go: FullListIfExpired
         self._lists_whole = code == _GONE and bool(self._token)
-        is_unknown = (repeats or code in _NO_VERSION) and self._failures >= REFUSED_WATCHES_MAX
+        is_unknown = (repeats or code in _NO_VERSION) and self._failures >= REFUSALS_MAX
         may_succeed = code in (0, _TOO_MANY_REQUESTS) or code >= 500
         # If each failure started the list again, a long list would never end on a bad connection.
         if was_streaming or is_unknown or not may_succeed:

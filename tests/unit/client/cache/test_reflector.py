@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.cache.reflector import (
-    REFUSED_WATCHES_MAX,
+    REFUSALS_MAX,
     STALE_LISTS_MAX,
     OpenWatch,
     PauseUntil,
@@ -179,7 +179,7 @@ def test_a_watch_that_breaks_after_it_succeeded_is_opened_again_soon(sends_event
 
 def test_a_watch_with_an_unusable_event_leads_to_a_list_even_if_it_stays_open():
     reflector = synced()
-    for number in range(REFUSED_WATCHES_MAX + 1):
+    for number in range(REFUSALS_MAX + 1):
         assert isinstance(reflector.next_action(100 * SECOND * number), OpenWatch)
         reflector.stayed_open()
         reflector.watched(b"<html>", 100 * SECOND * number)
@@ -422,7 +422,7 @@ def test_a_list_whose_token_the_server_does_not_know_starts_again(code, restarts
     """A server that was restored from a backup reports a version in the future with 500 or 504."""
     reflector = listing()
     listed(reflector, page(pod("a", 1), then="t"))
-    for number in range(REFUSED_WATCHES_MAX + 1):
+    for number in range(REFUSALS_MAX + 1):
         now = 100 * SECOND * (number + 1)
         assert reflector.next_action(now).query["continue"] == "t"
         reflector.failed(code, now)
