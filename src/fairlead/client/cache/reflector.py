@@ -307,17 +307,21 @@ class Reflector:
         If the failure may be temporary, a page of a list is requested again. After any other
         failure, such as an expired continue token, the list starts again. It also starts again
         after more than REFUSALS_MAX failures in a row, if `repeats` is set or if the status may
-        mean that the server does not know the version in the token.
+        mean that the server does not know the version in the token. After an expired token, the
+        list is requested without pages, until it is complete, is too long, or has failed
+        REFUSALS_MAX times in a row.
         """
         was_streaming = self._listed is not None and self._can_stream
         if repeats and self._listed is not None and not self._can_stream:
             self._page_objects = max(1, self._page_objects // 2)
-        # upstream: client-go/tools/pager/pager.go: FullListIfExpired
-        self._lists_whole = code == _GONE and bool(self._token)
+        if repeats or self._failures >= REFUSALS_MAX:  # the complete list may be too long
+            self._lists_whole = False
         is_unknown = (repeats or code in _NO_VERSION) and self._failures >= REFUSALS_MAX
         may_succeed = code in (0, _TOO_MANY_REQUESTS) or code >= 500
         # If each failure started the list again, a long list would never end on a bad connection.
         if was_streaming or is_unknown or not may_succeed:
+            # upstream: client-go/tools/pager/pager.go: FullListIfExpired
+            self._lists_whole = code == _GONE and bool(self._token)
             self._token, self._listed = "", None
         if code in (_NOT_FOUND, _FORBIDDEN):
             is_temporary = code == _NOT_FOUND and self._is_always_served

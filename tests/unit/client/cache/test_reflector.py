@@ -397,11 +397,23 @@ def test_a_list_whose_pages_expire_is_read_without_pages():
     reflector.next_action(0)
     reflector.failed(410, 0)
     assert reflector.next_action(60 * SECOND).query == {}
-    reflector.failed(0, 60 * SECOND, problem="the answer has more than 256 MiB")
-    assert reflector.next_action(120 * SECOND).query == {"limit": "500"}
+    reflector.failed(0, 60 * SECOND, problem="the answer has more than 256 MiB", repeats=True)
+    assert reflector.next_action(120 * SECOND).query == {"limit": "250"}
     reflector.failed(410, 120 * SECOND)
     assert listed(reflector, page(pod("a", 1), pod("b", 1)), 180 * SECOND) == ["+b"]
     assert reflector.has_synced
+
+
+@pytest.mark.parametrize("code", [0, 503])
+def test_a_list_without_pages_that_fails_for_the_moment_is_requested_again(code):
+    """If it always fails, it may take too long, so the list is read in pages again."""
+    reflector, queries = listing(), []
+    listed(reflector, page(pod("a", 1), then="t"))
+    reflector.failed(410, 0)
+    for number in range(1, REFUSALS_MAX + 2):
+        queries.append(reflector.next_action(100 * SECOND * number).query)
+        reflector.failed(code, 100 * SECOND * number)
+    assert queries == [{}] * REFUSALS_MAX + [{"limit": "500"}]
 
 
 @pytest.mark.parametrize(("code", "resumes"), [(0, True), (429, True), (503, True), (400, False)])
