@@ -63,6 +63,7 @@ _NO_STREAM: Final = (400, 422)
 _NO_VERSION: Final = (400, 422, 500, 504)
 _TEXT_MAX: Final = 200
 _NOT_A_LIST: Final = "the answer is not a list of Kubernetes objects"
+_ENDLESS_LIST: Final = "the server repeats a continue token"
 _OLD_LIST: Final = "the list is older than the known objects"
 
 
@@ -136,6 +137,7 @@ class Reflector:
         self._listed: set[str] | None = None  # the keys of the list in progress
         self._lists_whole = False  # whether to list without pages: a continue token has expired
         self._stale_lists = 0
+        self._repeated_tokens = 0  # since a list was complete
         self._old_bookmarks = 0  # in a row
         self._not_before = 0
         self._failures = 0  # since the last success
@@ -181,6 +183,8 @@ class Reflector:
             return []
         if token and token == self._token:  # the list would never end
             self.failed(_GONE, now)
+            self._repeated_tokens += 1
+            self._name_repeated_token()
             return []
         if not self._token and self._is_stale(version):
             self._stale_lists += 1
@@ -188,6 +192,7 @@ class Reflector:
                 self.failed(0, now, problem=_OLD_LIST)
                 return []
         self._succeeded()
+        self._name_repeated_token()
         if self._token:
             self._backoff.reset()  # the list makes progress
         updates = [update for item in page.objects for update in self._put(item)]
@@ -345,6 +350,11 @@ class Reflector:
         pause = max(self._backoff.pause(now), int(retry_after_s * NANOSECONDS_PER_SECOND))
         self._not_before = now + pause
 
+    def _name_repeated_token(self) -> None:
+        """Set `problem` if one list after the other ends with a repeated continue token."""
+        if self._repeated_tokens > 1:
+            self.problem = _ENDLESS_LIST
+
     def _succeeded(self) -> None:
         self._failures, self.problem, self.refusal = 0, "", 0
         self._has_unusable = False
@@ -367,7 +377,7 @@ class Reflector:
         for key in self.undecodable.keys() - self._listed:
             del self.undecodable[key]
         self._listed, self._version, self._stale_lists = None, version, 0
-        self._lists_whole, self._old_bookmarks = False, 0
+        self._lists_whole, self._old_bookmarks, self._repeated_tokens = False, 0, 0
         self.has_synced = self.is_served = self.has_listed = True
         self.is_forbidden = False
         self._succeeded()

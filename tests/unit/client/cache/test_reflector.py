@@ -475,6 +475,21 @@ def test_a_list_with_a_repeated_continue_token_is_read_without_pages():
     assert reflector.has_synced
 
 
+def test_a_server_that_always_repeats_a_continue_token_is_a_problem():
+    reflector, problems = listing(), []
+    for number in range(6):
+        now = 100 * SECOND * number
+        reflector.next_action(now)
+        reflector.listed(page(pod("a", 1), then="t"), now)
+        problems.append(reflector.problem)
+    repeated = "the server repeats a continue token"
+    assert problems == ["", "", "", repeated, repeated, repeated]
+    reflector.next_action(1_000 * SECOND)
+    reflector.failed(400, 1_000 * SECOND)
+    listed(reflector, page(pod("a", 1)), 1_100 * SECOND)
+    assert (reflector.has_synced, reflector.problem) == (True, "")
+
+
 def test_a_list_that_the_server_always_divides_into_pages_is_completed():
     """The server need not return the complete list in one response."""
     reflector = listing()
