@@ -1,4 +1,4 @@
-"""The client's exceptions; the text of each is one line for the user."""
+"""The client's exceptions, each with one line of text for the user, and temporary failures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ import msgspec
 UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 # The reason of a RequestError about a response that is longer than the client's limit.
 TOO_LONG: Final = "TooLong"
+
+
+_TIMEOUT, _TOO_MANY_REQUESTS, _INTERNAL_ERROR = 408, 429, 500
+
+
+def may_be_temporary(status: int) -> bool:
+    """Return whether the same request may succeed later; status 0 means that no answer arrived."""
+    return status in (0, _TIMEOUT, _TOO_MANY_REQUESTS) or status >= _INTERNAL_ERROR
 
 
 class ConnectionConfigError(ValueError):

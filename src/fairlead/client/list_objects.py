@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct, field
 
-from fairlead.client.error import UNDECODABLE, RequestError
+from fairlead.client.error import UNDECODABLE, RequestError, may_be_temporary
 from fairlead.client.rest_client import RestClient
 
 PAGE_OBJECTS: Final = 2_000
@@ -22,7 +22,7 @@ EMPTY_PAGES_MAX: Final = 100
 # The pauses after failures of a page that follows another one. Without these repetitions, a list
 # of many pages would hardly ever end if the server often fails for a moment.
 PAGE_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0)
-_EXPIRED, _TOO_MANY_REQUESTS, _INTERNAL_ERROR = 410, 429, 500
+_EXPIRED: Final = 410
 _OBJECT_START: Final = ord("{")
 
 Kept = TypeVar("Kept")
@@ -92,7 +92,7 @@ async def _page(
     try:
         body = await client.get(path, query)
     except RequestError as cause:
-        if pauses_s and _may_be_temporary(cause):
+        if pauses_s and cause.code and may_be_temporary(cause.code):
             await asyncio.sleep(pauses_s[0])
             return await _page(client, path, query, pauses_s[1:])
         if not cause.code:
@@ -111,10 +111,6 @@ async def _page(
         if memoryview(item)[0] != _OBJECT_START:
             raise _no_list(client, path, f"items[{number}] is not an object")
     return page
-
-
-def _may_be_temporary(failure: RequestError) -> bool:
-    return failure.code == _TOO_MANY_REQUESTS or failure.code >= _INTERNAL_ERROR
 
 
 def _no_list(client: RestClient, path: str, why: str) -> RequestError:

@@ -38,7 +38,7 @@ from fairlead.client.cache.object_decoder import (
     UndecodableObject,
     WatchFailure,
 )
-from fairlead.client.error import UNDECODABLE
+from fairlead.client.error import UNDECODABLE, may_be_temporary
 from fairlead.client.retry_backoff import Jitter, RetryBackoff
 
 PAGE_OBJECTS: Final = 500  # upstream: client-go/tools/pager/pager.go:defaultPageSize
@@ -58,7 +58,7 @@ OLD_BOOKMARKS_MAX: Final = 2
 # because of its content: another request for the same version would have the same content.
 REFUSALS_MAX: Final = 3
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-_FORBIDDEN, _NOT_FOUND, _GONE, _TOO_MANY_REQUESTS = 403, 404, 410, 429
+_FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
 _NO_STREAM: Final = (400, 422)
 _NO_VERSION: Final = (400, 422, 500, 504)
 _TEXT_MAX: Final = 200
@@ -322,9 +322,8 @@ class Reflector:
         if repeats or self._failures >= REFUSALS_MAX:  # the complete list may be too long
             self._lists_whole = False
         is_unknown = (repeats or code in _NO_VERSION) and self._failures >= REFUSALS_MAX
-        may_succeed = code in (0, _TOO_MANY_REQUESTS) or code >= 500
         # If each failure started the list again, a long list would never end on a bad connection.
-        if was_streaming or is_unknown or not may_succeed:
+        if was_streaming or is_unknown or not may_be_temporary(code):
             # upstream: client-go/tools/pager/pager.go: FullListIfExpired
             self._lists_whole = code == _GONE and bool(self._token)
             self._token, self._listed = "", None

@@ -416,7 +416,9 @@ def test_a_list_without_pages_that_fails_for_the_moment_is_requested_again(code)
     assert queries == [{}] * REFUSALS_MAX + [{"limit": "500"}]
 
 
-@pytest.mark.parametrize(("code", "resumes"), [(0, True), (429, True), (503, True), (400, False)])
+@pytest.mark.parametrize(
+    ("code", "resumes"), [(0, True), (408, True), (429, True), (503, True), (400, False)]
+)
 def test_a_page_that_fails_for_the_moment_is_requested_again(code, resumes):
     """A list of many pages must end on a bad connection, too."""
     reflector = listing()
