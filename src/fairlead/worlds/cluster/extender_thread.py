@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.json import Json
-from fairlead.client.error import UNDECODABLE, RequestError
+from fairlead.client.error import UNDECODABLE, RequestError, may_be_temporary
 from fairlead.client.list_objects import list_objects
 from fairlead.client.rest_client import ApiAnswer, ApiRequest, RestClient
 from fairlead.engine.core.command import CallExtender, ExtenderVerb, ObjectRef
@@ -26,7 +26,7 @@ from fairlead.worlds.extender.request import request_body
 READ_SECONDS_MAX: Final = 10.0
 # The pauses after failed reads of a pod; after one more failure, the call of the extender fails.
 READ_PAUSES_S: Final = (0.1, 0.4)
-_NOT_FOUND, _TOO_MANY_REQUESTS = 404, 429
+_NOT_FOUND: Final = 404
 
 
 class ExtenderThread:
@@ -76,25 +76,38 @@ class ExtenderThread:
         return objects
 
     async def _read(self, ref: ObjectRef, client: RestClient) -> Json | None:
-        """Return the object; None if it no longer exists. Raises RequestError.
+        """Return the object; None if it no longer exists or has another uid. Raises RequestError.
 
         If the object were left out after another failure, the extender would decide about a pod
         without containers, and could accept every node.
         """
         path, server = self._resources[ref.kind].path(ref.namespace, ref.name), client.config.server
-        for pause_s in (*READ_PAUSES_S, None):
-            answer = await client.exchange(ApiRequest("GET", path), READ_SECONDS_MAX)
-            if answer.status == _NOT_FOUND:
-                return None
-            if answer.is_success:
-                found = _decoded(answer.body)
-                if found is not None:
-                    return found if found["metadata"].get("uid") == ref.uid else None
-                answer = ApiAnswer(answer.status, message=f"{path}: the answer is not an object")
-            if pause_s is None or 400 <= answer.status < _TOO_MANY_REQUESTS:
+        for pause_s in READ_PAUSES_S:
+            answer, found = await _read_once(path, client)
+            if not may_be_temporary(answer.status):
                 break
             await asyncio.sleep(max(pause_s, answer.retry_after_s))
+        else:
+            answer, found = await _read_once(path, client)
+        if found is not None:
+            return found if found["metadata"].get("uid") == ref.uid else None
+        if answer.status == _NOT_FOUND:
+            return None
         raise RequestError(server, answer.status, answer.reason, answer.message)
+
+
+async def _read_once(path: str, client: RestClient) -> tuple[ApiAnswer, Json | None]:
+    """GET the object at `path`; return the response and the object, None if there is no object.
+
+    The status is 0 if the response is successful, but without an object.
+    """
+    answer = await client.exchange(ApiRequest("GET", path), READ_SECONDS_MAX)
+    if not answer.is_success:
+        return answer, None
+    found = _decoded(answer.body)
+    if found is None:
+        answer = ApiAnswer(0, message=f"{path}: the answer is not a Kubernetes object")
+    return answer, found
 
 
 def _decoded(body: bytes) -> Json | None:

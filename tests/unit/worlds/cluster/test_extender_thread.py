@@ -64,7 +64,9 @@ def called(monkeypatch, *answers):
     return outcome.message, caller.pods
 
 
-@pytest.mark.parametrize("failure", [FAILED, HTML, ApiAnswer(0, message="no answer")])
+@pytest.mark.parametrize(
+    "failure", [FAILED, HTML, ApiAnswer(0, message="no answer"), ApiAnswer(408)]
+)
 def test_a_failed_read_of_the_pod_is_repeated(monkeypatch, failure):
     assert called(monkeypatch, failure, failure, FOUND) == ("recorded", [POD])
 
@@ -74,13 +76,28 @@ def test_a_failed_read_of_the_pod_is_repeated(monkeypatch, failure):
     [
         (FAILED, "https://x: overloaded"),
         (ApiAnswer(403, message="forbidden"), "https://x: forbidden"),
-        (HTML, "https://x: /api/v1/namespaces/shop/pods/web-0: the answer is not an object"),
+        (
+            HTML,
+            "https://x: /api/v1/namespaces/shop/pods/web-0: the answer is not a Kubernetes object",
+        ),
     ],
     ids=["503", "403", "HTML"],
 )
 def test_an_extender_does_not_decide_about_a_pod_that_cannot_be_read(monkeypatch, failure, message):
     """Without its containers, a pod seems to fit on every node."""
     assert called(monkeypatch, failure) == (message, [])
+
+
+def test_a_failed_read_is_repeated_after_the_time_that_the_server_demands(monkeypatch):
+    pauses = []
+
+    async def sleep(pause_s):
+        pauses.append(pause_s)
+
+    monkeypatch.setattr(extender_thread.asyncio, "sleep", sleep)
+    overloaded = ApiAnswer(429, message="too many", retry_after_s=3.0)
+    assert called(monkeypatch, overloaded, FAILED, FOUND) == ("recorded", [POD])
+    assert pauses == [3.0, 0.0]
 
 
 def test_a_pod_that_no_longer_exists_is_sent_with_its_name(monkeypatch):
