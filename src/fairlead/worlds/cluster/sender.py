@@ -81,11 +81,13 @@ _Steps = Generator[ApiRequest | float, ApiAnswer | None, Performed | None]
 class _Running(Struct, frozen=True):
     """A command that is being performed, or an Event that is being written.
 
-    `began` is the time at which the first request of a command was sent. It is None for an event,
-    which is dropped after EVENT_TRIES_MAX tries.
+    `name` is the type of the command, such as `Bind`. `began` is the time at which the first
+    request of a command was sent. It is None for an event, which is dropped after EVENT_TRIES_MAX
+    tries.
     """
 
     steps: _Steps
+    name: str
     target: str
     began: Instant | None
 
@@ -177,9 +179,10 @@ class Sender:
         now = self._options.clock()
         for item, target in self._queue.pop_ready(now):
             if isinstance(item, EventRequest):
-                running = _Running(self._event_steps(item), target, None)
+                running = _Running(self._event_steps(item), "Event", target, None)
             else:
-                running = _Running(self._steps(item), target, now)
+                name = type(item.command).__name__
+                running = _Running(self._steps(item), name, target, now)
             self._resume(running, None)
         due = self._queue.next_due()
         if due is not None:
@@ -209,7 +212,7 @@ class Sender:
                     self._send(running, step)
             elif step is not None:
                 if answer is not None:
-                    self._name_failure(running, answer)
+                    self._log_stuck(running, answer)
                 asyncio.get_running_loop().call_later(step, self._resume, running, None)
         except Exception as failure:  # noqa: BLE001 - asyncio would log it and go on
             self.on_failure(failure)
@@ -239,7 +242,7 @@ class Sender:
             verb = "forbids" if answer.status == _FORBIDDEN else "refuses"
             self._options.log(f"the API server {verb} a request: {answer.message}")
 
-    def _name_failure(self, running: _Running, answer: ApiAnswer) -> None:
+    def _log_stuck(self, running: _Running, answer: ApiAnswer) -> None:
         """Log that a command has failed for STUCK_NS, because it is repeated until it succeeds.
 
         While such commands exist, only the first of them is logged.
@@ -250,7 +253,7 @@ class Sender:
             reason = answer.message or "the answer is not a Kubernetes object"
             seconds = (self._options.clock() - running.began) // NANOSECONDS_PER_SECOND
             self._options.log(
-                f"a request about {running.target} has failed for {seconds} seconds "
+                f"{running.name} of {running.target} has failed for {seconds} seconds "
                 f"({reason}); trying again"
             )
         self._stuck.add(running.target)

@@ -193,9 +193,28 @@ def test_commands_that_fail_for_ten_seconds_are_logged_once(answer, reason):
 
     commands = bind("web-0"), bind("web-1"), bind("web-2")
     run(client, World(), *commands, then=then, log=lines.append, clock=lambda: now[0])
-    assert lines == [
-        f"a request about Pod shop/web-1 has failed for 31 seconds ({reason}); trying again"
-    ]
+    assert lines == [f"Bind of Pod shop/web-1 has failed for 31 seconds ({reason}); trying again"]
+
+
+def test_a_command_that_fails_after_the_others_have_succeeded_is_logged():
+    client, lines, now = Client(), [], [0]
+    failure = ApiAnswer(503, message="overloaded")
+
+    def then(_):
+        loop = asyncio.get_running_loop()
+        loop.call_later = lambda _, resume, *arguments: resume(*arguments)  # no pauses
+        now[0] = seconds(31)
+        for number in (0, 1):
+            client.begun[number][1](failure)
+        _, _, last, first, second = (on_answer for _, on_answer in client.begun)
+        first(CREATED)
+        second(CREATED)
+        last(failure)
+
+    commands = bind("web-0"), bind("web-1"), bind("web-2")
+    run(client, World(), *commands, then=then, log=lines.append, clock=lambda: now[0])
+    text = "has failed for 31 seconds (overloaded); trying again"
+    assert lines == [f"Bind of Pod shop/web-0 {text}", f"Bind of Pod shop/web-2 {text}"]
 
 
 def test_no_request_is_sent_without_leadership():
