@@ -160,6 +160,13 @@ def test_a_resource_of_every_server_is_not_absent():
     assert (reflector.has_synced, reflector.refusal) == (True, 0)
 
 
+def test_a_resource_of_every_server_may_be_forbidden():
+    reflector = make(is_always_served=True)
+    reflector.next_action(0)
+    reflector.failed(403, 0)
+    assert (reflector.has_synced, reflector.is_served, reflector.is_forbidden) == (True, True, True)
+
+
 @pytest.mark.parametrize("sends_event", [True, False])
 def test_a_watch_that_breaks_after_it_succeeded_is_opened_again_soon(sends_event):
     """A load balancer may close each connection after some idle seconds."""
