@@ -48,13 +48,16 @@ class Deciding:
         return ()
 
 
+BOOKMARK = '{"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "1"}}}\n'
+
+
 async def empty_cluster(request):
     """Lists are empty, and nothing changes."""
     if "sendInitialEvents" in request.query:
         return web.Response(status=400)
     if "watch" in request.query:
-        await asyncio.sleep(0.6)  # a watch that ends sooner counts as failed
-        return web.Response()
+        await asyncio.sleep(0.02)
+        return web.Response(text=BOOKMARK)  # a watch without a line would count as failed
     return web.json_response({"items": [], "metadata": {"resourceVersion": "1"}})
 
 
