@@ -177,6 +177,20 @@ def test_a_replica_that_cannot_list_does_not_take_the_lease():
     assert not [path for path in paths if "/leases" in path]
 
 
+def test_a_server_that_does_not_find_pods_is_waited_for():
+    """A load balancer without an API server behind it may answer with status 404."""
+    paths, lines = [], []
+
+    async def handle(request):
+        paths.append(request.path)
+        return web.Response(status=404) if request.path == "/api/v1/pods" else await store(request)
+
+    store, election = electing([]), ElectionConfig(identity="host_1")
+    assert asyncio.run(run([], lines, handle, until="pods cannot be read", election=election)) == ""
+    assert lines == ["pods cannot be read (status 404); trying again"]
+    assert not [path for path in paths if "/leases" in path]
+
+
 async def without_kubernetes(_request):
     return web.Response(text="<html>Welcome</html>")
 
