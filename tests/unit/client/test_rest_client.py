@@ -148,7 +148,7 @@ def internal_error():
 
 
 @pytest.mark.parametrize(
-    "failure", [internal_error(), (429, {}, {}), (504, {}, b"gateway timeout")]
+    "failure", [internal_error(), (408, {}, {}), (429, {}, {}), (504, {}, b"gateway timeout")]
 )
 def test_a_later_page_that_fails_is_requested_again(failure):
     server = Scripted(page("a", then="t"), failure, failure, page("b"))
