@@ -10,6 +10,8 @@ import msgspec
 UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 # The reason of a RequestError about a response that is longer than the client's limit.
 TOO_LONG: Final = "TooLong"
+# The reason of a RequestError about a request that was not answered in time.
+TIMED_OUT: Final = "TimedOut"
 
 
 _TIMEOUT, _TOO_MANY_REQUESTS, _INTERNAL_ERROR = 408, 429, 500
@@ -39,7 +41,8 @@ class RequestError(Exception):
     """A request failed; `code` is the HTTP status, or 0 if no complete response arrived.
 
     `reason` and `message` come from the Status in the response. Without a Status, the client sets
-    them: `reason` is TOO_LONG if the response was longer than the client's limit, otherwise "".
+    them: `reason` is TOO_LONG if the response was longer than the client's limit, TIMED_OUT if it
+    did not arrive in time, and otherwise "".
     """
 
     def __init__(self, server: str, code: int, reason: str, message: str) -> None:

@@ -12,7 +12,13 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct, field
 
-from fairlead.client.error import UNDECODABLE, RequestError, may_be_temporary
+from fairlead.client.error import (
+    TIMED_OUT,
+    TOO_LONG,
+    UNDECODABLE,
+    RequestError,
+    may_be_temporary,
+)
 from fairlead.client.rest_client import RestClient
 
 PAGE_OBJECTS: Final = 2_000
@@ -57,33 +63,36 @@ async def list_by_page(
     """Call `keep` with the items of each page of the collection at `path`; return all results.
 
     The text of a page is freed before the next page is read, unless `keep` returns items of the
-    page. If the continue token expires, the complete list is read again in one response, as in
-    client-go. Earlier results of `keep` are then discarded. A page after the first one is requested
-    again if the server answers with a status that may be temporary, at most once for each of
-    PAGE_PAUSES_S. It is not requested again if no answer arrives, because `RestClient.get` may
-    already have waited for minutes. Raises RequestError if a request fails, or if the server
-    repeats pages without end.
+    page. If the continue token expires, the list is read again without a limit, as in client-go.
+    Earlier results of `keep` are then discarded. A page after the first one is requested again if
+    the failure may be temporary, at most once for each of PAGE_PAUSES_S. It is not requested again
+    after a timeout, because `RestClient.get` has then already waited for minutes. Raises
+    RequestError if a request fails, or if the server repeats pages without end.
     """
     query = dict(query or {})
     items: list[Kept] = []
-    token, empty_pages = "", 0
+    limit, token, empty_pages = {"limit": str(PAGE_OBJECTS)}, "", 0
+    tokens: set[str] = set()
     while True:
-        more = {"limit": str(PAGE_OBJECTS), **({"continue": token} if token else {})}
+        more = {**limit, **({"continue": token} if token else {})}
         try:
             page = await _page(client, path, {**query, **more}, PAGE_PAUSES_S if token else ())
         except RequestError as refusal:
-            if refusal.code != _EXPIRED or not token:
+            if refusal.code != _EXPIRED or not token or not limit:
                 raise
-            return [*keep((await _page(client, path, query)).items or ())]
+            items, limit, token, empty_pages = [], {}, "", 0
+            tokens.clear()
+            continue
         items += keep(page.items or ())
         if not page.metadata.continue_:
             return items
         empty_pages = 0 if page.items else empty_pages + 1
-        if page.metadata.continue_ == token or empty_pages > EMPTY_PAGES_MAX:
+        if page.metadata.continue_ in tokens or empty_pages > EMPTY_PAGES_MAX:
             repeats = "a continue token" if empty_pages <= EMPTY_PAGES_MAX else "empty pages"
             text = f"{path}: the server repeats {repeats}, so the list has no end"
             raise RequestError(client.config.server, 200, "", text)
         token = page.metadata.continue_
+        tokens.add(token)
 
 
 async def _page(
@@ -92,7 +101,8 @@ async def _page(
     try:
         body = await client.get(path, query)
     except RequestError as cause:
-        if pauses_s and cause.code and may_be_temporary(cause.code):
+        is_final = cause.reason in (TIMED_OUT, TOO_LONG)
+        if pauses_s and not is_final and may_be_temporary(cause.code):
             await asyncio.sleep(pauses_s[0])
             return await _page(client, path, query, pauses_s[1:])
         if not cause.code:

@@ -28,7 +28,13 @@ from msgspec import Struct
 from fairlead import __version__
 from fairlead.client.connection import ConnectionConfig, require_proxy, tls_context
 from fairlead.client.credentials import Credentials, TlsTexts
-from fairlead.client.error import TOO_LONG, UNDECODABLE, ConnectionConfigError, RequestError
+from fairlead.client.error import (
+    TIMED_OUT,
+    TOO_LONG,
+    UNDECODABLE,
+    ConnectionConfigError,
+    RequestError,
+)
 from fairlead.client.http.connection import (
     BodyLimit,
     HttpResponse,
@@ -453,7 +459,7 @@ class RestClient:
             case UnreachableError():
                 text = str(cause)
             case TimeoutError():
-                text = "the server did not answer in time"
+                text, reason = "the server did not answer in time", TIMED_OUT
             case _:
                 shown = str(cause)[:_TEXT_MAX] or type(cause).__name__  # may quote the request
                 text = f"the connection failed: {shown}"

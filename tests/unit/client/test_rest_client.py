@@ -10,7 +10,7 @@ from aiohttp import web
 
 from fairlead.client import list_objects, rest_client
 from fairlead.client.connection import ConnectionConfig
-from fairlead.client.error import TOO_LONG, RequestError
+from fairlead.client.error import TIMED_OUT, TOO_LONG, RequestError
 from fairlead.client.list_objects import list_objects as list_whole
 from fairlead.client.rest_client import ApiRequest, RestClient
 
@@ -140,6 +140,13 @@ def test_a_list_that_expires_between_pages_is_read_again_without_pages():
     assert "limit" not in server.requests[2].query
 
 
+def test_a_list_without_a_limit_may_have_pages_too():
+    expired = (410, {}, {"reason": "Expired"})
+    server = Scripted(page("a", then="t"), expired, page("b", then="u"), page("c"))
+    assert names(server.ask(lambda client: list_whole(client, PODS))) == ["b", "c"]
+    assert dict(server.requests[3].query) == {"continue": "u"}
+
+
 LEADER_CHANGED = {"kind": "Status", "message": "etcdserver: leader changed"}
 
 
@@ -180,17 +187,18 @@ class FailingLater:
         raise RequestError("https://x", 0, self.reason, "no answer")
 
 
-@pytest.mark.parametrize("reason", ["", TOO_LONG])
-def test_a_later_page_without_an_answer_ends_the_list(reason):
-    """The client may already have waited for two minutes."""
+@pytest.mark.parametrize(("reason", "tries"), [("", 3), (TIMED_OUT, 1), (TOO_LONG, 1)])
+def test_a_later_page_without_an_answer_is_requested_again_unless_it_took_long(reason, tries):
+    """After a timeout, the client has already waited for two minutes."""
     client = FailingLater(reason)
     with pytest.raises(RequestError, match="no answer"):
         asyncio.run(list_whole(client, PODS))
-    assert client.requests == 2
+    assert client.requests == 1 + tries
 
 
-def test_an_endless_list_is_refused():
-    server = Scripted(page("a", then="t"), page("a", then="t"))
+@pytest.mark.parametrize("tokens", ["tt", "tut"])
+def test_an_endless_list_is_refused(tokens):
+    server = Scripted(*(page("a", then=token) for token in tokens))
     with pytest.raises(RequestError, match="repeats a continue token"):
         server.ask(lambda client: list_whole(client, PODS))
 
