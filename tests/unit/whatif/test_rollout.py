@@ -255,6 +255,16 @@ def test_a_rollout_that_stops_exceeds_the_progress_deadline(cluster, change, obj
     )
 
 
+def test_a_revision_that_is_no_int64_counts_as_0(cluster):
+    """Also with more digits than Python's `int` reads."""
+    objects = rollout.at_rest()
+    for one in objects:
+        if one["kind"] == "ReplicaSet":
+            one["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = "9" * 5000
+    answer = what_if(cluster(objects), ClusterChange(set_resources=("deploy/web=cpu=9",)))
+    assert len(_deadline_notes(answer)) == 1
+
+
 def test_a_replaced_pod_of_the_old_revision_does_not_hide_the_rollout(cluster):
     """The pods of the failed nodes are created again after the pods of the new revision."""
     failures = Failures(fail_node=("n0", "n1", "n2"))

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Deployment
+from fairlead.api.text.integer import parse_int64
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import DEPLOYMENT, REPLICA_SET
 from fairlead.apiserver.registry.store import Store
@@ -149,8 +150,7 @@ def _initial_revisions(
         ref = WorkloadRef(DEPLOYMENT.kind, one.ref.namespace, one.controller.name)
         if ref in deployments:
             meta = one.value["metadata"]
-            number = str((meta.get("annotations") or {}).get(REVISION, "0"))
-            rank = int(number) if number.isdecimal() else 0
+            rank = parse_int64(str((meta.get("annotations") or {}).get(REVISION, ""))) or 0
             found = rank, revision_in(meta.get("labels") or {})
             newest[ref] = max(newest.get(ref, found), found)
     yield from ((ref, revision) for ref, (_, revision) in newest.items())

@@ -7,6 +7,7 @@ from typing import Final
 
 from fairlead.api.quantity import milli_value
 from fairlead.api.text.count import counted
+from fairlead.api.text.integer import parse_int64
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.state.node_info import NodeInfo
@@ -30,16 +31,16 @@ def parse_survival(texts: Iterable[str]) -> Survival:
     """
     zones, nodes = False, 0
     for text in texts:
-        kind, equals, number = text.partition("=")
-        is_count = kind == "nodes" and equals and number.isdecimal()
-        if (text == "zone" and zones) or (nodes and (text == "node" or is_count)):
+        kind, _, number = text.partition("=")
+        count = parse_int64(number) if kind == "nodes" and number.isdecimal() else None
+        if (text == "zone" and zones) or (nodes and (text == "node" or count is not None)):
             raise InputError("--survive", f"names {'zone' if text == 'zone' else 'nodes'} twice")
         if text == "zone":
             zones = True
         elif text == "node":
             nodes = 1
-        elif is_count and 1 <= int(number) <= _NODES_MAX:
-            nodes = int(number)
+        elif count is not None and 1 <= count <= _NODES_MAX:
+            nodes = count
         else:
             problem = f"{text!r} is not zone, node or nodes=N with N from 1 to {_NODES_MAX}"
             raise InputError("--survive", problem)

@@ -1065,7 +1065,11 @@ def test_failures_are_parsed(texts, survival):
     assert parse_survival(texts) == survival
 
 
-@pytest.mark.parametrize("text", ["nodes=0", "nodes=x", "rack", "nodes"])
+@pytest.mark.parametrize(
+    "text",
+    ["nodes=0", "nodes=x", "rack", "nodes", "nodes=\N{ARABIC-INDIC DIGIT THREE}",
+     pytest.param("nodes=" + "9" * 5000, id="5000 digits")],
+)  # fmt: skip
 def test_an_unknown_failure_is_refused(text):
     with pytest.raises(InputError, match="is not zone, node or nodes=N"):
         parse_survival((text,))
