@@ -403,6 +403,10 @@ def _template(found: Manifest) -> Mapping[str, Any]:
     template = found.pod_template
     if not isinstance(template, dict) or not template.get("spec"):
         raise found.refuse("is required", field=f"{found.pod_template_path}.spec")
+    if template["spec"].get("ephemeralContainers"):
+        # upstream: pkg/apis/core/validation/validation.go: ValidatePodTemplateSpec
+        problem = "ephemeral containers not allowed in pod template"
+        raise found.refuse(problem, field=f"{found.pod_template_path}.spec.ephemeralContainers")
     return template
 
 

@@ -376,6 +376,13 @@ def test_copies_of_a_pod_lack_its_ephemeral_containers(fitted, make):
     assert fitted("pod/p", make.node("a", cpu="4"), debugged).count == 3
 
 
+def test_ephemeral_containers_of_a_template_are_refused(fitted, make):
+    """The API server refuses them in workloads, so it would create no pod of this template."""
+    web = make.workload(ephemeralContainers=[{"name": "debug"}])
+    with pytest.raises(InputError, match="ephemeral containers not allowed in pod template"):
+        fitted("deploy/web", make.node(), web)
+
+
 def test_the_count_can_be_limited(fitted, make):
     found = fitted("deploy/web", make.node(), make.workload(replicas=0), pods_max=2)
     assert (found.count, found.refused_by) == (2, "limit")
