@@ -14,7 +14,6 @@ from typing import Any
 
 from msgspec import Struct, inspect
 
-from fairlead.api.objects import ApiObject
 from fairlead.api.quantity import QuantityError, parse_quantity
 
 # Raises QuantityError if a quantity in the value does not parse.
@@ -31,9 +30,7 @@ class WrongQuantity(Struct, frozen=True):
 
 
 @cache
-def quantity_check(
-    view: type[ApiObject],
-) -> Callable[[ApiObject], WrongQuantity | None] | None:
+def quantity_check(view: type[Struct]) -> Callable[[Struct], WrongQuantity | None] | None:
     """Return a check of the quantities in objects of `view`; None if `view` has no quantities.
 
     The check returns the first quantity that does not parse, None if all of them parse.
@@ -43,7 +40,7 @@ def quantity_check(
     return None if parse is None else partial(_first_wrong, kind, parse)
 
 
-def _first_wrong(kind: _Type, parse: _Parse, value: ApiObject) -> WrongQuantity | None:
+def _first_wrong(kind: _Type, parse: _Parse, value: Struct) -> WrongQuantity | None:
     try:
         parse(value)
     except QuantityError as cause:

@@ -17,6 +17,7 @@ from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.printers.age import human_duration
 from fairlead.cli.commands.top.reading import Event, Reading, Usage
@@ -160,8 +161,8 @@ def _requested(pod: Pod) -> Usage:
 
 
 def _sum(amounts: Iterable[Usage]) -> Usage:
-    listed = list(amounts)
-    return Usage(sum(one.cpu for one in listed), sum(one.memory for one in listed))
+    found = list(amounts)
+    return Usage(sum(one.cpu for one in found), sum(one.memory for one in found))
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -210,6 +211,10 @@ def _print_summary(
             if len(measured) < len(loads):
                 text += f" of {amount_text(resource, base)} on nodes with metrics"
         print_line(console, text)
+    if reading.left_out:
+        number = counted(len(reading.left_out), "object")
+        text = f"left out {number} that cannot be decoded: {listed(reading.left_out)}"
+        print_line(console, text, "yellow")
 
 
 def _is_schedulable(node: Node) -> bool:
@@ -236,9 +241,9 @@ def _nodes(loads: Sequence[_NodeLoad], options: FrameOptions) -> _Table:
         part = getattr(one.used or one.requested, options.sort)
         return (-part / whole if whole else 0.0, one.node.metadata.name)
 
-    listed = sorted(loads, key=weight)
+    ordered = sorted(loads, key=weight)
     rows, styles = [], []
-    for one in listed[: options.node_rows]:
+    for one in ordered[: options.node_rows]:
         status = _status(one.node)
         rows.append((
             one.node.metadata.name,
@@ -251,7 +256,7 @@ def _nodes(loads: Sequence[_NodeLoad], options: FrameOptions) -> _Table:
             percent_text(one.used.memory, one.allocatable.memory) if one.used else "",
         ))  # fmt: skip
         styles.append("" if status == "Ready" else "yellow")
-    return _Table(_NODE_COLUMNS, rows, styles, len(listed))
+    return _Table(_NODE_COLUMNS, rows, styles, len(ordered))
 
 
 def _status(node: Node) -> str:

@@ -81,6 +81,14 @@ def frame():
     return print_lines
 
 
+def test_the_summary_names_three_of_the_objects_that_are_left_out(frame):
+    lines = frame(width=200, left_out=tuple(f"Pod p{n} (status: wrong)" for n in range(5)))
+    assert lines[3] == (
+        "left out 5 objects that cannot be decoded: "
+        "Pod p0 (status: wrong), Pod p1 (status: wrong), Pod p2 (status: wrong) and 2 more"
+    )
+
+
 def test_the_summary_says_how_much_is_on_virtual_nodes(frame):
     """A virtual node often offers far more than all machines together."""
     virtual = node("v")
