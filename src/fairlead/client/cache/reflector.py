@@ -57,6 +57,7 @@ OLD_BOOKMARKS_MAX: Final = 2
 # status 504. The resource is also listed again after that many failures if the watch or page fails
 # because of its content: another request for the same version would have the same content.
 REFUSALS_MAX: Final = 3
+VERSION_DIGITS_MAX: Final = 100
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
 _NO_STREAM: Final = (400, 422)
@@ -428,10 +429,11 @@ class Reflector:
 
     def _is_stale(self, version: str) -> bool:
         """Return whether a list with resource version `version` is older than a known object."""
-        if not version.isdecimal():
+        number = version_number(version)
+        if number is None:
             return False
-        known = (one.metadata.resource_version for one in self.objects.values())
-        return max((int(one) for one in known if one.isdecimal()), default=0) > int(version)
+        known = (version_number(one.metadata.resource_version) for one in self.objects.values())
+        return max((one for one in known if one is not None), default=0) > number
 
 
 def is_newer(version: str, than: str) -> bool:
@@ -440,6 +442,17 @@ def is_newer(version: str, than: str) -> bool:
     If one of them is not a number, `version` counts as newer whenever it differs from `than`.
     upstream: apimachinery/pkg/util/resourceversion: CompareResourceVersion
     """
-    if version.isdecimal() and than.isdecimal():
-        return int(version) > int(than)
-    return version != than
+    number, other = version_number(version), version_number(than)
+    if number is None or other is None:
+        return version != than
+    return number > other
+
+
+def version_number(version: str) -> int | None:
+    """Return the resource version `version` as a number; None if it is not a number.
+
+    A number with more than VERSION_DIGITS_MAX digits counts as none: Python converts long numbers
+    slowly, and refuses those with thousands of digits.
+    """
+    is_number = len(version) <= VERSION_DIGITS_MAX and version.isdecimal()
+    return int(version) if is_number else None

@@ -17,6 +17,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final, Protocol
 
+from fairlead.client.cache.reflector import version_number
 from fairlead.engine.core.command import IssuedCommand
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
@@ -92,7 +93,8 @@ class VersionOrder:
         missing from a new list. Such an object still has the version of its last modification.
         """
         text, kind = change.object.metadata.resource_version, type(change.object)
-        version = int(text) if text.isdecimal() else self._highest
+        number = version_number(text)
+        version = self._highest if number is None else number
         version = max(version, self._last.get(kind, 0))
         self._last[kind] = version
         self._highest = max(self._highest, version)

@@ -555,3 +555,14 @@ def test_a_page_that_is_too_long_is_read_in_shorter_pages():
     reflector.next_action(now)
     reflector.failed(0, now, problem="the server closed the connection")
     assert reflector.next_action(now + 120 * SECOND).query["limit"] == "1"
+
+
+def test_a_version_of_thousands_of_digits_does_not_end_the_run():
+    """Python refuses to convert such a number."""
+    huge = "9" * 5_000
+    reflector = listing()
+    assert listed(reflector, page(pod("a", 1), version=huge)) == ["+a"]
+    assert summary(reflector.watched(event("ADDED", pod("b", huge[1:])), 0)) == ["+b"]
+    reflector.failed(410, 0)
+    found = page(pod("a", 1), pod("b", huge[1:]), version=huge)
+    assert listed(reflector, found, 60 * SECOND) == []
