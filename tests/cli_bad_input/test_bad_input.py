@@ -982,7 +982,7 @@ CASES = [
     scenario("no turn", SCENARIO + "events: [{at: 1m, drain: node-0, max-unavailable: 0}]",
              "s.yaml: line 2: events[0].max-unavailable: 0 is not from 1 to"),
     scenario("no part", SCENARIO + "events: [{at: 1m, drain: node-0, max-unavailable: a%}]",
-             "s.yaml: line 2: events[0].max-unavailable: 'a%' is neither a number nor a percent"),
+             "s.yaml: line 2: events[0].max-unavailable: 'a%' is neither an integer nor a percent"),
     scenario("a manner unheard of", SCENARIO + "events: [{at: 1, fail-node: node-0, how: badly}]",
              "s.yaml: line 2: events[0].how: 'badly' is not a kubelet behaviour"),
     scenario("a kubelet steered nowhere", SCENARIO + "events: [{at: 1, patch: {target: node/node-0"
