@@ -1060,14 +1060,14 @@ def _interrupted(effect: Effect) -> str | None:
         after = f" after {_time(effect.changed.after_start(max(back)))}" if back else ""
         come = "comes" if pods == 1 else "come"
         times = max(one.returns for one in outage.nodes)
+        are_others = outage.evicted or found.displaced  # an earlier sentence counts these
+        who = f"{pods:,} more {'pod' if pods == 1 else 'pods'}" if are_others else _pods(pods)
         if times > 1:  # flapping nodes
             most = "" if len(outage.nodes) == 1 else "up to "
             last = f", the last time{after}" if after else ""
-            sentences.append(
-                f"{_pods(pods)} {down} {most}{times} times, and {come} back each time{last}."
-            )
+            sentences.append(f"{who} {down} {most}{times} times, and {come} back each time{last}.")
         else:
-            sentences.append(f"{_pods(pods)} {down} and {come} back{after}.")
+            sentences.append(f"{who} {down} and {come} back{after}.")
     if waited:
         sentences.append(_waiting(waited))
     gone = {pod.key for pod in found.gone}  # for example, the pods of failed Jobs

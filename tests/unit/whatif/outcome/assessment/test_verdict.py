@@ -297,6 +297,14 @@ def test_nodes_that_fail_again_and_again(nodes, times, last):
     )
 
 
+def test_pods_that_stay_with_their_nodes_are_not_among_the_displaced_pods():
+    stopped = outage(evicted=1, back_with_node=2, nodes=(failed("a", 10),))
+    changed = outcome(THERE, evicted=(evicted(HERE),), outage=stopped)
+    verdict = verdict_of(effect_of(outcome(HERE), changed, NO_DRAIN))
+    sentences = [one.sentence for one in verdict.findings]
+    assert "2 more pods are down with their node and come back after 10s." in sentences
+
+
 def test_each_reason_for_which_jobs_fail_is_named():
     limit = "Job has reached the specified backoff limit (BackoffLimitExceeded)"
     policy = "Container c for pod ns/x-1 failed with exit code 255 (PodFailurePolicy)"
