@@ -604,9 +604,10 @@ def _other_seeds(
 
 
 def _rearranged(experiment: Experiment, number: int) -> Experiment:
-    """Return `experiment`, with objects that arrive at the same instant shuffled by its seed.
+    """Return a copy of `experiment` that shuffles the objects that arrive at the same instant.
 
-    With the first seed (`number` 0), the objects keep their order.
+    The experiment's seed decides the order. In the first experiment (`number` 0), the objects keep
+    their order.
     """
     if number == 0:
         return experiment

@@ -350,7 +350,7 @@ def _names(preemptors: Sequence[tuple[UsedClass, int]]) -> str:
 
 
 def _problems(classes: PriorityClasses, one: UsedClass, naming: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence for each unexpected fact about the class `one`.
+    """Yield a sentence for each unexpected fact about the PriorityClass `one`.
 
     `naming` are the workloads whose templates name the class.
     """

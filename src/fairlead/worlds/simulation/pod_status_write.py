@@ -1,9 +1,9 @@
 """PodStatusWrites: status writes that change a pod's view now and the pod's JSON value later.
 
-Such a write makes a new view from the previous view (see `ViewedPods`). The write may change only
-conditions, container statuses, the phase and the start time. The store performs all other writes.
-It also performs each write that could fail or change nothing, and each write that gives a condition
-a heartbeat time, because views have no heartbeat times.
+Such a write makes a new view from the previous view (see `ViewedPods`). It may change only
+conditions, container statuses, the phase and the start time. The store performs a write to another
+field. The store also performs a write that could fail, a write that could leave the pod as it is,
+and a write that sets the heartbeat time of a condition, because views have no heartbeat times.
 """
 
 from __future__ import annotations

@@ -130,11 +130,11 @@ class AutoscalerRules:
             yield Blocker(name, "", BlockCause.ANNOTATION, f"node/{name}", why, edit)
 
     def pod_blockers(self, node: str, pod: Pod) -> Iterator[Blocker]:
-        """Yield a blocker for each annotation or rule by which `pod` keeps `node` from removal.
+        """Yield the blockers by which `pod` keeps `node` from removal.
 
-        Of the rules of Cluster Autoscaler that block, only the first yields a blocker, as in
-        Cluster Autoscaler itself. There is one exception: the annotation safe-to-evict=false
-        also yields a blocker if another rule comes first.
+        If several rules of Cluster Autoscaler apply, only the first one that it checks yields a
+        blocker, because Cluster Autoscaler itself stops there. There is one exception: the
+        annotation safe-to-evict=false always yields a blocker.
         """
         of_rule = self._scale_down_blocker(node, pod)
         is_unsafe = of_rule is not None and of_rule.cause is not BlockCause.ANNOTATION
