@@ -7,6 +7,7 @@ scheduling cycle, but without a limit on the number of nodes. It changes nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,6 +31,10 @@ from fairlead.engine.scheduling.prioritization import explain_scores
 from fairlead.engine.state.pod_info import PodInfo
 
 Call = Callable[[CallExtender], CallOutcome]
+NO_PREEMPTION: Final = (
+    "The profile of the pod has no plugin that preempts, so no pods are preempted for it."
+)
+NEVER_PREEMPTS: Final = "The preemptionPolicy of the pod is Never, so no pods are preempted for it."
 NO_REASON = unschedulable("the extender gave no reason").by(REJECTOR)
 
 
@@ -67,8 +72,9 @@ class Evaluation(Struct):
     if an error of a plugin or an extender makes the cycle fail. `scores`, `totals` and `best` cover
     the feasible nodes. Scores are normalised to 0..100 and not weighted. The scheduler would choose
     one of the nodes in `choices`. `via` says why they are preferred: "nominated", "single" or
-    "score". `room` is set if the pod fits no node, but a PostFilter plugin would evict other pods
-    to make it fit.
+    "score". `no_preemption` is a sentence that says why no pods are preempted for the pod on any
+    node; "" if some may be. `room` is set if the pod fits no node, but a PostFilter plugin would
+    evict other pods to make it fit.
     """
 
     gated: Status | None = None
@@ -86,6 +92,7 @@ class Evaluation(Struct):
     score_error: str = ""
     fit_error: str = ""
     unschedulable_plugins: tuple[str, ...] = ()
+    no_preemption: str = ""
     preemption: PreemptionEvaluation | None = None
     room: RoomEvaluation | None = None
 
@@ -110,6 +117,7 @@ def evaluate(built: BuiltProfile, pod: PodInfo, call: Call | None = None) -> Eva
     if not table.count:
         result.fit_error = NO_NODES
         return result
+    result.no_preemption = _no_preemption(built, pod)
     found = find_nodes_that_fit(built.plans, pod)
     advice = (
         _ExtenderAccess()
@@ -124,6 +132,13 @@ def evaluate(built: BuiltProfile, pod: PodInfo, call: Call | None = None) -> Eva
     else:
         _fill_failure(built, pod, found, result, advice)
     return result
+
+
+def _no_preemption(built: BuiltProfile, pod: PodInfo) -> str:
+    if not built.may_preempt:
+        return NO_PREEMPTION
+    is_forbidden = built.preemption is not None and built.preemption.is_forbidden(pod)
+    return NEVER_PREEMPTS if is_forbidden else ""
 
 
 def _judge(result: Evaluation, found: Feasibility, advice: _ExtenderAccess) -> Status | None:

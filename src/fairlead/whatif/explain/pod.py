@@ -103,9 +103,6 @@ _STATIC_NOTE: Final = (
     "This is a static pod. The kubelet of its node runs it there, and no scheduler can move it."
 )
 
-NO_PREEMPTION: Final = (
-    "The profile of the pod has no plugin that preempts, so no pods are preempted for it."
-)
 _UNSCHEDULABLE: Final = Code.UNSCHEDULABLE
 
 
@@ -388,8 +385,7 @@ def _explanation(
         trial = try_pod_group(built, info)
         notes += () if trial is None else (trial.note,)
         held_group = "" if trial is None or trial.can_start else trial.group
-    if evaluation.fit_error and not built.may_preempt and _preemption_may_help(evaluation):
-        notes += (NO_PREEMPTION,)
+    notes += preemption_notes(evaluation)
     if evaluation.fit_error and not node:
         notes += tuple(device_shortages(info, cluster, _without_devices(evaluation)))
     new_node, unmet = None, list[str]()
@@ -425,11 +421,16 @@ def _node_to_copy(evaluation: Evaluation, new_node: NewNode | None) -> str:
     return min((name for name, why in evaluation.verdicts.items() if why is None), default="")
 
 
-def _preemption_may_help(evaluation: Evaluation) -> bool:
-    """Return whether the removal of other pods may make a node feasible."""
-    return any(
+def preemption_notes(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return a note if no pods are preempted for the pod, although their removal may help it.
+
+    If `evaluation.preemption` is set, it says so, and the result is ().
+    """
+    may_help = any(
         one is not None and one.code is _UNSCHEDULABLE for one in evaluation.verdicts.values()
     )
+    is_noted = evaluation.no_preemption and may_help and evaluation.preemption is None
+    return (evaluation.no_preemption,) if is_noted else ()
 
 
 def _without_devices(evaluation: Evaluation) -> set[str]:

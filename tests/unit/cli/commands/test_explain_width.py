@@ -45,8 +45,8 @@ def test_scores_that_are_the_same_on_all_nodes_are_told_once_if_columns_do_not_f
 
 
 def test_a_wide_heading_leaves_its_space_to_the_cells_of_other_columns(explained):
-    """`preemption may help` has only the cell `yes`; each reason then stays on one line."""
+    """`preemption may help` has only the cell `no`; each reason then stays on one line."""
     lines = explained(REPORTS, 80)
-    row = "worker-00  NodeResourcesFit  Insufficient cpu  yes"
+    row = "worker-00  NodeResourcesFit  Insufficient cpu  no"
     assert any(line.startswith(row) for line in lines)
     assert sum("Insufficient cpu" in line for line in lines) == 11

@@ -12,7 +12,8 @@ from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.release import release_of
 from fairlead.engine.framework.profile import PointPlugins, Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.whatif.explain.pod import NO_PREEMPTION, explain_pod, explanation_json
+from fairlead.engine.scheduling.evaluation import NEVER_PREEMPTS, NO_PREEMPTION
+from fairlead.whatif.explain.pod import explain_pod, explanation_json
 from fairlead.whatif.explain.pod_group import NewNodesForGroup
 from fairlead.whatif.input.error import InputError
 
@@ -611,9 +612,24 @@ def test_the_default_configuration_is_used_if_none_is_given(snapshot, make):
     ],
 )
 def test_a_note_says_that_the_profile_does_not_preempt(snapshot, make, disabled, cpu, is_noted):
-    """The column "preemption may help" says yes, although nothing is preempted."""
+    """The column "preemption may help" says no, although the removal of pods would help."""
     read = snapshot(make.node("a"), make.pod("old", node_name="a", cpu="2"), make.pod("p", cpu=cpu))
     profile = Profile(points={"PostFilter": PointPlugins((), disabled)})
     found = explain_pod(read, "pod/p", SchedulerConfig((profile,)))
     assert found.evaluation.fit_error
     assert (NO_PREEMPTION in found.notes) is is_noted
+
+
+@pytest.mark.parametrize("node_name", ["", "b"], ids=["pending", "on a node"])
+def test_no_node_is_said_to_become_free_for_a_pod_that_never_preempts(snapshot, make, node_name):
+    """The pod preempts nothing, so the column says no and the text says why."""
+    nodes = [make.node("a"), make.node("b", cpu="4" if node_name else "1")]
+    old = make.pod("old", node_name="a", cpu="2")
+    never = make.pod("p", cpu="3", priority=9, node_name=node_name, preemptionPolicy="Never")
+    found = explain_pod(snapshot(*nodes, old, never), "pod/p")
+    assert found.evaluation.verdicts["a"].code.value == "Unschedulable"
+    lines = printed_lines(found)
+    rows = [line.split() for line in lines if line.startswith("a ")]
+    assert rows[0][4] == "no"
+    never = "Cannot preempt: not eligible due to preemptionPolicy=Never."
+    assert (f"Note: {NEVER_PREEMPTS}" if node_name else never) in lines

@@ -41,7 +41,7 @@ from fairlead.cli.output.result_file import print_bytes, print_notice
 from fairlead.cli.output.summary.start_time import start_time_section
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.engine.configuration.release import Release
-from fairlead.engine.core.status import Status
+from fairlead.engine.core.status import Code, Status
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
@@ -605,7 +605,7 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
     rows = [
         RefusedNode(
             name,
-            _verdict(status),
+            (*_verdict(status), _may_help(explanation.evaluation, status)),
             _would_fit(explanation, name) if has_remedies else None,
             ranks.get(name, len(ranks)),
         )
@@ -684,9 +684,14 @@ def _would_fit(explanation: Explanation, node: str) -> str:
     return explanation.too_small.get(node, "") if remedy is None else remedy.what
 
 
-def _verdict(status: Status) -> tuple[str, str, str]:
-    helps = "yes" if status.code.value == "Unschedulable" else "no"
-    return status.plugin, status.message, helps
+def _verdict(status: Status) -> tuple[str, str]:
+    return status.plugin, status.message
+
+
+def _may_help(found: Evaluation, status: Status) -> str:
+    """Return whether preemption may make the node with the verdict `status` feasible."""
+    is_removable = status.code is Code.UNSCHEDULABLE
+    return "yes" if is_removable and not found.no_preemption else "no"
 
 
 def _print_room(console: Console, room: RoomEvaluation) -> None:
@@ -719,7 +724,7 @@ def _print_preemption(console: Console, found: PreemptionEvaluation, rows_max: i
     if found.rule:
         print_line(console, f"Decided by: {found.rule}")
     rejected = [
-        RefusedNode(name, _verdict(status)[:2]) for name, status in sorted(found.rejected.items())
+        RefusedNode(name, _verdict(status)) for name, status in sorted(found.rejected.items())
     ]
     title = f"nodes where preemption does not help ({len(rejected):,})"
     print_refused(console, title, ("refused by", "because"), rejected, rows_max)

@@ -23,7 +23,7 @@ from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod, QueueName
 from fairlead.whatif.explain.node_requirement import unmet_requirements
-from fairlead.whatif.explain.pod import Explanation, explanation_json
+from fairlead.whatif.explain.pod import Explanation, explanation_json, preemption_notes
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.worlds.cluster.http_server import PodAnswer, PodQuery
 from fairlead.worlds.cluster.runner import ClusterRunner
@@ -100,7 +100,8 @@ def _explanation(scheduler: Scheduler, queued: QueuedPod) -> Explanation | None:
     found = evaluate(built, queued.info)
     unmet = tuple(unmet_requirements(built, queued.info)) if found.fit_error else ()
     key, priority = queued.info.key, queued.info.priority
-    return Explanation(key, "", priority, found, remedies={}, unmet=unmet)
+    notes = preemption_notes(found)
+    return Explanation(key, "", priority, found, remedies={}, notes=notes, unmet=unmet)
 
 
 def _state(queued: QueuedPod, now: Instant) -> str:

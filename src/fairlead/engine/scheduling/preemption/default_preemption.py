@@ -21,7 +21,7 @@ from fairlead.engine.framework.diagnosis import Diagnosis, histogram
 from fairlead.engine.framework.interface import PostFilterResult, Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.scheduling.preemption.args import CandidateSample, DefaultPreemptionArgs
-from fairlead.engine.scheduling.preemption.eligibility import ineligibility
+from fairlead.engine.scheduling.preemption.eligibility import ineligibility, is_forbidden
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -103,6 +103,10 @@ class DefaultPreemption:
         with an equal `equivalence_key` also finds none, as long as the cluster does not change.
         """
         return not self._is_sampled and not self._policy.eligibility
+
+    def is_forbidden(self, pod: PodInfo) -> bool:
+        """Return whether the preemptionPolicy of `pod` forbids it to preempt other pods."""
+        return is_forbidden(pod, self._policy)
 
     def is_woken_by(self, _pod: PodInfo, _event: ClusterEvent) -> bool:
         """Return False: the plugins that rejected the preemptor decide when it is retried.

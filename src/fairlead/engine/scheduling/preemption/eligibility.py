@@ -28,7 +28,7 @@ def ineligibility(
       `pod`. `policy` defines for which terminating pods `pod` waits. `pod` waits for none of them
       if the node was deleted or now rejects `pod` as UnschedulableAndUnresolvable.
     """
-    if policy.honors_never and not preempts_lower(pod.pod):
+    if is_forbidden(pod, policy):
         return NEVER
     node = diagnosis.table.find(nominated_node) if nominated_node else None
     if node is None:
@@ -37,3 +37,8 @@ def ineligibility(
         return ""
     leaving = (p for p in policy.victims_among(node.pods.values(), pod) if p.terminating)
     return WAITING if any(policy.waits_for(victim) for victim in leaving) else ""
+
+
+def is_forbidden(pod: PodInfo, policy: PreemptionPolicy) -> bool:
+    """Return whether the preemptionPolicy of `pod` is Never, and `policy.honors_never` is set."""
+    return policy.honors_never and not preempts_lower(pod.pod)
