@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.objects import Pod
+from fairlead.api.objects import LabelSelector, Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
 from fairlead.apiserver.defaulting.definition import DefinitionNames
@@ -252,14 +252,15 @@ class Inventory:
             selector = parse_selector(rest)
         except SelectorError as cause:
             raise InputError(source, f"{rest!r} is not a selector: {cause}") from None
-        found = [
+        inside = [
             manifest
             for (object_namespace, _), manifest in self._objects(kind).items()
-            if (not kind.namespaced or namespace in ("", object_namespace))
-            and selector_matches(selector, manifest.labels)
+            if not kind.namespaced or namespace in ("", object_namespace)
         ]
+        found = [one for one in inside if selector_matches(selector, one.labels)]
         if not found:
             hint = _COMMA_HINT.format(kind.plural) if "," in rest else ""
+            hint += _label_hint(selector, [one.labels for one in inside])
             if kind.resource in self._unreadable:
                 hint = f" ({self.absence(kind)}){hint}"
             raise InputError(source, f"no {kind.kind} matches {rest}{hint}")
@@ -306,6 +307,7 @@ class Inventory:
             raise InputError(source, problem)
         if not chosen:
             hint = _COMMA_HINT.format(NODE.plural) if "," in text else ""
+            hint += _label_hint(selector, [one.labels for one in nodes.values()])
             raise InputError(source, f"no node matches {text}{hint}")
         return sorted(chosen)
 
@@ -434,6 +436,23 @@ class Inventory:
         if len(objects) > _NAMED_MAX:
             return f"; {hint}there are {len(objects):,} {kind.plural}"
         return f"; {hint}known: {', '.join(known)}"
+
+
+def _label_hint(selector: LabelSelector, labels: Sequence[Mapping[str, str]]) -> str:
+    """Return a hint about the first `key=value` of `selector` that none of the objects has.
+
+    `labels` are the labels of each object. The hint names the most similar value, or the most
+    similar label if no object has the label `key`. It is "" if there is no such `key=value`.
+    """
+    keys = {key for own in labels for key in own}
+    for one in selector.match_expressions:
+        values = {own[one.key] for own in labels if one.key in own}
+        if one.operator != "In" or not keys or not values.isdisjoint(one.values):
+            continue
+        if not values:
+            return f"; there is no label {one.key}; {known_names(one.key, keys)}"
+        return f"; {known_names(f'{one.key}={one.values[0]}', (f'{one.key}={v}' for v in values))}"
+    return ""
 
 
 def name_parts(text: str, namespace: str) -> tuple[str, str, str] | None:
