@@ -49,7 +49,7 @@ Try:
 
     fairlead whatif --context prod --drain worker-3
 
-    kubectl get nodes,leases,pods,deploy,rs,sts,ds,jobs,pdb,pc,ns -A -o json > dump.json
+    fairlead snapshot dump.json --context prod
 
     fairlead whatif dump.json --drain topology.kubernetes.io/zone=eu-1a
 
@@ -61,8 +61,7 @@ Try:
 
     fairlead simulate scenario.yaml
 
-The kubectl command above dumps the most important kinds. The README lists all kinds that make
-answers more exact.
+The README and `fairlead demo` show a kubectl command that takes the same dump.
 """
 
 EPILOGUE: Final = """\
