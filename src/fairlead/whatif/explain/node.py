@@ -66,6 +66,7 @@ _POD_COLUMNS: Final = (
     ResultColumn("cpu", "cpu", rank=1),
     ResultColumn("memory", "memory", rank=1),
     ResultColumn("leaves", "can it move alone?"),
+    ResultColumn("drained_to", "goes to in a drain", NAME),
 )
 _BLOCKER_COLUMNS: Final = (
     ResultColumn("pod", "pod", NAME),
@@ -129,6 +130,7 @@ def explain_node(
     unplaced = unplaced_blockers(planner, emptied) if isinstance(emptied, Blocker) else []
     blockers = [*refused, *unplaced]
     blocked = {one.pod: one for one in reversed(refused)}  # the first blocker of each pod
+    targets = _targets(emptied) if not blockers else {}
     rows = [
         {
             "pod": pod.key,
@@ -137,6 +139,7 @@ def explain_node(
             "cpu": f"{requested.get(CPU, 0):,}m",
             "memory": f"{requested.get(MEMORY, 0) >> 20:,}Mi",
             "leaves": _leaves(planner, name, pod, blocked.get(pod.key)),
+            "drained_to": targets.get(pod.key),
         }
         for pod in pods
         for requested in [pod_requests(pod.pod, existing=True)]
@@ -172,6 +175,13 @@ def explain_node(
         facts={"node": name, "can_be_drained": not blockers},
         notes=notes,
     )  # fmt: skip
+
+
+def _targets(emptied: PlannedDrain | Blocker) -> dict[str, str]:
+    """Return the node of each pod after a drain that moves all pods of a node at the same time."""
+    if isinstance(emptied, Blocker):
+        return {}
+    return {one.pod: one.target for one in emptied.replaced if one.pod not in emptied.waits}
 
 
 def _has_moves(emptied: PlannedDrain | Blocker) -> bool:

@@ -226,6 +226,16 @@ def test_a_node_names_its_pods_that_created_pods_would_preempt(explained, make):
     )
 
 
+def test_a_node_says_where_its_pods_go_alone_and_together(explained, make):
+    """Each pod alone would go to `b`, which does not have room for both."""
+    nodes = [make.node("a"), make.node("b"), make.node("c", cpu="2")]
+    pods = [replica(make, number, "a", cpu="2") for number in range(2)]
+    answer = explained("node/a", *nodes, *pods, make.pod("used", node_name="b", cpu="1"))
+    assert answer.verdict == "a can be drained: its 2 pods move to 2 other nodes."
+    assert [row["leaves"] for row in rows(answer, "pods")] == ["yes, to b", "yes, to b"]
+    assert sorted(row["drained_to"] for row in rows(answer, "pods")) == ["b", "c"]
+
+
 def test_a_node_says_that_a_drain_needs_preemption(explained, make):
     """A drained pod preempts in a what-if; plans do not rely on that."""
     important = make.pod("important", node_name="a", owner="rs", cpu="3", priority=9)
