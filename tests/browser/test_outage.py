@@ -45,7 +45,7 @@ def test_the_charts_display_the_values_at_the_cursor(page, reports):
     nodes, _, pods = page.lines(".outage-legend")
     assert nodes.startswith("At 0:0")
     assert "tainted NoExecute 21 (at most 40) not ready 19" in nodes
-    assert "down with their node 120" in pods  # the charts share one cursor
+    assert "down, not replaced 120" in pods  # the charts share one cursor
 
 
 def test_the_time_line_divides_pods_with_a_node_into_running_and_down(page, reports):

@@ -1,7 +1,7 @@
 """OutageOutcome: the failed nodes of a run and the effects on their pods.
 
     a node    ready ─▶ failed, unnoticed ─▶ not ready (Unknown, or Ready=False) ─▶ tainted NoExecute
-    a pod     down with its node ─▶ its replacement waits for a node ─▶ up again
+    a pod     down, not replaced ─▶ its replacement waits for a node ─▶ up again
 
 A replacement pod has the key of the pod that it replaces. If it runs, the pod is back. A node is
 out of service in all states except READY and CORDONED. A pod is affected as soon as its node is out
@@ -44,8 +44,9 @@ class NodeState(StrEnum):
 class AffectedPodState(StrEnum):
     """The state of an affected pod.
 
-    DOWN: the pod is down with its node. WAITING: its replacement waits for a node or starts. UP:
-    the pod or its replacement runs again or has succeeded.
+    DOWN: the pod is down with its node or was evicted from it, and has no replacement. WAITING: its
+    replacement waits for a node or starts. UP: the pod or its replacement runs again or has
+    succeeded.
     """
 
     DOWN = "down"

@@ -15,7 +15,7 @@ const NODE_STATES = [
 ];
 
 const POD_STATES = [
-  { name: "down", label: "down with their node", variable: "--priority-5" },
+  { name: "down", label: "down, not replaced", variable: "--priority-5" },
   { name: "waiting", label: "pending or starting", variable: "--priority-1" },
   { name: "back", label: "back", variable: "--priority-2" },
   { name: "evicted", label: "evicted so far", variable: "--ink", line: true },
