@@ -178,6 +178,11 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     first_eviction_why: str = ""
 
     @property
+    def failures(self) -> int:
+        """The number of times that the node failed."""
+        return self.returns + (self.back_at is None)
+
+    @property
     def is_evicted_by_failure(self) -> bool:
         """Whether the taint of the failure was the cause of the first eviction.
 

@@ -24,9 +24,10 @@ from fairlead.whatif.outcome.run_outcome import RunOutcome
 
 
 class OutageFigures(TypedDict, total=False):
-    """The key figures: numbers of pods, except `nodes` and the times (names ending in `_s`)."""
+    """The key figures: numbers of pods, except `nodes`, their `failures` and the times (`_s`)."""
 
     nodes: int
+    failures: int
     concerned: int
     evicted: int
     replaced: int
@@ -64,6 +65,7 @@ class FailedNodeRow(TypedDict, total=False):
 
     node: Required[str]
     zone: str
+    failures: int
     quiet_s: float
     unready_s: float | None
     tainted_s: float | None
@@ -148,6 +150,7 @@ def outage_section(outcome: OutageOutcome | None, start: Instant) -> OutageSecti
             {
                 "node": one.node,
                 "zone": zone_title(one.zone),
+                "failures": one.failures,
                 "quiet_s": _t_s(one.quiet_at, start),
                 "unready_s": _when(one.unready_at, start),
                 "tainted_s": _when(one.tainted_at, start),
@@ -213,6 +216,7 @@ def drain_rows(outcome: RunOutcome) -> list[DrainRow]:
 def _figures(found: OutageOutcome, start: Instant) -> OutageFigures:
     return {
         "nodes": len(found.nodes),
+        "failures": sum(one.failures for one in found.nodes),
         "concerned": found.concerned,
         "evicted": found.evicted,
         "replaced": found.replaced,

@@ -94,8 +94,8 @@ RATES_MAX = 6  # number of zones; more lines would be hard to tell apart
 
 OUTAGE_TABLES = {
     "nodes": (
-        "node", "zone", "quiet_s", "unready_s", "tainted_s", "first_eviction_s", "back_s", "pods",
-        "evicted",
+        "node", "zone", "failures", "quiet_s", "unready_s", "tainted_s", "first_eviction_s",
+        "back_s", "pods", "evicted",
     ),
     "lost": ("pod", "priority", "node", "cause", "why"),
     "preempted": ("t_s", "victim", "victim_priority", "node", "by"),

@@ -98,6 +98,7 @@ def _history(one: NodeHistory, start: Instant) -> Json:
     return {
         "node": one.node,
         "zone": zone_title(one.zone),
+        "failures": one.failures,
         "quiet_s": _after(start, one.quiet_at),
         "unready_s": _after(start, one.unready_at),
         "tainted_s": _after(start, one.tainted_at),

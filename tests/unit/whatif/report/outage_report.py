@@ -77,6 +77,7 @@ def outage_report() -> ReportData:
                 {
                     "node": f"node-{3 * at:02d}",
                     "zone": "a",
+                    "failures": 1,
                     "quiet_s": DARK_S,
                     "unready_s": TAINTED_FROM_S,
                     "tainted_s": tainted[at],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from rich.console import Console
@@ -38,6 +39,10 @@ NAMES_MAX: Final = 2
 WIDTH_MIN: Final = 20  # A narrower sparkline shows too little.
 _LABEL: Final = 20
 _COUNT: Final = 8
+_SEVERAL_FAILURES: Final = (
+    "Of a node with several failures, the table shows when it was last back, and the other times "
+    "of one failure: the first with evictions, else the first that was noticed."
+)
 _REPEATED: Final = "Pods that were on several failed nodes in turn count for each of these nodes."
 
 
@@ -128,8 +133,10 @@ def rolling_drains(rows: Sequence[DrainProgress], start: Instant) -> Section:
 
 def _headline(found: OutageOutcome) -> str:
     them, theirs = ("it", "the node") if len(found.nodes) == 1 else ("them", "their nodes")
+    failures = sum(one.failures for one in found.nodes)
+    times = f" {failures:,} times" if failures > len(found.nodes) else ""
     parts = [
-        f"{counted(len(found.nodes), 'node')} failed",
+        f"{counted(len(found.nodes), 'node')} failed{times}",
         f"with {counted(found.concerned, 'pod')} on {them}",
         f"{found.evicted:,} evicted",
         f"{found.replaced:,} back as {'a new pod' if found.replaced == 1 else 'new pods'}",
@@ -282,6 +289,7 @@ def _nodes(rows: Sequence[NodeHistory], start: Instant) -> Section:
         (
             one.node,
             zone_title(one.zone),
+            f"{one.failures:,}" if one.failures > 1 else "",
             _after(start, one.quiet_at),
             _after(start, one.unready_at),
             _after(start, one.tainted_at),
@@ -295,6 +303,7 @@ def _nodes(rows: Sequence[NodeHistory], start: Instant) -> Section:
     columns = (
         TableColumn(f"FAILED NODES ({len(rows):,})", is_name=True),
         TableColumn("ZONE", rank=2, is_name=True),
+        TableColumn("FAILURES", is_number=True),
         TableColumn("FAILED", rank=1, is_number=True),
         TableColumn("NOT READY", is_number=True),
         TableColumn("TAINTED", is_number=True),
@@ -303,7 +312,15 @@ def _nodes(rows: Sequence[NodeHistory], start: Instant) -> Section:
         TableColumn("PODS", is_number=True),
         TableColumn("EVICTED", is_number=True),
     )
-    return table_section(counted(len(rows), "failed node"), columns, cells, Rank.PROGRESS)
+    section = table_section(counted(len(rows), "failed node"), columns, cells, Rank.PROGRESS)
+    if all(one.failures == 1 for one in rows):
+        return section
+
+    def show(console: Console, count: int) -> None:
+        section.show(console, count)
+        print_line(console, _SEVERAL_FAILURES, "dim")
+
+    return replace(section, show=show)
 
 
 def _lost(rows: Sequence[LostPod]) -> Section:

@@ -28,6 +28,7 @@ const QUIET = {
   fields: [
     { key: "node", label: "Node", kind: "node" },
     { key: "zone", label: "Zone", kind: "zone" },
+    { key: "failures", label: "Failures", kind: "count" },
     { key: "quiet_s", label: "Failed", kind: "time" },
     { key: "unready_s", label: "Not ready", kind: "time" },
     { key: "tainted_s", label: "Tainted", kind: "time" },
@@ -102,7 +103,8 @@ export function outageSection(report, priorities, time) {
 }
 
 function outageLead(figures) {
-  const parts = [`${plural(figures.nodes, "node")} failed.`];
+  const times = figures.failures > figures.nodes ? ` ${count(figures.failures)} times` : "";
+  const parts = [`${plural(figures.nodes, "node")} failed${times}.`];
   if (isNumber(figures.first_eviction_s)) {
     const [from, to] = [clock(figures.first_eviction_s), clock(figures.last_eviction_s)];
     parts.push(from === to ? `Evictions at ${from}.` : `Evictions from ${from} to ${to}.`);

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from fairlead.cli.output.summary.simulation import print_simulation
+from fairlead.whatif.result.outage_json import outage_json
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 
@@ -53,6 +54,25 @@ def test_pods_of_several_failed_nodes_count_for_each(tmp_path, events):
     assert [one.pods for one in outcome.outage.nodes] == [1] * (2 if events else 1)
     says = "Pods that were on several failed nodes in turn count for each of these nodes."
     assert (says in screen.getvalue()) == bool(events)
+
+
+@pytest.mark.parametrize(
+    ("event", "failures"),
+    [("flap: node-1@2m/8m, for: 50m", 5), ("fail-zone: zone-a, for: 20m", 1)],
+    ids=["five failures", "one failure"],
+)
+def test_a_row_says_for_how_many_failures_it_stands(tmp_path, event, failures):
+    path = tmp_path / "s.yaml"
+    path.write_text(SCENARIO.replace("fail-zone: zone-a", event))
+    experiment = experiment_of(str(path), read_scenario(str(path)))
+    outcome = run_experiment(experiment).outcome
+    screen = io.StringIO()
+    print_simulation(experiment, outcome, Console(file=screen, width=100))
+    text = screen.getvalue()
+    assert outage_json(outcome.outage, outcome.started_at)["nodes"][0]["failures"] == failures
+    assert ("1 node failed 5 times, with" in text) == (failures == 5)
+    assert ("FAILURES" in text) == (failures == 5)
+    assert ("Of a node with several failures, the table shows" in text) == (failures == 5)
 
 
 def test_the_return_of_pods_is_not_stated_if_no_pod_was_on_the_failed_node(tmp_path):
