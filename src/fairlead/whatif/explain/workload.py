@@ -551,9 +551,12 @@ class _OneMore(Struct, frozen=True):
 def _one_more(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> _OneMore:
     """Schedule one more pod as a trial, after the waiting pods.
 
-    The pods of a DaemonSet are not tried: it has one pod on each node.
+    The pods of a DaemonSet are not tried: it has one pod on each node. A Job that has ended gets no
+    more pods.
     """
     model = planner.model
+    if workload.kind is JOB and is_finished(decode_as(Job, workload.value)):
+        return _OneMore()
     try:
         new = new_pods_of("explain", workload, snapshot.inventory())
     except InputError:
