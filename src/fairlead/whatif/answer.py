@@ -20,7 +20,7 @@ from fairlead.whatif.outcome.comparison.difference import Difference
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.packing import PackingRow
-from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.start_time import StartTimes
 from fairlead.whatif.snapshot.node_pool import pool_labels
 
@@ -100,6 +100,12 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     def difference(self) -> Difference:
         """The differences between the pods at the end of both runs."""
         return self.effect.difference
+
+    @property
+    def still_pending(self) -> list[PodEnd]:
+        """The pods that are pending at the end of both runs."""
+        new = {pod.key for pod in self.difference.pending}
+        return [pod for pod in self.changed.pending if pod.key not in new]
 
     @property
     def packing(self) -> tuple[PackingRow, ...]:

@@ -210,6 +210,25 @@ def test_an_error_that_the_change_ends_is_marked(snapshot, make):
     assert line.endswith("limited: pods=1 (no longer at the end)")
 
 
+@pytest.mark.parametrize(("pods", "says"), [(0, ""), (1, "1 pod is"), (3, "3 pods are")])
+def test_pods_that_are_pending_with_and_without_the_change_have_one_line(
+    snapshot, make, pods, says
+):
+    """A pod that is pending only with the change does not count."""
+    huge = [make.pod(f"huge-{number}", cpu="60") for number in range(pods)]
+    large = make.pod("large", node_name="b", owner="rs", cpu="3")
+    web = make.pod("web", node_name="a", owner="rs", cpu="3")
+    cluster = snapshot(make.node("a"), make.node("b"), large, web, *huge)
+    answer = what_if(cluster, ClusterChange(drain=("b",)))
+    still = whatif_result(answer)["still_pending"]
+    assert [one["pod"] for one in still] == [f"default/huge-{number}" for number in range(pods)]
+    line = next((one for one in text_of(answer).splitlines() if "with and without" in one), "")
+    assert line.startswith(
+        f"{says} pending with and without the change: default/huge-0" if says else ""
+    )
+    assert bool(line) == bool(says)
+
+
 def test_an_outage_that_the_change_does_not_cause_has_one_line(snapshot, make):
     silent = make.node("a")
     silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]

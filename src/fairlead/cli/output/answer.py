@@ -39,6 +39,7 @@ from fairlead.cli.output.summary.pod import (
     kubectl_drain,
     other_pods,
     pending,
+    still_pending,
     undrained,
     waited,
 )
@@ -118,6 +119,7 @@ def _sections(
     yield from kubectl_drain(effect.drain)
     yield undrained(changed.undrained)
     yield pending(answer.difference)
+    yield still_pending(answer.still_pending)
     yield waited(effect.waited)
     if answer.start_times is not None:
         yield start_time_section(answer.start_times)

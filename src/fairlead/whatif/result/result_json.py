@@ -76,6 +76,7 @@ def whatif_result(
         "preempted": [_preempted(one, start) for one in difference.preempted],
         "evicted": [_evicted(one, start) for one in difference.evicted],
         "pending": _pending(difference.pending, start),
+        "still_pending": _pending(answer.still_pending, start),
         "waited": [_waited(one) for one in answer.effect.waited],
         "updated": [_update(one) for one in difference.replaced],
         "gone": _placed(difference.gone),

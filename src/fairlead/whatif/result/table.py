@@ -61,6 +61,8 @@ TABLES: Final = (
            pods="pods"),
     _table("undrained", "Not drained", pod="pod", node="node", why="why"),
     _table("pending", "Pending", pod="pod", priority="priority", reason="why"),
+    _table("still_pending", "Pending with and without the change", pod="pod", priority="priority",
+           reason="why"),
     _table("waited", "Waited a minute or longer for a node", pod="pod", node="node",
            waited_s="waited (s)", reason="why"),
     _table("gone", "Gone for good", pod="pod", node="node"),

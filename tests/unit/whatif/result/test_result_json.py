@@ -86,6 +86,7 @@ def answer(snapshot, make, write):
         budget,
         make.pod("full", cpu="3", node_name="b", owner="rs2"),
         make.pod("bare", cpu="3", node_name="c"),
+        make.pod("stuck", cpu="40"),
     ]
     refused = make.workload("ReplicaSet", "refused", preemptionPolicy="Never")
     high = make.pod("high", cpu="3", priorityClassName="urgent", nodeSelector={"disk": "ssd"})

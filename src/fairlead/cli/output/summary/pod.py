@@ -11,12 +11,14 @@ from msgspec import Struct
 from rich.console import Console
 
 from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.fitted_table import TableColumn
 from fairlead.cli.output.console.screen import (
     Rank,
     Section,
     table_section,
 )
+from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.input.duration import for_readers
@@ -28,6 +30,7 @@ from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.result.table import RESIZED
 
 MOVES_MIN: Final = 3
+NAMES_MAX: Final = 2
 _IN_PARENTHESES: Final = re.compile(r" \([^()]*\)$")
 
 
@@ -85,6 +88,23 @@ def pending(difference: Difference) -> Section:
     cells = [(f"{counts[why]:,}", _first_name(list(by_reason[why])), why) for why in reasons]
     columns = (TableColumn("PODS", is_number=True), named, TableColumn("WHY"))
     return table_section(what, columns, cells, Rank.CAUSES)
+
+
+def still_pending(pods: Sequence[PodEnd]) -> Section:
+    """Return a one-line section about `pods`; if there are none, the section is empty.
+
+    The pods are pending even in the run without the what-if change.
+    """
+    names = listed([pod.key for pod in pods], NAMES_MAX)
+    verb = "is" if len(pods) == 1 else "are"
+
+    def show(console: Console, count: int) -> None:
+        del count
+        console.print()
+        who = f"{counted(len(pods), 'pod')} {verb} pending with and without the change"
+        print_line(console, f"{who}: {names}.")
+
+    return Section("pods pending in both runs", min(len(pods), 1), show, Rank.ADVICE)
 
 
 def waited(rows: Sequence[WaitedPod]) -> Section:
