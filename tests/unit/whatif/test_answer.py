@@ -229,6 +229,17 @@ def test_pods_that_are_pending_with_and_without_the_change_have_one_line(
     assert bool(line) == bool(says)
 
 
+def test_the_line_about_hidden_workloads_says_what_harmed_means(snapshot, make):
+    pods = [make.pod(f"p{number}", node_name="a", owner=f"rs-{number}") for number in range(60)]
+    cluster = snapshot(make.node("a", cpu="100"), *pods)
+    text = text_of(what_if(cluster, ClusterChange(drain=("a",))), width=200)
+    line = next(one for one in text.splitlines() if "harmed" in one)
+    assert line.startswith("... and ")
+    assert line.endswith(
+        "all harmed (pods missing, waiting or failed, none ready for a time, or a budget breached)"
+    )
+
+
 def test_an_outage_that_the_change_does_not_cause_has_one_line(snapshot, make):
     silent = make.node("a")
     silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]

@@ -69,6 +69,9 @@ STEPS_SHOWN: Final = 2
 PODS: Final = "pods"
 _POOL_RESOURCES: Final = ("cpu", "memory")
 _NO_EFFECT: Final = "also without the change"
+_HARMED: Final = (
+    "harmed (pods missing, waiting or failed, none ready for a time, or a budget breached)"
+)
 _OVER: Final = "no longer at the end"
 _BAD_BUDGETS: Final = (BudgetResult.BREACHED, BudgetResult.BLOCKS, BudgetResult.UNMET)
 
@@ -276,7 +279,7 @@ def _workloads(rows: Sequence[WorkloadEffect], untouched: int, bare: int) -> Sec
         if rest := len(rows) - len(shown):
             hidden = sum(one.is_harmed for one in rows[len(shown) :])
             some = "all" if hidden == rest else f"{hidden:,} of them"
-            what = f"{some} harmed" if hidden else "all back as wanted"
+            what = f"{some} {_HARMED}" if hidden else "all back as wanted"
             print_line(console, f"... and {rest:,} more, {what}", "dim")
         if untouched:
             verb = "workload is" if untouched == 1 else "workloads are"
@@ -300,7 +303,7 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
         f"{ready.wanted:,}",
         lowest,
         f"{ready.at_end:,}",
-        "" if one.budget is None else one.budget.value,
+        "" if one.budget is None else one.budget.words,
         one.short_words,
     )
 

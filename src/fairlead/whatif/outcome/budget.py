@@ -29,6 +29,11 @@ class BudgetResult(StrEnum):
     BLOCKS = "blocks"
     BREACHED = "breached"
 
+    @property
+    def words(self) -> str:
+        """The result as a short phrase for tables."""
+        return "too few healthy" if self is BudgetResult.UNMET else self.value
+
 
 class BudgetOutcome(Struct, frozen=True, kw_only=True):
     """The effect of a change on one budget.
@@ -125,7 +130,7 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
             case BudgetResult.BLOCKS:
                 return f"blocks {counted(self.blocked, 'pod')}"
             case BudgetResult.UNMET:
-                return f"not met, {counted(self.shortage, 'pod')} too few"
+                return f"{counted(self.shortage, 'healthy pod')} too few, none displaced against it"
             case BudgetResult.DELAYED:
                 return f"held, delayed {counted(self.delayed, 'pod')}"
             case _:

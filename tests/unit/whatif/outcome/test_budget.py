@@ -118,6 +118,9 @@ def test_a_budget_can_be_unmet_although_no_pod_is_evicted(
     )
     [row] = [one for one in effect.workloads if one.workload.name == "web"]
     assert (row.readiness.lowest, row.budget) == (1, state)
+    if state is BudgetResult.UNMET:
+        assert state.words == "too few healthy"
+        assert effect.budgets[0].words == "1 healthy pod too few, none displaced against it"
 
 
 def test_a_note_says_that_budgets_count_pods_of_deleted_nodes(snapshot, web):
