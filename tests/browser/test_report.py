@@ -509,6 +509,19 @@ def test_pending_pods_are_grouped_by_reason(page, reports):
     assert "No pending pod matches the filter." in page.text("#pending")
 
 
+def test_reasons_of_the_batch_scheduler_are_those_of_the_default_scheduler(page, tmp_path):
+    """kube-batch writes a comma after "available", and "insufficient" in lower case."""
+    pending = [
+        {"pod": "shop/a", "priority": 0, "since_s": 0, "reason": f"0/9 nodes are available{words}"}
+        for words in (", 1 insufficient cpu.", ": 9 Insufficient cpu.")
+    ]
+    report = {"kind": "whatif", "title": "What if", "pending": pending}
+    write_report(tmp_path / "report.html", report)
+    page.open(tmp_path / "report.html")
+    assert page.texts("#pending .group-title") == ["Insufficient cpu"]
+    assert page.lines("#pending .meanings dt") == ["Insufficient"]
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_lines_do_not_break_inside_a_flag(page, tmp_path, width):
     """A browser may break a line after each hyphen of `--startup-time`."""

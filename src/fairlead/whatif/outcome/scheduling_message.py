@@ -10,10 +10,11 @@ from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
 
 NOT_TRIED: Final = "not tried yet"
 
-_AVAILABLE: Final = re.compile(r"0/[0-9]+ nodes are available: ")
+_AVAILABLE: Final = re.compile(r"0/[0-9]+ nodes are available[:,] ")  # kube-batch: a comma
 # upstream: dynamicresources.go: foreachPodResourceClaim
 _NAMED_POD: Final = re.compile(r'^pod "[^"]*": ')
 _COUNT: Final = re.compile(r"[0-9]+ ")
+_LACKS: Final = re.compile(r"^insufficient ")  # kube-batch's word for "Insufficient"
 # Each reason begins with a count. The reason of 1.19 for a taint contains a comma.
 _BETWEEN: Final = re.compile(r", (?=[0-9]+ )")
 _CORDONED: Final = f"{UNSCHEDULABLE.message} (cordoned)"
@@ -75,4 +76,6 @@ def reasons_of(message: str) -> list[str]:
         return [_NAMED_POD.sub("", message, count=1)]
     reasons = message[found.end() :].partition(". ")[0]
     each_reason = _BETWEEN.split(reasons.removesuffix("."))
-    return sorted({_COUNT.sub("", each, count=1) for each in each_reason})
+    return sorted(
+        {_LACKS.sub("Insufficient ", _COUNT.sub("", one, count=1)) for one in each_reason}
+    )

@@ -32,6 +32,10 @@ NEVER = "no new claims to deallocate, preemption: not eligible due to preemption
             "Insufficient cpu, node(s) were unschedulable; preemptionPolicy is Never",
         ),
         ("0/1 nodes are available: 1 Too many pods.", "Too many pods"),
+        (  # as kube-batch writes it
+            "0/1 nodes are available, 1 insufficient cpu, 1 insufficient nvidia.com/gpu.",
+            "Insufficient cpu, Insufficient nvidia.com/gpu",
+        ),
         (
             f"{NONE}5 Insufficient cpu. {PREEMPTION}{NONE}1 Insufficient cpu, 3 {WITHOUT_VICTIMS}.",
             "Insufficient cpu",

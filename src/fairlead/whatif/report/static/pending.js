@@ -7,7 +7,7 @@ import { swatch } from "./palette.js";
 import { dataTable } from "./table.js";
 
 const GROUPS_SHOWN = 12;
-const REFUSAL = /^\d+\/\d+ nodes are available: (.*)$/s;
+const REFUSAL = /^\d+\/\d+ nodes are available[:,] (.*)$/s; // kube-batch writes a comma
 // Explanations of the scheduler's reasons. The reasons are equal to the constants beside the
 // scheduler's rules; tests/unit/whatif/report/test_pending.py checks this.
 const MEANINGS = [
@@ -96,7 +96,7 @@ function withoutCounts(text) {
     .replace(/\.$/, "")
     .split(/, (?=\d+ )/);
   return causes
-    .map((cause) => cause.replace(/^\d+ /, ""))
+    .map((cause) => cause.replace(/^\d+ /, "").replace(/^insufficient /, "Insufficient "))
     .sort()
     .join(" · ");
 }
