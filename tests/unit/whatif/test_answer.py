@@ -140,10 +140,10 @@ def uncertain(snapshot, make):
     return what_if(snapshot(*nodes, *pods), change, Conditions(seeds=3))
 
 
-def text_of(answer, results=(), width=80, *, has_details=False, **terminal):
+def text_of(answer, results=(), width=80, *, group_by="", has_details=False, **terminal):
     stream = io.StringIO()
     console = Console(file=stream, width=width, **terminal)
-    print_answer(answer, results, "", console, has_details=has_details)
+    print_answer(answer, results, group_by, console, has_details=has_details)
     return stream.getvalue()
 
 
@@ -227,6 +227,27 @@ def test_pods_that_are_pending_with_and_without_the_change_have_one_line(
         f"{says} pending with and without the change: default/huge-0" if says else ""
     )
     assert bool(line) == bool(says)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ClusterChange(drain=("pool=z",)),
+        ClusterChange(drain=("pool=z",), max_unavailable=1),
+        ClusterChange(failures=Failures(fail_node=("pool=z",)), lasts="20m"),
+    ],
+    ids=["drained", "drained one after another", "failed for a time"],
+)
+def test_pools_whose_nodes_the_change_affects_come_first(snapshot, make, change):
+    """The evicted pods go to nodes of the other pools, whose names come first."""
+    nodes = [make.node(f"{name}-0", cpu="2", pool=name) for name in "abcdefgh"]
+    set_of_z = make.workload("ReplicaSet", "web", replicas=8)
+    pods = [make.pod(f"web-{number}", node_name="z-0", owner="web") for number in range(8)]
+    last = make.node("z-0", cpu="9", pool="z")
+    answer = what_if(snapshot(*nodes, last, set_of_z, *pods), change)
+    text = text_of(answer, group_by="pool")
+    assert text.partition("NODE POOL (pool)")[2].splitlines()[1].startswith("z ")
+    assert whatif_result(answer, group_by="pool")["node_pools"][0]["pool"] == "z"
 
 
 def test_the_line_about_hidden_workloads_says_what_harmed_means(snapshot, make):
@@ -643,7 +664,7 @@ def test_node_pools_are_recognised_or_named(snapshot, make):
         ("green", 0),
     ]
     named = whatif_result(answer, (), "disk")["node_pools"]
-    assert [one["pool"] for one in named] == ["no pool", "ssd"]
+    assert [one["pool"] for one in named] == ["ssd", "no pool"]
 
 
 def test_a_cluster_has_pools_of_several_kinds(snapshot, make):
@@ -655,8 +676,8 @@ def test_a_cluster_has_pools_of_several_kinds(snapshot, make):
     result = whatif_result(answer)
     assert result["group_by"] == f"{karpenter},{eks}"
     assert [(one["pool"], one["nodes"]) for one in result["node_pools"]] == [
-        ("no pool", 1),
         ("system", 1),
+        ("no pool", 1),
         ("web", 2),
     ]
     assert "NODE POOL (nodepool, nodegroup)" in text_of(answer)

@@ -45,11 +45,17 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
     is_cordoned_anew: bool
 
     @property
+    def has_other_nodes(self) -> bool:
+        """Whether the pool's nodes differ between the ends of the two runs."""
+        return self.is_cordoned_anew or (
+            (self.nodes, self.not_ready) != (self.nodes_without, self.not_ready_without)
+        )
+
+    @property
     def differs(self) -> bool:
         """Whether the change affects the pool's nodes or its pods' requests."""
         return (
-            (self.nodes, self.not_ready) != (self.nodes_without, self.not_ready_without)
-            or self.is_cordoned_anew
+            self.has_other_nodes
             or self.pods != self.pods_without
             or self.requested != self.requested_without
         )
@@ -58,17 +64,19 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
 def node_pools(
     without: RunOutcome, changed: RunOutcome, labels: tuple[str, ...]
 ) -> list[NodePoolOutcome]:
-    """Return one pool for each value of the node labels `labels`, sorted by name.
+    """Return one pool for each value of the node labels `labels`.
 
-    Of several labels, the first one that a node has is used (`PoolNames`). If `labels` is (), all
-    nodes are one pool.
+    The pools whose nodes the change affects come first, although these nodes may be back at the
+    end. Then come the pools with other differences, and at last the other pools. The pools of each
+    of these groups are sorted by name. Of several labels, the first one that a node has is used
+    (`PoolNames`). If `labels` is (), all nodes are one pool.
     """
     names = None
     if labels:
         every = (node.labels for node in (*changed.nodes, *without.nodes))
         names = PoolNames.of(labels, every)
     after, before = _by_pool(changed.nodes, names), _by_pool(without.nodes, names)
-    return [
+    pools = [
         NodePoolOutcome(
             name=name,
             nodes=len(after[name]),
@@ -86,6 +94,21 @@ def node_pools(
         )
         for name in sorted({*after, *before})
     ]
+    away = _out_of_service(changed) - _out_of_service(without)
+    touched = {name for name in after if any(node.name in away for node in after[name])}
+    return sorted(
+        pools,
+        key=lambda pool: (
+            not (pool.has_other_nodes or pool.name in touched),
+            not pool.differs,
+        ),
+    )
+
+
+def _out_of_service(run: RunOutcome) -> set[str]:
+    """Return the names of the nodes that failed or were drained one after another in `run`."""
+    failed = set() if run.outage is None else {one.node for one in run.outage.nodes}
+    return failed | {one.node for one in run.drains}
 
 
 def _by_pool(nodes: Iterable[NodeEnd], names: PoolNames | None) -> dict[str, list[NodeEnd]]:
