@@ -34,8 +34,8 @@ TABLES = {
     "waiting_groups": ("group", "queue", "ready", "why", "starts_s"),
     "drains": ("node", "begun_s", "empty_s", "back_s", "held_up_by"),
     "workloads": (
-        "workload", "wanted", "lowest", "lowest_for", "ready_before", "at_end", "budget", "what",
-        "harmed",
+        "workload", "wanted", "lowest", "lowest_for", "ready_before", "at_end", "budget_what",
+        "what", "harmed",
     ),
     "budgets": ("pdb", "rule", "allowed", "lowest_healthy", "needed", "what", "state"),
     "packing": ("measure", "today", "without", "changed"),

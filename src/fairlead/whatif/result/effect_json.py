@@ -151,6 +151,7 @@ def _workload(one: WorkloadEffect) -> Json:
         "reasons": list(one.reasons),
         "by": list(one.by),
         "budget": None if one.budget is None else one.budget.value,
+        "budget_what": None if one.budget is None else one.budget.words,
         "budgets": [{"pdb": pdb, "state": state.value} for pdb, state in one.budgets],
         "harmed": one.is_harmed,
         "what": one.words,

@@ -46,7 +46,7 @@ def _table(name: str, title: str, **columns: str) -> AnswerTable:
 
 TABLES: Final = (
     _table("workloads", "Workloads", workload="workload", wanted="wanted", lowest="lowest ready",
-           lowest_for="for", at_end="at end", budget="budget", what="what happened"),
+           lowest_for="for", at_end="at end", budget_what="budget", what="what happened"),
     _table("packing", "Packing", measure="measure", today="in the dump",
            without="without the change", changed="with the change"),
     _table("certainty", "Certainty over seeds", subject="subject", what="what", seeds="seeds",

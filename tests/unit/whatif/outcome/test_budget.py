@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.api.objects import LabelSelector
+from fairlead.cli.output.markdown import markdown_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.outcome.budget import BudgetResult, budget_outcomes
@@ -111,7 +112,8 @@ def test_a_budget_can_be_unmet_although_no_pod_is_evicted(
 ):
     """Its pods are down on a failed node, which returns before they are evicted."""
     change = ClusterChange(failures=Failures(fail_node=("a",), how=how), lasts=lasts)
-    effect = what_if(snapshot(*web), change).effect
+    answer = what_if(snapshot(*web), change)
+    effect = answer.effect
     assert not effect.difference.evicted
     assert [(one.state, one.lowest_healthy) for one in effect.budgets] == (
         [(state, healthy)] if state else []
@@ -120,6 +122,7 @@ def test_a_budget_can_be_unmet_although_no_pod_is_evicted(
     assert (row.readiness.lowest, row.budget) == (1, state)
     if state is BudgetResult.UNMET:
         assert state.words == "too few healthy"
+        assert "too few healthy" in markdown_answer(answer, (), "")
         assert effect.budgets[0].words == "1 healthy pod too few, none displaced against it"
 
 

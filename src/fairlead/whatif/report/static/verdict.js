@@ -15,7 +15,7 @@ const TABLES = [
       { key: "lowest", label: "Lowest ready", kind: "count" },
       { key: "lowest_for", label: "For", kind: "word" },
       { key: "at_end", label: "At end", kind: "count" },
-      { key: "budget", label: "Budget", kind: "word" },
+      { key: "budget_what", label: "Budget", kind: "word" },
       { key: "what", label: "What happened", kind: "text" },
     ],
   },
