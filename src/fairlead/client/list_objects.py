@@ -19,12 +19,10 @@ from fairlead.client.error import (
     RequestError,
     may_be_temporary,
 )
+from fairlead.client.page_sequence import PageSequence
 from fairlead.client.rest_client import RestClient
 
 PAGE_OBJECTS: Final = 2_000
-# How many empty pages in a row a list may have; a list with more counts as endless. A page may be
-# empty because all of its objects have been filtered out.
-EMPTY_PAGES_MAX: Final = 100
 # The pauses after failures of a page that follows another one. Without these repetitions, a list
 # of many pages would hardly ever end if the server often fails for a moment.
 PAGE_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0)
@@ -71,8 +69,7 @@ async def list_by_page(
     """
     query = dict(query or {})
     items: list[Kept] = []
-    limit, token, empty_pages = {"limit": str(PAGE_OBJECTS)}, "", 0
-    tokens: set[str] = set()
+    limit, token, pages = {"limit": str(PAGE_OBJECTS)}, "", PageSequence()
     while True:
         more = {**limit, **({"continue": token} if token else {})}
         try:
@@ -80,19 +77,16 @@ async def list_by_page(
         except RequestError as refusal:
             if refusal.code != _EXPIRED or not token or not limit:
                 raise
-            items, limit, token, empty_pages = [], {}, "", 0
-            tokens.clear()
+            items, limit, token, pages = [], {}, "", PageSequence()
             continue
         items += keep(page.items or ())
-        if not page.metadata.continue_:
-            return items
-        empty_pages = 0 if page.items else empty_pages + 1
-        if page.metadata.continue_ in tokens or empty_pages > EMPTY_PAGES_MAX:
-            repeats = "a continue token" if empty_pages <= EMPTY_PAGES_MAX else "empty pages"
-            text = f"{path}: the server repeats {repeats}, so the list has no end"
-            raise RequestError(client.config.server, 200, "", text)
         token = page.metadata.continue_
-        tokens.add(token)
+        if not token:
+            return items
+        problem = pages.add(token, is_empty=not page.items)
+        if problem:
+            text = f"{path}: {problem}, so the list has no end"
+            raise RequestError(client.config.server, 200, "", text)
 
 
 async def _page(

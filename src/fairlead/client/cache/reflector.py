@@ -39,6 +39,7 @@ from fairlead.client.cache.object_decoder import (
     WatchFailure,
 )
 from fairlead.client.error import UNDECODABLE, may_be_temporary
+from fairlead.client.page_sequence import PageSequence
 from fairlead.client.retry_backoff import Jitter, RetryBackoff
 
 PAGE_OBJECTS: Final = 500  # upstream: client-go/tools/pager/pager.go:defaultPageSize
@@ -64,7 +65,7 @@ _NO_STREAM: Final = (400, 422)
 _NO_VERSION: Final = (400, 422, 500, 504)
 _TEXT_MAX: Final = 200
 _NOT_A_LIST: Final = "the answer is not a list of Kubernetes objects"
-_ENDLESS_LIST: Final = "the server repeats a continue token"
+_EXPIRED_WATCHES: Final = "no watch can start at the resource version of the list"
 _OLD_LIST: Final = "the list is older than the known objects"
 
 
@@ -138,7 +139,10 @@ class Reflector:
         self._listed: set[str] | None = None  # the keys of the list in progress
         self._lists_whole = False  # whether to list without pages: a continue token has expired
         self._stale_lists = 0
-        self._repeated_tokens = 0  # since a list was complete
+        self._pages = PageSequence()  # of the list in progress
+        self._endless_lists = 0  # since a list was complete
+        self._endless = ""  # why the last of these lists had no end
+        self._expired_watches = 0  # watches with status 410 since a watch succeeded
         self._old_bookmarks = 0  # in a row
         self._not_before = 0
         self._failures = 0  # since the last success
@@ -157,7 +161,7 @@ class Reflector:
             initial = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
             return self._watch(initial)
         if self._listed is None:
-            self._listed, self._token = set(), ""
+            self._listed, self._token, self._pages = set(), "", PageSequence()
         if self._lists_whole and not self._token:
             return ReadPage({})
         query = {"limit": str(self._page_objects)}
@@ -182,10 +186,11 @@ class Reflector:
         if not version:  # other JSON, such as `{}`; it must not count as an empty list
             self.failed(0, now, problem=_NOT_A_LIST)
             return []
-        if token and token == self._token:  # the list would never end
+        is_empty = not (page.objects or page.undecodable)
+        endless = self._pages.add(token, is_empty=is_empty)
+        if endless:
+            self._endless_lists, self._endless = self._endless_lists + 1, endless
             self.failed(_GONE, now)
-            self._repeated_tokens += 1
-            self._name_repeated_token()
             return []
         if not self._token and self._is_stale(version):
             self._stale_lists += 1
@@ -193,9 +198,8 @@ class Reflector:
                 self.failed(0, now, problem=_OLD_LIST)
                 return []
         self._succeeded()
-        self._name_repeated_token()
-        if self._token:
-            self._backoff.reset()  # the list makes progress
+        if self._token:  # the list makes progress
+            self._reset_backoff()
         updates = [update for item in page.objects for update in self._put(item)]
         self._listed.update(item.key for item in page.objects)
         for one in page.undecodable:
@@ -262,7 +266,7 @@ class Reflector:
     def _advance(self, version: str) -> None:
         """Continue the watch at `version`; the next pause is short, since the watch succeeded."""
         self._version, self._old_bookmarks = version, 0
-        self._backoff.reset()
+        self._watch_succeeded()
 
     def stayed_open(self) -> None:
         """Record that a watch has been open for a while, which shows that the resource is readable.
@@ -273,8 +277,8 @@ class Reflector:
         event was unusable, because the next watch may send the same event.
         """
         if self._listed is None:
+            self._watch_succeeded()
             self.problem, self.refusal = "", 0
-            self._backoff.reset()
             if not self._has_unusable:
                 self._failures = 0
 
@@ -288,10 +292,11 @@ class Reflector:
 
     def ended(self, now: int) -> None:
         """Record that a watch ended normally."""
-        self._backoff.reset()
         if self._listed is not None:
+            self._reset_backoff()
             self.failed(0, now, problem="the watch ended before the list was complete")
         else:
+            self._watch_succeeded()
             self._succeeded()
 
     def failed(
@@ -336,6 +341,8 @@ class Reflector:
             # While an API server starts, it refuses requests until it has read the roles and the
             # custom resources. The known objects are kept.
             self.refusal = code
+        if code == _GONE and self._version:
+            self._expired_watches += 1
         if code == _GONE or (is_unknown and self._version):
             self._version = ""
             self.relists += 1
@@ -345,19 +352,33 @@ class Reflector:
                 return
         self._failures += 1
         self._has_unusable |= repeats
+        self.problem = self._lasting_problem() or self.problem
         if self._failures > 1:
             self.problem = f"status {code}" if code else problem
         pause = max(self._backoff.pause(now), int(retry_after_s * NANOSECONDS_PER_SECOND))
         self._not_before = now + pause
 
-    def _name_repeated_token(self) -> None:
-        """Set `problem` if one list after the other ends with a repeated continue token."""
-        if self._repeated_tokens > 1:
-            self.problem = _ENDLESS_LIST
+    def _lasting_problem(self) -> str:
+        """Return why lists do not lead to a watch, although single requests succeed; or ""."""
+        if self._endless_lists > 1:
+            return self._endless
+        return _EXPIRED_WATCHES if self._expired_watches > 1 else ""
 
     def _succeeded(self) -> None:
-        self._failures, self.problem, self.refusal = 0, "", 0
+        self._failures, self.problem, self.refusal = 0, self._lasting_problem(), 0
         self._has_unusable = False
+
+    def _watch_succeeded(self) -> None:
+        self._expired_watches = 0
+        self._reset_backoff()
+
+    def _reset_backoff(self) -> None:
+        """Make the next pause short, unless the last watch has expired.
+
+        Otherwise a server that answers every watch with 410 would be listed without a long pause.
+        """
+        if not self._expired_watches:
+            self._backoff.reset()
 
     def _absent(self, code: int, now: int) -> None:
         """Record that the resource is not served (404) or may not be read (403)."""
@@ -377,11 +398,11 @@ class Reflector:
         for key in self.undecodable.keys() - self._listed:
             del self.undecodable[key]
         self._listed, self._version, self._stale_lists = None, version, 0
-        self._lists_whole, self._old_bookmarks, self._repeated_tokens = False, 0, 0
+        self._lists_whole, self._old_bookmarks, self._endless_lists = False, 0, 0
         self.has_synced = self.is_served = self.has_listed = True
         self.is_forbidden = False
         self._succeeded()
-        self._backoff.reset()
+        self._reset_backoff()
         return updates
 
     def _keep_known(self, found: UndecodableObject) -> list[ObjectUpdate]:

@@ -499,6 +499,49 @@ def test_a_server_that_always_repeats_a_continue_token_is_a_problem():
     assert (reflector.has_synced, reflector.problem) == (True, "")
 
 
+@pytest.mark.parametrize(
+    ("body", "pages", "problem"),
+    [
+        ([page(pod("a", 1), then="t"), page(then="u")], 3, "the server repeats a continue token"),
+        ([page(then=f"t{number}") for number in range(200)], 101, "the server repeats empty pages"),
+    ],
+    ids=["two tokens in turn", "empty pages"],
+)
+def test_a_list_without_end_is_a_problem(body, pages, problem):
+    reflector, now = listing(), 0
+    for _ in range(2):
+        for number in range(pages):
+            assert isinstance(reflector.next_action(now), ReadPage)
+            assert reflector.problem == ""
+            reflector.listed(body[number % len(body)], now)
+        assert isinstance(reflector.next_action(now), PauseUntil)
+        now += 100 * SECOND
+    assert reflector.problem == problem
+
+
+def test_watches_that_always_expire_are_a_problem_and_the_pauses_grow():
+    """The lists succeed, so no request fails twice in a row."""
+    reflector, now, problems, pauses = listing(), 0, [], []
+    for number in range(4):
+        listed(reflector, page(pod("a", 1), version=str(10 + number)), now)
+        assert isinstance(reflector.next_action(now), OpenWatch)
+        reflector.failed(410, now)
+        problems.append(reflector.problem)
+        pauses.append((reflector.next_action(now).instant - now) / SECOND)
+        now = reflector.next_action(now).instant
+    problem = "no watch can start at the resource version of the list"
+    assert problems == ["", problem, problem, problem]
+    assert pauses == [0.8, 1.6, 3.2, 6.4]
+    listed(reflector, page(version="20"), now)
+    assert reflector.problem == problem
+    reflector.next_action(now)
+    reflector.watched(event("ADDED", pod("b", 21)), now)
+    reflector.ended(now)
+    assert reflector.problem == ""
+    reflector.failed(410, now)
+    assert reflector.next_action(now) == PauseUntil(now + 800_000_000)
+
+
 def test_a_list_that_the_server_always_divides_into_pages_is_completed():
     """The server need not return the complete list in one response."""
     reflector = listing()

@@ -1,0 +1,34 @@
+"""PageSequence: detects a list that has no end, because the server repeats its pages."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# How many empty pages in a row a list may have; a list with more counts as endless. A page may be
+# empty because all of its objects have been filtered out.
+EMPTY_PAGES_MAX: Final = 100
+REPEATED_TOKEN: Final = "the server repeats a continue token"
+REPEATED_EMPTY_PAGES: Final = "the server repeats empty pages"
+
+
+class PageSequence:
+    """The pages of one list; client-go has no such check and would read the pages for ever."""
+
+    def __init__(self) -> None:
+        self._tokens: set[str] = set()
+        self._empty_pages = 0  # in a row
+
+    def add(self, token: str, *, is_empty: bool) -> str:
+        """Record a page with the continue token `token`; return why the list has no end, or "".
+
+        The last page has the token "".
+        """
+        if not token:
+            return ""
+        self._empty_pages = self._empty_pages + 1 if is_empty else 0
+        if self._empty_pages > EMPTY_PAGES_MAX:
+            return REPEATED_EMPTY_PAGES
+        if token in self._tokens:
+            return REPEATED_TOKEN
+        self._tokens.add(token)
+        return ""
