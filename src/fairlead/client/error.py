@@ -1,4 +1,7 @@
-"""The client's exceptions, each with one line of text for the user, and temporary failures."""
+"""Errors of the API client: its exceptions, and which failures of a request may be temporary.
+
+The text of each exception is one line for the user.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +45,17 @@ class RequestError(Exception):
 
     `reason` and `message` come from the Status in the response. Without a Status, the client sets
     them: `reason` is TOO_LONG if the response was longer than the client's limit, TIMED_OUT if it
-    did not arrive in time, and otherwise "".
+    did not arrive in time, and otherwise "". `retry_after_s` is the number of seconds in the
+    Retry-After header of the response; 0 if there is no such number.
     """
 
-    def __init__(self, server: str, code: int, reason: str, message: str) -> None:
+    def __init__(
+        self, server: str, code: int, reason: str, message: str, retry_after_s: float = 0.0
+    ) -> None:
         """Store the arguments; `server` is the URL of the server."""
         super().__init__(f"{server}: {message}")
         self.server = server
         self.code = code
         self.reason = reason
         self.message = message
+        self.retry_after_s = retry_after_s

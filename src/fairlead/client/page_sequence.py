@@ -7,8 +7,6 @@ from typing import Final
 # How many empty pages in a row a list may have; a list with more counts as endless. A page may be
 # empty because all of its objects have been filtered out.
 EMPTY_PAGES_MAX: Final = 100
-REPEATED_TOKEN: Final = "the server repeats a continue token"
-REPEATED_EMPTY_PAGES: Final = "the server repeats empty pages"
 
 
 class PageSequence:
@@ -27,8 +25,8 @@ class PageSequence:
             return ""
         self._empty_pages = self._empty_pages + 1 if is_empty else 0
         if self._empty_pages > EMPTY_PAGES_MAX:
-            return REPEATED_EMPTY_PAGES
+            return "the server repeats empty pages"
         if token in self._tokens:
-            return REPEATED_TOKEN
+            return "the server repeats a continue token"
         self._tokens.add(token)
         return ""

@@ -296,8 +296,8 @@ class RestClient:
         status, body = response.status, response.body
         if status < 300:
             return ApiAnswer(status, body)
-        refusal = self._refused(status, body)
-        seconds = _retry_after_s(response.retry_after)
+        refusal = self._refused(status, body, response.retry_after)
+        seconds = refusal.retry_after_s
         return ApiAnswer(status, body, seconds, refusal.reason, refusal.message)
 
     async def _send(
@@ -388,7 +388,9 @@ class RestClient:
                 if response.status >= 300:
                     if response.status == _UNAUTHORIZED:
                         self._credentials.renew(sent)
-                    raise self._refused(response.status, await _start_of(response.content))
+                    body = await _start_of(response.content)
+                    retry_after = response.headers.get("Retry-After", "")
+                    raise self._refused(response.status, body, retry_after)
                 yield []
                 async for chunk in response.content.iter_any():
                     *lines, rest = (rest + chunk).split(b"\n")
@@ -424,7 +426,7 @@ class RestClient:
             if status in _OVERLOADED and retry_after and number < TRIES_MAX:
                 await asyncio.sleep(_pause_s(retry_after, number))
                 continue
-            raise self._refused(status, body)
+            raise self._refused(status, body, retry_after)
         raise AssertionError("the last try returns or raises")
 
     def _tls_context(self) -> ssl.SSLContext | None:
@@ -443,14 +445,15 @@ class RestClient:
             self._tls_texts = texts
         return self._tls
 
-    def _refused(self, code: int, body: bytes) -> RequestError:
+    def _refused(self, code: int, body: bytes, retry_after: str) -> RequestError:
         try:
             status = msgspec.json.decode(body, type=_Status)
         except UNDECODABLE:  # perhaps the response of a proxy in front of the API server
             text = " ".join(body[:_TEXT_MAX].decode(errors="replace").split())
             status = _Status(message=f"status {code}: {text}" if text else "")
         message = status.message[:_MESSAGE_MAX] or f"the server answered with status {code}"
-        return RequestError(self.config.server, code, status.reason[:_TEXT_MAX], message)
+        reason, seconds = status.reason[:_TEXT_MAX], _retry_after_s(retry_after)
+        return RequestError(self.config.server, code, reason, message, seconds)
 
     def _unreachable(self, cause: Exception) -> RequestError:
         self._credentials.connection_failed()

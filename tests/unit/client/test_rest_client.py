@@ -262,6 +262,16 @@ def test_the_retry_after_of_a_server_is_limited(seconds):
     assert answer.retry_after_s == rest_client.RETRY_SECONDS_MAX
 
 
+def test_the_retry_after_of_a_refused_watch_is_in_the_error():
+    async def watch(client):
+        async for _ in client.stream(PODS, {}, 5):
+            pass
+
+    with pytest.raises(RequestError) as refusal:
+        Scripted((429, {"Retry-After": "17"}, {})).ask(watch)
+    assert (refusal.value.code, refusal.value.retry_after_s) == (429, 17.0)
+
+
 def test_the_body_of_a_refused_watch_is_not_read_completely(monkeypatch):
     monkeypatch.setattr(rest_client, "_REFUSAL_BYTES_MAX", 1_000)
 

@@ -87,9 +87,12 @@ class ListWatch:
                         with self._slow_timer() as timer:
                             await self._watch(watch, timer)
                     except RequestError as refusal:
-                        repeats = refusal.reason == TOO_LONG
                         reflector.failed(
-                            refusal.code, clock(), problem=str(refusal), repeats=repeats
+                            refusal.code,
+                            clock(),
+                            refusal.retry_after_s,
+                            str(refusal),
+                            repeats=refusal.reason == TOO_LONG,
                         )
 
     async def _watch(self, watch: OpenWatch, slow_timer: asyncio.TimerHandle) -> None:

@@ -58,6 +58,8 @@ OLD_BOOKMARKS_MAX: Final = 2
 # status 504. The resource is also listed again after that many failures if the watch or page fails
 # because of its content: another request for the same version would have the same content.
 REFUSALS_MAX: Final = 3
+# If the server demands a pause of at least this length, even the first failure is a problem.
+LONG_PAUSE_S: Final = 5.0
 VERSION_DIGITS_MAX: Final = 100
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
@@ -123,8 +125,8 @@ class Reflector:
         self.has_listed = False  # whether a list was complete
         # 403 or 404 if the server refuses the resource, which it served before; otherwise 0
         self.refusal = 0
-        # why the last requests failed, if at least two failed one after the other, or why a list
-        # takes long; otherwise ""
+        # why the last requests failed, if at least two failed one after the other or the server
+        # demanded a long pause, or why a list takes long; otherwise ""
         self.problem = ""
         self.undecodable: dict[str, str] = {}  # why an object cannot be decoded, by key
         self.relists = 0
@@ -352,11 +354,18 @@ class Reflector:
                 return
         self._failures += 1
         self._has_unusable |= repeats
-        self.problem = self._lasting_problem() or self.problem
-        if self._failures > 1:
-            self.problem = f"status {code}" if code else problem
+        self._name_failure(f"status {code}" if code else problem, retry_after_s)
         pause = max(self._backoff.pause(now), int(retry_after_s * NANOSECONDS_PER_SECOND))
         self._not_before = now + pause
+
+    def _name_failure(self, problem: str, retry_after_s: float) -> None:
+        """Set `problem` if this failure, or the latest watches and lists together, are one."""
+        if retry_after_s >= LONG_PAUSE_S:
+            self.problem = f"{problem} with Retry-After: {retry_after_s:.0f}"
+        elif self._failures > 1:
+            self.problem = problem
+        else:
+            self.problem = self._lasting_problem() or self.problem
 
     def _lasting_problem(self) -> str:
         """Return why lists do not lead to a watch, although single requests succeed; or ""."""

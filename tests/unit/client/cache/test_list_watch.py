@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.cache.list_watch import ListWatch
-from fairlead.client.cache.reflector import Reflector
+from fairlead.client.cache.reflector import PauseUntil, Reflector
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.error import RequestError
 
@@ -131,6 +131,30 @@ def test_a_list_without_an_answer_is_a_problem_before_it_fails(refusal, slow_sec
         return reports
 
     assert max(asyncio.run(reported()), default="") == problem
+
+
+class Overloaded(Server):
+    """Streams one list, then refuses each watch with Retry-After."""
+
+    async def stream(self, path, query, seconds_max):
+        self.watches += 1
+        if self.watches > 1:
+            self.is_watched.set()
+            raise RequestError("https://x", 429, "", "too many requests", 17.0)
+        yield [FIRST]
+
+
+def test_the_retry_after_of_a_refused_watch_delays_the_next_one():
+    async def next_action():
+        server, reflector = Overloaded(), Reflector(PODS, lambda: 0.0)
+        watching = ListWatch(reflector, server, lambda _: None, lambda: 0)
+        task = asyncio.ensure_future(watching.run())
+        await server.is_watched.wait()
+        await asyncio.sleep(0)
+        task.cancel()
+        return reflector.next_action(0)
+
+    assert asyncio.run(next_action()) == PauseUntil(17_000_000_000)
 
 
 def test_a_watch_without_an_event_is_no_problem():

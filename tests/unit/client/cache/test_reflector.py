@@ -205,6 +205,17 @@ def test_a_problem_is_reported_from_the_second_failure_until_a_success():
     assert reflector.problem == ""
 
 
+@pytest.mark.parametrize(
+    ("seconds", "problem"), [(30.0, "status 429 with Retry-After: 30"), (1.0, "")]
+)
+def test_a_long_pause_that_the_server_demands_is_a_problem(seconds, problem):
+    reflector = synced()
+    reflector.next_action(0)
+    reflector.failed(429, 0, seconds)
+    assert reflector.problem == problem
+    assert reflector.next_action(0) == PauseUntil(int(max(seconds, 0.8) * SECOND))
+
+
 def test_a_problem_ends_when_a_watch_stays_open():
     """A resource that does not change sends no event for a minute."""
     reflector = synced()
