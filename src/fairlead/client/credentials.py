@@ -43,6 +43,8 @@ EXEC_PAUSE_SECONDS: Final = 10.0
 # for example because the plugin has cached the old one.
 FIRST_REFUSAL_SECONDS: Final = 1.0
 REFUSALS_END_SECONDS: Final = 60.0
+# If an exec plugin fails when no credential is valid, it does not run again within this time.
+FAILED_EXEC_SECONDS: Final = 1.0
 _LONG_AGO: Final = float("-inf")
 
 
@@ -79,6 +81,9 @@ class Credentials:
         self._valid_until = self._renew_at = self._refused_at = _LONG_AGO
         self._refusal_pause_s = FIRST_REFUSAL_SECONDS
         self._execution: asyncio.Task[Credential] | None = None
+        # whether the exec plugin has ever returned a credential, and its last failure
+        self.has_worked = False
+        self._failed_at, self._failure = _LONG_AGO, ""
         self._headers: tuple[str, list[tuple[str, str]]] | None = None  # (token, its headers)
 
     def prepare(self) -> bool:
@@ -100,11 +105,19 @@ class Credentials:
     async def wait(self) -> None:
         """If the exec plugin's credential is missing or expired, run the plugin and wait for it.
 
-        Raises ConnectionConfigError if the exec plugin fails.
+        Raises ConnectionConfigError if the exec plugin fails, or failed less than
+        FAILED_EXEC_SECONDS ago.
         """
-        if not self.prepare():
-            assert self._plugin is not None
+        if self.prepare():
+            return
+        assert self._plugin is not None
+        if self._is_recent(self._failed_at, FAILED_EXEC_SECONDS):
+            raise ConnectionConfigError(self._config.name, self._failure)
+        try:
             await asyncio.shield(self._execute(self._plugin))
+        except ConnectionConfigError as cause:
+            self._failed_at, self._failure = self._clock(), cause.problem
+            raise
 
     def headers(self) -> list[tuple[str, str]]:
         """Return the headers that authenticate the next request; callers must not change the list.
@@ -261,7 +274,7 @@ class Credentials:
         The minimum is needed for machines with a wrong clock, on which even a new credential seems
         to have expired.
         """
-        self._credential, self._headers = credential, None
+        self._credential, self._headers, self.has_worked = credential, None, True
         self._valid_until = self._renew_at = float("inf")
         if credential.expires_at is not None:
             now = self._clock()

@@ -150,6 +150,8 @@ def _read_credential(source: str, plugin: ExecPlugin, output: bytes) -> Credenti
         if not isinstance(texts[name], str):
             raise refuse(f"printed a {name} that is not text")
     token, certificate, key = texts.values()
+    if not (token.isascii() and token.isprintable()):
+        raise refuse("printed a token with characters that are not printable ASCII")
     if not token and not (certificate and key):
         raise refuse("printed neither a token nor a client certificate with its key")
     expires = status.get("expirationTimestamp")

@@ -335,8 +335,9 @@ class RestClient:
     async def _wait(self, seconds_max: float | None) -> float | None:
         """Wait until the credentials can be used; return what is left of `seconds_max`.
 
-        Raises UnreachableError if the exec plugin takes longer than `seconds_max`, and
-        ConnectionConfigError if it fails.
+        Raises UnreachableError if the exec plugin takes longer than `seconds_max`, or if it fails
+        after it has worked before: it may work again later. Raises ConnectionConfigError if it has
+        never worked.
         """
         clock = asyncio.get_running_loop().time
         deadline = None if seconds_max is None else clock() + seconds_max
@@ -345,6 +346,11 @@ class RestClient:
                 await self._credentials.wait()
         except TimeoutError:
             raise UnreachableError("the credential plugin has not ended yet") from None
+        except ConnectionConfigError as cause:
+            # upstream: client-go/plugin/pkg/client/auth/exec/exec.go: RoundTrip returns an error
+            if self._credentials.has_worked:
+                raise UnreachableError(cause.problem) from None
+            raise
         return None if deadline is None else max(0.0, deadline - clock())
 
     def _head(self, pool: HttpPool, request: ApiRequest) -> bytes:

@@ -203,11 +203,38 @@ def test_a_failed_plugin_runs_again_before_the_credential_expires(tmp_path, cloc
             await until(lambda runs=runs: plugin.runs == runs)
             await until(lambda: client._credentials._execution is None)
             clock.now += 10
-        clock.now += 80
-        await client.exchange(GET, 5)
 
+    ask(server, plugin, clock, work)
+
+
+def test_a_plugin_that_has_never_worked_is_an_error_of_the_configuration(tmp_path, clock):
+    plugin = Plugin(tmp_path, clock, failing_from=0)
     with pytest.raises(ConnectionConfigError, match="failed with exit code 3"):
-        ask(server, plugin, clock, work)
+        ask(Server(), plugin, clock, lambda client: client.exchange(GET, 5))
+
+
+def test_a_plugin_that_has_worked_before_may_fail_for_a_while(tmp_path, clock):
+    """Requests fail until the plugin works again, but do not run it all the time."""
+    server, plugin = Server(), Plugin(tmp_path, clock, seconds=900, failing_from=1)
+
+    async def work(client):
+        await client.exchange(GET, 5)
+        clock.now += 901
+        failed = [await client.exchange(GET, 5) for _ in range(3)]
+        with pytest.raises(RequestError, match="failed with exit code 3"):
+            await client.get(GET.path)
+        with pytest.raises(RequestError, match="failed with exit code 3"):
+            async for _ in client.stream(GET.path, {}, 5):
+                pass
+        runs, plugin._failing_from = plugin.runs, None
+        clock.now += 1
+        plugin.write()
+        return failed, runs, await client.exchange(GET, 5)
+
+    failed, runs, answer = ask(server, plugin, clock, work)
+    assert [one.status for one in failed] == [0, 0, 0]
+    assert all("failed with exit code 3" in one.message for one in failed)
+    assert (runs, answer.status, server.seen) == (2, 200, ["t1", "t3"])
 
 
 def test_simultaneously_refused_requests_run_the_plugin_once(tmp_path, clock):

@@ -171,6 +171,10 @@ def test_an_exec_plugin_can_return_a_certificate(credentials, tmp_path):
             "print(" + repr(EMPTY.replace("{}", '{"token": 5}')) + ")",
             "printed a token that is not text",
         ),
+        (
+            "print(" + repr(EMPTY.replace("{}", '{"token": "a\\nb"}')) + ")",
+            "printed a token with characters that are not printable ASCII",
+        ),
         ("print('[' * 100_000)", "printed 100001 bytes of other text instead of JSON"),
         ("while True: print('y' * 4_096)", "printed more than 8 MiB"),
     ],
