@@ -25,6 +25,7 @@ from fairlead.engine.core.command import (
     Bind,
     CallExtender,
     Command,
+    CreateObject,
     DeleteObject,
     EvictPod,
     IssuedCommand,
@@ -81,9 +82,9 @@ _Steps = Generator[ApiRequest | float, ApiAnswer | None, Performed | None]
 class _Running(Struct, frozen=True):
     """A command that is being performed, or an Event that is being written.
 
-    `name` is the type of the command, such as `Bind`. `began` is the time at which the first
-    request of a command was sent. It is None for an event, which is dropped after EVENT_TRIES_MAX
-    tries.
+    `name` is the verb, kind and key of the request, such as `create Binding shop/web-1`. `began` is
+    the time at which the first request of a command was sent. It is None for an event, which is
+    dropped after EVENT_TRIES_MAX tries.
     """
 
     steps: _Steps
@@ -179,9 +180,9 @@ class Sender:
         now = self._options.clock()
         for item, target in self._queue.pop_ready(now):
             if isinstance(item, EventRequest):
-                running = _Running(self._event_steps(item), "Event", target, None)
+                running = _Running(self._event_steps(item), "create Event", target, None)
             else:
-                name = type(item.command).__name__
+                name = _request_name(item.command)
                 running = _Running(self._steps(item), name, target, now)
             self._resume(running, None)
         due = self._queue.next_due()
@@ -253,8 +254,7 @@ class Sender:
             reason = answer.message or "the answer is not a Kubernetes object"
             seconds = (self._options.clock() - running.began) // NANOSECONDS_PER_SECOND
             self._options.log(
-                f"{running.name} of {running.target} has failed for {seconds} seconds "
-                f"({reason}); trying again"
+                f"{running.name} has failed for {seconds} seconds ({reason}); trying again"
             )
         self._stuck.add(running.target)
 
@@ -343,6 +343,25 @@ class Sender:
 
 # Commands that free or take space on a node are sent before all other commands.
 _FIRST: Final = (Bind, DeleteObject, EvictPod)
+
+
+def _request_name(command: Command) -> str:
+    """Return the verb, kind and key of the API request that performs `command`."""
+    target = _target(command)
+    match command:
+        case Bind():
+            return f"create Binding {target.key}"
+        case EvictPod():
+            return f"create Eviction {target.key}"
+        case PatchStatus():
+            return f"patch {target.kind} {target.key} (status)"
+        case CreateObject():
+            verb = "create"
+        case DeleteObject():
+            verb = "delete"
+        case _:
+            verb = "patch"
+    return f"{verb} {target.kind} {target.key}"
 
 
 def _target(command: Command) -> ObjectRef:

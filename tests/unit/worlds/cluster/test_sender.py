@@ -8,13 +8,24 @@ import pytest
 
 from fairlead.client.request_queue import RequestLimits
 from fairlead.client.rest_client import ApiAnswer
-from fairlead.engine.core.command import Bind, IssuedCommand, ObjectRef
+from fairlead.engine.core.command import (
+    Bind,
+    CreateObject,
+    DeleteObject,
+    EvictPod,
+    IssuedCommand,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+)
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.issuer import API_SERVER
 from fairlead.worlds.cluster.resource import SCHEDULER, resources_by_kind, watched_resources
-from fairlead.worlds.cluster.sender import Sender, SenderOptions
+from fairlead.worlds.cluster.sender import Sender, SenderOptions, _request_name
 
 CREATED = ApiAnswer(201, b"{}")
+POD = ObjectRef("Pod", "shop", "web-0")
+CLAIM = {"kind": "ResourceClaim", "metadata": {"namespace": "shop", "name": "gpu"}}
 
 
 class Client:
@@ -193,7 +204,23 @@ def test_commands_that_fail_for_ten_seconds_are_logged_once(answer, reason):
 
     commands = bind("web-0"), bind("web-1"), bind("web-2")
     run(client, World(), *commands, then=then, log=lines.append, clock=lambda: now[0])
-    assert lines == [f"Bind of Pod shop/web-1 has failed for 31 seconds ({reason}); trying again"]
+    problem = f"has failed for 31 seconds ({reason}); trying again"
+    assert lines == [f"create Binding shop/web-1 {problem}"]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (EvictPod(POD), "create Eviction shop/web-0"),
+        (DeleteObject(POD), "delete Pod shop/web-0"),
+        (PatchStatus(POD), "patch Pod shop/web-0 (status)"),
+        (PatchObject(ObjectRef("Node", "", "a"), {}), "patch Node a"),
+        (CreateObject(CLAIM), "create ResourceClaim shop/gpu"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_the_log_names_the_request_of_a_command_that_fails(command, name):
+    assert _request_name(command) == name
 
 
 def test_a_command_that_fails_after_the_others_have_succeeded_is_logged():
@@ -214,7 +241,7 @@ def test_a_command_that_fails_after_the_others_have_succeeded_is_logged():
     commands = bind("web-0"), bind("web-1"), bind("web-2")
     run(client, World(), *commands, then=then, log=lines.append, clock=lambda: now[0])
     text = "has failed for 31 seconds (overloaded); trying again"
-    assert lines == [f"Bind of Pod shop/web-0 {text}", f"Bind of Pod shop/web-2 {text}"]
+    assert lines == [f"create Binding shop/web-{number} {text}" for number in (0, 2)]
 
 
 def test_no_request_is_sent_without_leadership():
