@@ -301,6 +301,19 @@ def check_changes(kind: Kind, rules: KindRules, old: Json, new: Json) -> Iterato
         yield from rules.update(old, new)
 
 
+def check_changed_fields(kind: Kind, rules: KindRules, old: Json, new: Json) -> list[Cause]:
+    """Return the errors of an updated object `new`, except those of fields that are wrong in `old`.
+
+    Both objects are in stored form. Raises ApiError 400 for a field of the wrong type.
+    """
+    check = rules.changed or rules.new
+    if check is None:
+        return []
+    known = {one.field for one in bounded(check(old, _decoded(kind, old, decode_stored)))}
+    found = bounded(check(new, _decoded(kind, new, decode_stored)))
+    return [one for one in found if one.field not in known]
+
+
 def _stored_metadata(rules: KindRules, view: ApiObject) -> Iterator[Cause]:
     yield from check_metadata(rules, view.metadata)
     yield from check_owner_ids(view.metadata)

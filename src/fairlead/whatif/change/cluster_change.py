@@ -532,20 +532,19 @@ def _apply(collected: _Steps) -> None:
     from fairlead.whatif.change.note.manifest import kept_fields, manifest_notes  # noqa: PLC0415
     from fairlead.whatif.change.note.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
     from fairlead.whatif.change.volcano_job import gang_notes  # noqa: PLC0415
-    from fairlead.whatif.snapshot.validation.bound_node import refuse_absent_nodes  # noqa: PLC0415
-    from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces  # noqa: PLC0415
-    from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields  # noqa: PLC0415
+    from fairlead.whatif.snapshot.validation.invalid_object import (  # noqa: PLC0415
+        refuse_invalid_change,
+        refuse_invalid_object,
+    )
 
     written, gangs = _read_manifests(change, inventory)
     found = [manifest for manifest, _ in written]
-    refuse_malformed_fields(found)
-    refuse_excess(found)
-    refuse_absent_namespaces(found, inventory)
-    refuse_absent_nodes(found, inventory)
+    _check_applied(found, inventory)
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
         if existing is None:
             new = manifest.without_uid()
+            refuse_invalid_object(new, value)
             _refuse_invalid_custom_resource(collected, new, None)
             collected.written[new.ref] = new
             _add_created(inventory, new)
@@ -557,7 +556,8 @@ def _apply(collected: _Steps) -> None:
         else:
             result = applied(existing, value)
             kept.append((existing, list(kept_fields(existing, value, result))))
-        _change_to(collected, existing, result, manifest.source)
+        changed = _change_to(collected, existing, result, manifest.source)
+        refuse_invalid_change(existing, changed)
     refuse_absent_classes(found, inventory)
     collected.notes += chain(
         gang_notes(gangs),
@@ -568,6 +568,19 @@ def _apply(collected: _Steps) -> None:
     )
     if unmanaged and not change.force_conflicts:
         collected.notes.append(NO_MANAGED_FIELDS)
+
+
+def _check_applied(found: list[Manifest], inventory: Inventory) -> None:
+    """Raise InputError for a malformed field, or for a reference to an absent object."""
+    # As in `_apply`.
+    from fairlead.whatif.snapshot.validation.bound_node import refuse_absent_nodes  # noqa: PLC0415
+    from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces  # noqa: PLC0415
+    from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields  # noqa: PLC0415
+
+    refuse_malformed_fields(found)
+    refuse_excess(found)
+    refuse_absent_namespaces(found, inventory)
+    refuse_absent_nodes(found, inventory)
 
 
 def _read_manifests(

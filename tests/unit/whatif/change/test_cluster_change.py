@@ -145,7 +145,9 @@ def test_a_deleted_object_can_be_applied_again(cluster, write, make):
 
 
 def test_the_namespace_option_applies_to_names_and_to_applied_objects(cluster, write):
-    path = write("c.json", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}})
+    spec = {"containers": [{"name": "app", "image": "app:1"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": spec}
+    path = write("c.json", pod)
     [create] = commands(ClusterChange(apply=(path,), namespace="shop"), cluster)
     assert create.manifest["metadata"]["namespace"] == "shop"
     with pytest.raises(InputError, match="there is no Deployment shop/web"):
@@ -269,6 +271,70 @@ def test_apply_refuses_changes_that_the_api_server_refuses(
         return
     with pytest.raises(InputError, match=refused):
         script_of_change(change, cluster)
+
+
+CONTAINERS = [{"name": "app", "image": "app:1"}]
+SCALED = {
+    "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+    "maxReplicas": 3,
+    "metrics": [{"type": "Resource"}],
+}
+
+
+def applied(kind, version="v1", **fields):
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "new"}, **fields}
+
+
+@pytest.mark.parametrize(
+    ("obj", "field"),
+    [
+        (applied("Pod", spec={"containers": []}), "spec.containers: Required"),
+        (applied("Pod", spec={"containers": [None]}), "spec.containers[0].name: Required"),
+        (applied("Pod", spec={"containers": CONTAINERS, "volumes": [{}]}), "spec.volumes[0].name"),
+        (applied("CronJob", "batch/v1", spec={"schedule": "* * * * *"}),
+         "spec.jobTemplate.spec.template.spec.containers: Required"),
+        (applied("LimitRange", spec={"limits": [None]}), "spec.limits[0].type: Invalid"),
+        (applied("ResourceQuota", spec={"hard": {"cpu": "-1"}}), "spec.hard[cpu]: Invalid"),
+        (applied("ResourceQuota", spec={"scopes": ["Other"]}), "spec.scopes: Invalid"),
+        (applied("PersistentVolumeClaim", spec={}), "spec.accessModes: Required"),
+        (applied("PersistentVolume", spec={}), "spec.accessModes: Required"),
+        (applied("StorageClass", "storage.k8s.io/v1"), "provisioner: Required"),
+        (applied("HorizontalPodAutoscaler", "autoscaling/v2", spec=SCALED),
+         "spec.metrics[0].resource: Required"),
+        (applied("Node", spec={"taints": [None]}), "metadata.taints[0].key: Invalid"),
+        (applied("Service", spec={"selector": {"app": "web"}}), "spec.ports: Required"),
+    ],
+)  # fmt: skip
+def test_a_new_object_that_the_api_server_refuses_is_refused(cluster, write, obj, field):
+    path = write("new.json", obj)
+    with pytest.raises(InputError) as refused:
+        script_of_change(ClusterChange(apply=(path,)), cluster)
+    assert str(refused.value).startswith(f"{path}: {obj['kind']} ")
+    assert field in str(refused.value)
+
+
+def test_an_autoscaler_may_scale_to_zero_replicas(cluster, write):
+    """The cluster may have the feature gate HPAScaleToZero, unlike Fairlead's own API server."""
+    target = {"type": "AverageValue", "averageValue": "30"}
+    metric = {"type": "External", "external": {"metric": {"name": "queue"}, "target": target}}
+    spec = {**SCALED, "minReplicas": 0, "metrics": [metric]}
+    change = ClusterChange(
+        apply=(write("a.json", applied("HorizontalPodAutoscaler", "autoscaling/v2", spec=spec)),)
+    )
+    assert commands(change, cluster)
+
+
+def test_a_changed_object_is_refused_only_for_the_fields_that_are_valid_before(
+    snapshot, write, make
+):
+    """The objects of a hand-written dump may lack fields, such as the image of a container."""
+    old = applied("Pod", spec={"containers": [{"name": "app"}]})
+    cluster = snapshot(make.node(), old)
+    labelled = {**old, "metadata": {"name": "new", "labels": {"a": "b"}}}
+    assert commands(ClusterChange(apply=(write("a.json", labelled),)), cluster)
+    wrong = applied("Pod", spec={"containers": [{"name": "app"}, {"name": "app 2"}]})
+    with pytest.raises(InputError, match=r"spec\.containers\[\d\]\.(name|image)"):
+        commands(ClusterChange(apply=(write("b.json", wrong),)), cluster)
 
 
 def test_words_are_the_options_of_the_command_line():
