@@ -106,13 +106,13 @@ def snapshot_of(
     if not options.is_given and not is_kubectl_plugin():
         problem = "name a SNAPSHOT, or a cluster with --context, --kubeconfig or --in-cluster"
         raise InputError("arguments", problem)
-    options = _with_context(options)
+    options = with_context(options)
     live = read_cluster(options, max_input, decode=True)
     snapshot = snapshot_of_texts(live.name, live, live.metadata())
     return structs.replace(snapshot, arguments=(*options.words, *limit))
 
 
-def _with_context(options: ConnectionOptions) -> ConnectionOptions:
+def with_context(options: ConnectionOptions) -> ConnectionOptions:
     """Return `options` with the name of the current context if they name no context.
 
     Another context can become the current one while the cluster is read, or before a printed

@@ -202,6 +202,29 @@ def test_a_lost_permission_is_reported_and_the_what_ifs_run_again(tmp_path, caps
     assert found == "fairlead: every resource of prod can be read"
 
 
+def test_answers_and_errors_name_the_cluster_instead_of_the_temporary_file(
+    tmp_path, monkeypatch, capsys
+):
+    async def answer(words):
+        if "n" in words:
+            return Completed(exit_code.BAD_INPUT, b"", f"fairlead: {words[1]}: has no node n")
+        text = f"see fairlead explain {words[1]} pod/a"
+        verdict = {"severity": "good", "findings": [{"text": text}]}
+        return Completed(0, json.dumps({"verdict": verdict, "fail_on": []}).encode(), "")
+
+    monkeypatch.setattr(inquiry_module, "run_own_command", answer)
+    file = read(tmp_path, "questions: [{name: a, ask: --drain n}, {name: b, ask: --drain m}]")
+    live = LiveObjects("context prod", 0, (), ())
+    arguments = ("--context", "prod 1")
+    inquiry = Inquiry(file, "context prod", lambda: live, tmp_path, arguments)
+    asyncio.run(inquiry.look())
+    said = capsys.readouterr().err
+    assert said == "fairlead: question a: context prod: has no node n\n"
+    assert inquiry.answers["a"].error == "context prod: has no node n"
+    text = "see fairlead explain --context 'prod 1' pod/a"
+    assert inquiry.answers["b"].findings == [{"text": text}]
+
+
 def test_a_condition_that_holds_is_served(tmp_path, monkeypatch):
     """A question can have --fail-on: the page, the JSON and the metrics show what holds."""
     conditions = [

@@ -11,7 +11,7 @@ import hashlib
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -71,8 +71,17 @@ class Inquiry:
     first successful read, `read_at` is "" and `objects` is 0.
     """
 
-    def __init__(self, file: QuestionFile, cluster: str, read: ReadCluster, folder: Path) -> None:
+    def __init__(
+        self,
+        file: QuestionFile,
+        cluster: str,
+        read: ReadCluster,
+        folder: Path,
+        arguments: Sequence[str] = (),
+    ) -> None:
         """`file` has the questions; `cluster` is the name of the cluster in messages and answers.
+
+        Commands in answers contain `arguments`, which name the cluster, such as `--context prod`.
 
         `read` reads the cluster; it is called in a thread, and may raise InputError or OSError. The
         objects that `read` returns are written to a snapshot file in `folder`.
@@ -88,6 +97,7 @@ class Inquiry:
         self._file = file
         self._read = read
         self._snapshot = folder / "snapshot.json"
+        self._arguments = shlex.join(arguments)
         self._digest = b""
 
     def as_json(self) -> dict[str, Any]:
@@ -181,12 +191,25 @@ class Inquiry:
             error = f"took longer than {ANSWER_SECONDS_MAX} seconds"
             return Answer(question, self.read_at, error=error)
         if completed.code not in _COMPLETED_CODES:
+            # The message contains the path of a temporary file, which means nothing to the user.
             error = completed.error.removeprefix("fairlead: ")
+            error = error.replace(str(self._snapshot), self.cluster)
             return Answer(question, self.read_at, error=error)
         try:
-            return Answer(question, self.read_at, msgspec.json.decode(completed.output))
+            result = msgspec.json.decode(self._named(completed.output))
+            return Answer(question, self.read_at, result)
         except msgspec.DecodeError:
             return Answer(question, self.read_at, error="fairlead whatif printed no answer")
+
+    def _named(self, output: bytes) -> bytes:
+        """Return the JSON text `output` with the cluster's arguments in place of the file's path.
+
+        The commands in it would otherwise name the temporary file.
+        """
+        path, arguments = (
+            msgspec.json.encode(one)[1:-1] for one in (str(self._snapshot), self._arguments)
+        )
+        return output.replace(path, arguments)
 
 
 def _digest(live: LiveObjects) -> bytes:

@@ -19,7 +19,7 @@ from fairlead.cli import exit_code
 from fairlead.cli.commands.watch.answer_page import AnswerPage
 from fairlead.cli.commands.watch.inquiry import Inquiry
 from fairlead.cli.commands.watch.question_file import read_questions
-from fairlead.cli.options.connection import ConnectionOptions, connection_of
+from fairlead.cli.options.connection import ConnectionOptions, connection_of, with_context
 from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.client.connection import read_text
 from fairlead.client.error import ConnectionConfigError
@@ -51,7 +51,9 @@ def watch_cluster(
     directory = TemporaryDirectory(prefix="fairlead-", ignore_cleanup_errors=True)
     with directory as folder, open_listener(address) as listening:
         at = Address(address.host, listening.getsockname()[1])
-        inquiry = Inquiry(file, config.name, partial(read_live, config), Path(folder))
+        read = partial(read_live, config)
+        words = with_context(connection).words
+        inquiry = Inquiry(file, config.name, read, Path(folder), words)
         page = f"http://{at}/" + (f"?token={token}" if token_file is None else "")
         questions = counted(len(file.questions), "question")
         print(f"answers to {questions} about {config.name}: {page}", flush=True)
