@@ -59,6 +59,12 @@ spec: {schedule: "* * * * *", jobTemplate: {spec: %s}}
 """
 ZONE = "labels: {topology.kubernetes.io/region: %s, topology.kubernetes.io/zone: %s}"
 OTHER_DEPLOYMENT = DEPLOYMENT.replace("namespace: shop", "namespace: other")
+SECRET = """\
+apiVersion: v1
+kind: Secret
+metadata: {name: s}
+data: {password: "not base64!"}
+"""
 BUDGET = """\
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -1096,6 +1102,9 @@ CASES = [
          (("s.yaml", "cluster: {trace: {nodes: cases.csv}}"), ("cases.csv", "x"))),
     Case("the snapshot as the audit log", "up --snapshot c.yaml --audit c.yaml",
          ("--audit: c.yaml is an input",), (("c.yaml", NODE),)),
+    Case("a Secret that is not base64 in a local cluster", "up --snapshot c.yaml --kubeconfig k",
+         ("c.yaml: Secret default/s: data.password: illegal base64 data at input byte 3",),
+         (("c.yaml", documents(NODE, SECRET)),)),
     Case("the configuration as the decisions", "run --shadow --config k.yaml --decisions k.yaml",
          ("--decisions: k.yaml is an input",), (("k.yaml", "x"),)),
     # --- the command line itself -----------------------------------------------------------------

@@ -59,7 +59,7 @@ def _bytes(schema: Schema, value: Any, location: FieldLocation) -> str:
         return canonical_base64(text)
     except IllegalBase64Error as cause:
         why = str(cause)
-        raise TypeMismatchError(why, f"error decoding from json: {why}") from None
+        raise TypeMismatchError(why, f"error decoding from json: {why}", location) from None
 
 
 def _boolean(schema: Schema, value: Any, location: FieldLocation) -> bool:

@@ -12,8 +12,19 @@ from fairlead.whatif.snapshot.manifest import Manifest
 def as_input_error(source: str, manifests: Sequence[Manifest], refused: ApiError) -> InputError:
     """Return an InputError that names the one of `manifests` that the API server refused.
 
-    If `refused` is about none of them, the InputError names only `source`.
+    The API server's error about a value of a wrong type names no object. Then the first of
+    `manifests` with such a value is named. If `refused` is about none of them, the InputError names
+    only `source`.
     """
+    if refused.kind is None:
+        # Imported only if it is needed.
+        from fairlead.apiserver.schema.unknown_field import wrong_type  # noqa: PLC0415
+
+        for manifest in manifests:
+            value = manifest.value
+            path, problem = wrong_type(value["apiVersion"], manifest.kind.kind, value)
+            if problem:
+                return manifest.refuse(problem, field=path)
     if refused.kind is not None:
         identity = (refused.kind.resource, refused.namespace, refused.name)
         for manifest in manifests:
