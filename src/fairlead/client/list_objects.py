@@ -34,6 +34,7 @@ Kept = TypeVar("Kept")
 
 class _Metadata(Struct):
     continue_: str = field(default="", name="continue")
+    resource_version: str = field(default="", name="resourceVersion")
 
 
 class _Page(Struct):
@@ -57,6 +58,8 @@ async def list_by_page(
     path: str,
     keep: Callable[[Iterable[Raw]], Iterable[Kept]],
     query: Mapping[str, str] | None = None,
+    *,
+    is_versioned: bool = False,
 ) -> list[Kept]:
     """Call `keep` with the items of each page of the collection at `path`; return all results.
 
@@ -64,8 +67,12 @@ async def list_by_page(
     page. If the continue token expires, the list is read again without a limit, as in client-go.
     Earlier results of `keep` are then discarded. A page after the first one is requested again if
     the failure may be temporary, at most once for each of PAGE_PAUSES_S. It is not requested again
-    after a timeout, because `RestClient.get` has then already waited for minutes. Raises
-    RequestError if a request fails, or if the server repeats pages without end.
+    after a timeout, because `RestClient.get` has then already waited for minutes.
+
+    Raises RequestError if a request fails, or if the server repeats pages without end. Also raises
+    it for an empty page without a resourceVersion if `is_versioned` is set: it is other JSON, such
+    as `{"items": []}`. Every list of stored objects has a resourceVersion, but a list of metrics
+    has none.
     """
     query = dict(query or {})
     items: list[Kept] = []
@@ -79,6 +86,8 @@ async def list_by_page(
                 raise
             items, limit, token, pages = [], {}, "", PageSequence()
             continue
+        if is_versioned and not (page.items or page.metadata.resource_version):
+            raise _no_list(client, path, "it has neither items nor a resourceVersion")
         items += keep(page.items or ())
         token = page.metadata.continue_
         if not token:

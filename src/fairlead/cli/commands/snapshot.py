@@ -131,6 +131,7 @@ def snapshot(
             raise InputError("--from", "cannot be combined with a cluster")
         return rewrite(file, source, anonymise, reveal, as_list=as_list, max_input=max_input)
     live = read_cluster(connection, max_input)
+    live.refuse_duplicates()
     if anonymise is not None:
         write_anonymised(file, anonymise, live=live, as_list=as_list)
     else:

@@ -17,7 +17,8 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
-from msgspec import DecodeError, Raw, Struct
+from msgspec import DecodeError, Raw, Struct, field
+from msgspec.json import Decoder
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
@@ -44,6 +45,18 @@ from fairlead.whatif.snapshot.snapshot import (
 
 READ_SECONDS_MAX: Final = 600
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _SERVER_ERROR = 401, 403, 404, 500
+
+
+class _Metadata(Struct):
+    namespace: str = ""
+    name: str = ""
+
+
+class _Named(Struct):
+    metadata: _Metadata = field(default_factory=_Metadata)
+
+
+_named: Final = Decoder(_Named).decode
 
 
 class LiveObjects(Struct, frozen=True):
@@ -82,6 +95,21 @@ class LiveObjects(Struct, frozen=True):
     def metadata(self) -> Json:
         """Return the metadata of a file that contains the objects."""
         return {"annotations": snapshot_annotations(self.taken_at, self.unreadable_resources())}
+
+    def refuse_duplicates(self) -> None:
+        """Raise InputError if the server listed an object twice.
+
+        No command could read a file with both. The objects must be JSON texts.
+        """
+        for kind, items in self.objects:
+            seen = set()
+            for item in items:
+                metadata = _named(bytes(item)).metadata
+                key = "/".join(filter(None, (metadata.namespace, metadata.name)))
+                if key in seen:
+                    title = f"{kind.kind} {key}"
+                    raise InputError(self.name, "the server lists it twice", object_name=title)
+                seen.add(key)
 
     def unreadable_resources(self) -> list[str]:
         """Return the names of the resources that could not be read."""
@@ -174,7 +202,8 @@ async def _list_version(
     client: RestClient, resource: LiveResource, keep: Keep, on_read: OnRead | None
 ) -> tuple[Kind, Sequence[LiveObject]]:
     kind = resource.kind
-    items = await list_by_page(client, resource.path, partial(keep, kind), resource.query)
+    keep_page = partial(keep, kind)
+    items = await list_by_page(client, resource.path, keep_page, resource.query, is_versioned=True)
     if on_read is not None:
         on_read(len(items))
     return kind, items

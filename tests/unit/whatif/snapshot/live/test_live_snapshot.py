@@ -16,6 +16,8 @@ from fairlead.whatif.snapshot.live import live_snapshot
 from fairlead.whatif.snapshot.live.live_snapshot import read_live
 from fairlead.whatif.snapshot.snapshot import parse_snapshot
 
+VERSION = {"resourceVersion": "7"}
+EMPTY = {"metadata": VERSION, "items": []}
 NODES = [{"metadata": {"name": f"node-{number}"}} for number in range(100)]
 
 
@@ -27,7 +29,7 @@ def response(body: bytes) -> bytes:
 
 async def send_nodes(path, writer):
     items = NODES if "/nodes" in path else []
-    writer.write(response(json.dumps({"items": items}).encode()))
+    writer.write(response(json.dumps({**EMPTY, "items": items}).encode()))
 
 
 async def send_spaces(_path, writer):
@@ -99,6 +101,33 @@ def test_a_server_that_never_ends_its_answer_is_refused(monkeypatch):
     assert "the cluster could not be read within" in str(refusal.value)
 
 
+@pytest.mark.parametrize("body", [{"items": []}, {"items": None, "metadata": {}}])
+def test_other_json_does_not_count_as_an_empty_cluster(body):
+    """A list of stored objects always has a resourceVersion."""
+
+    async def send(_path, writer):
+        writer.write(response(json.dumps(body).encode()))
+
+    with serving(send) as connection, pytest.raises(InputError) as refusal:
+        read_live(connection)
+    problem = "/api/v1/nodes: the answer is not a list of Kubernetes objects (it has neither items"
+    assert problem in str(refusal.value)
+
+
+def test_an_object_that_the_server_lists_twice_is_refused():
+    """No command could read a snapshot file with both."""
+
+    async def send(path, writer):
+        items = [NODES[0], NODES[1], NODES[0]] if "/nodes" in path else []
+        writer.write(response(json.dumps({**EMPTY, "items": items}).encode()))
+
+    with serving(send) as connection:
+        live = read_live(connection)
+    with pytest.raises(InputError) as refusal:
+        live.refuse_duplicates()
+    assert str(refusal.value) == "context prod: Node node-0: the server lists it twice"
+
+
 DATE = "Date: Sun, 22 Nov 2026 23:00:00 GMT\r\n"
 CLUSTER_TIME = "Fairlead-Time: Mon, 23 Nov 2026 00:00:00 GMT\r\n"
 
@@ -109,7 +138,7 @@ CLUSTER_TIME = "Fairlead-Time: Mon, 23 Nov 2026 00:00:00 GMT\r\n"
 )
 def test_a_snapshot_has_the_time_of_the_cluster(headers, taken_at):
     async def send(_path, writer):
-        head, _, body = response(b'{"items": []}').partition(b"\r\n")
+        head, _, body = response(json.dumps(EMPTY).encode()).partition(b"\r\n")
         writer.write(head + b"\r\n" + headers.encode() + body)
 
     with serving(send) as connection:
@@ -126,7 +155,7 @@ def test_of_config_maps_only_the_status_of_cluster_autoscaler_is_read(is_allowed
 
     async def send(path, writer):
         if "configmaps" not in path:
-            body, code = {"items": [], "resources": [{"name": "configmaps"}]}, "200 OK"
+            body, code = {**EMPTY, "resources": [{"name": "configmaps"}]}, "200 OK"
         else:
             asked.append(path)
             body, code = {"items": [status]}, "200 OK" if is_allowed else "403 Forbidden"
@@ -152,7 +181,7 @@ async def send_as_1_20(path, writer):
         "/apis/karpenter.sh": ["nonsense"],
     }
     served = path.startswith(("/api/v1/", "/apis/apps/v1/"))
-    body = {"items": []} if served else answers.get(path)
+    body = EMPTY if served else answers.get(path)
     if body is None:
         writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
     else:
@@ -195,7 +224,7 @@ def test_the_version_that_the_cluster_serves_is_read(root, version, plural, item
     async def send(path, writer):
         path = path.partition("?")[0]
         is_other = path not in answers and path.startswith(("/api/v1/", "/apis/apps/"))
-        body = {"items": []} if is_other else answers.get(path)
+        body = EMPTY if is_other else answers.get(path)
         if body is None:
             writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
         else:
@@ -219,7 +248,7 @@ async def send_forbidden(path, writer):
         "/apis/karpenter.sh/v1": {"resources": [{"name": "nodepools"}]},
     }
     if path.startswith(("/api/v1/", "/apis/apps/v1/")):
-        body, status = {"items": []}, "200 OK"
+        body, status = EMPTY, "200 OK"
     elif path == "/apis/kueue.x-k8s.io/v1beta1/workloads":
         body, status = {"message": "conversion webhook failed"}, "500 Internal Server Error"
     elif path in discovery:
