@@ -196,6 +196,8 @@ class Reflector:
             return []
         if not self._token and self._is_stale(version):
             self._stale_lists += 1
+            if self._stale_lists == 1:  # the server answers again: the pauses start short
+                self._backoff.reset()
             if self._stale_lists <= STALE_LISTS_MAX:
                 self.failed(0, now, problem=_OLD_LIST)
                 return []

@@ -270,6 +270,22 @@ def test_older_lists_of_a_restored_server_are_accepted_after_some_retries():
     assert reflector.next_action(now).query["resourceVersion"] == "6"
 
 
+def test_older_lists_of_a_restored_server_are_accepted_within_a_minute():
+    """While the backup is restored, the server cannot be reached, so the pauses become long."""
+    reflector, now = synced(), 0
+    reflector.watched(event("MODIFIED", pod("a", 20)), 0)
+    for _ in range(10):
+        reflector.failed(0, now)
+        now = reflector.next_action(now).instant
+    began = now
+    reflector.failed(504, now)
+    for _ in range(STALE_LISTS_MAX + 1):
+        now = reflector.next_action(now).instant
+        listed(reflector, page(pod("a", 5), version="6"), now)
+    assert reflector.problem == ""
+    assert now - began < 60 * SECOND
+
+
 @pytest.mark.parametrize("code", [404, 403])
 def test_a_resource_that_cannot_be_read_has_no_objects(code):
     reflector = make()
