@@ -645,6 +645,12 @@ CASES = [
         for kind in ("Deployment", "StatefulSet", "ReplicaSet")
     ),
     *(
+        Case(f"{command} a pod without containers", f"{command} dump.yaml --apply new.yaml",
+             ("new.yaml: Pod shop/web: spec.containers: Required value",), (
+                 ("dump.yaml", NODE), ("new.yaml", POD.partition("[")[0] + "[]}\n")))
+        for command in ("explain", "whatif")
+    ),
+    *(
         Case(f"{command} a new CronJob with the {step} {value}", f"{command} new.yaml",
              ("new.yaml", f"CronJob shop/cj: spec.jobTemplate.{says}"), (
                  ("dump.yaml", NODE),

@@ -62,10 +62,11 @@ from fairlead.whatif.snapshot.kueue import admission_sentence
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.whatif.snapshot.validation.invalid_object import refuse_invalid_object
 from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
-from fairlead.whatif.snapshot.validation.workload import WORKLOADS, refuse_invalid_workloads
+from fairlead.whatif.snapshot.validation.workload import WORKLOADS
 
 _QUEUE: Final = "Queue"  # of kube-batch and Volcano
 _EXPLAINED: Final = (
@@ -315,15 +316,17 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
 def _written(files: Sequence[str]) -> list[Manifest]:
     """Return the objects of `files`, and for each Volcano Job the objects that `gang_of` yields.
 
-    Raises InputError, also for unknown fields, for fields of a wrong type, for invalid workloads
-    and for too many pods.
+    Raises InputError, also for unknown fields, for fields of a wrong type, for pods and workloads
+    that the API server refuses, and for too many pods.
     """
     found = manifests([document for path in files for document in read(path)])
     gangs = [Document(one.source, value) for one in found for value in gang_of(one)]
     found = [*found, *manifests(gangs)]
     refuse_excess(found)
     refuse_malformed_fields(found)
-    refuse_invalid_workloads(found)
+    for one in found:
+        if one.kind is POD or one.kind in WORKLOADS:
+            refuse_invalid_object(one, one.value)
     return found
 
 
