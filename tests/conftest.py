@@ -6,14 +6,17 @@ the end as `not run: needs chromium`. In CI, which has everything, a missing pro
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from cyclopts import App, ArgumentCollection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -105,6 +108,39 @@ def _hypothesis_random() -> None:
         pass
 
     nothing_holds()
+
+
+def unparsed(found: ArgumentCollection) -> ArgumentCollection:
+    """Return a copy of `found` that can be parsed; nothing is parsed into `found` itself."""
+    copies = {id(argument): copy(argument) for argument in found}
+    for argument in copies.values():
+        argument.tokens = []
+        argument.children = ArgumentCollection(copies[id(child)] for child in argument.children)
+    return ArgumentCollection(copies.values())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _arguments_assembled_once() -> Iterator[None]:
+    """Assemble the arguments of each command only once in this process.
+
+    A process of a user runs one command. The tests run thousands in one process, and assembling
+    their arguments would take most of the time of the short ones.
+    """
+    assemble = App.assemble_argument_collection
+    assembled: dict[Any, ArgumentCollection] = {}
+
+    def assemble_once(self: App, **options: Any) -> ArgumentCollection:
+        command = self.default_command
+        if not inspect.isfunction(command) or not command.__module__.startswith("fairlead.cli."):
+            return assemble(self, **options)
+        key = (command, *sorted(options.items()))
+        if key not in assembled:
+            assembled[key] = assemble(self, **options)
+        return unparsed(assembled[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(App, "assemble_argument_collection", assemble_once)
+        yield
 
 
 @pytest.fixture(scope="session")
