@@ -102,6 +102,7 @@ from fairlead.whatif.scenario.timed_event import (
 )
 from fairlead.whatif.scenario.trace import Trace, TraceCluster, read_trace
 from fairlead.whatif.snapshot.dump_note import cluster_notes, unknown_kind_notes
+from fairlead.whatif.snapshot.garbage_collection import without_collection
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
 from fairlead.whatif.snapshot.manifest import (
@@ -120,7 +121,6 @@ from fairlead.whatif.snapshot.snapshot import (
     snapshot_of,
     start_of_time,
     with_starting_nodes_ready,
-    without_collection,
 )
 from fairlead.whatif.snapshot.validation.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess

@@ -7,11 +7,9 @@ annotation of its List, because a simulation may end long after the newest times
 
 from __future__ import annotations
 
-import gc
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
 from typing import BinaryIO, Final
 
@@ -35,6 +33,7 @@ from fairlead.whatif.input.mapped_file import unchanged_files
 from fairlead.whatif.input.option_type import require_type
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.decoder.newest_timestamp import plausible_instant
+from fairlead.whatif.snapshot.garbage_collection import without_collection
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import (
     Manifest,
@@ -54,7 +53,6 @@ TAKEN_AT: Final = "fairlead.dev/taken-at"
 UNREADABLE: Final = "fairlead.dev/unreadable"
 _READ_BY: Final = "fairlead.dev/read-by"
 _KUBECTL: Final = "kubectl"
-_FROZEN_AT_START_MAX: Final = 1_000
 # Stands for the snapshot in a command if it is not known how the user named the snapshot.
 PLACEHOLDER: Final = "SNAPSHOT"
 
@@ -131,36 +129,6 @@ def read_dump(
         )
         found = _snapshot(STDIN if source == "-" else source, documents, on_read)
     return replace(found, empty_files=tuple(empty), arguments=(source,))
-
-
-def has_frozen_objects() -> bool:
-    """Return whether this program has exempted its objects from garbage collection.
-
-    Up to _FROZEN_AT_START_MAX objects do not count, because Python 3.12 itself exempts several
-    hundred objects when it starts.
-    """
-    return gc.get_freeze_count() > _FROZEN_AT_START_MAX
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Disable Python's garbage collector within the `with` block, which reads a snapshot.
-
-    Collections would find little to free, because the objects of the snapshot are kept.
-
-    At the end of the block, all objects are moved to the collector's oldest generation. So
-    collections of young objects do not traverse the snapshot.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            if not has_frozen_objects():  # otherwise frozen objects would become collectable
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
 
 
 def parse_snapshot(source: str, data: bytes) -> Snapshot:

@@ -6,7 +6,6 @@ when one of the processes changes it.
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import signal
@@ -17,6 +16,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import cycle
 from typing import Any, BinaryIO, Final, Generic, NoReturn, TypeVar
+
+from fairlead.whatif.snapshot.garbage_collection import freeze_until_exit
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -217,7 +218,8 @@ class _ForkedCalls(Generic[Result]):
         code = 1
         try:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            gc.freeze()  # a garbage collection would write to all memory pages and so copy them
+            # A garbage collection would write to all memory pages and so copy them.
+            freeze_until_exit()
             with os.fdopen(writing, "wb") as pipe:
                 for result in produce():
                     _Pickler(pipe, index).dump(result)

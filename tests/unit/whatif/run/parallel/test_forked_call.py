@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 from contextlib import closing
@@ -13,6 +14,7 @@ import pytest
 
 from fairlead.whatif.run.parallel.forked_call import each_in_children, in_child, in_children
 from fairlead.whatif.run.progress import PhasesInTurn
+from fairlead.whatif.snapshot.garbage_collection import has_frozen_objects
 
 
 def test_a_child_that_fails_has_no_result():
@@ -23,6 +25,14 @@ def test_a_child_process_does_not_change_the_parent():
     here = []
     assert in_child(lambda: (here.append(1), list(here))[1], ()) == [1]
     assert here == []
+
+
+def test_the_objects_of_a_child_process_are_frozen_and_not_counted(monkeypatch):
+    """Python counts frozen objects one by one, which takes long in a large process."""
+    assert not has_frozen_objects()
+    assert in_child(gc.get_freeze_count, ()) > 0
+    monkeypatch.delattr(gc, "get_freeze_count")
+    assert in_child(has_frozen_objects, ()) is True
 
 
 def test_shared_objects_are_not_sent():
