@@ -25,7 +25,8 @@ def fairlead(tmp_path, monkeypatch):
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
     yield run
-    run("down")
+    if list(tmp_path.glob("fairlead-up-*")):  # the files of a cluster in the background
+        run("down")
 
 
 READ_KUBECONFIG = "import os; print(open(os.environ['KUBECONFIG']).read().count('server:'))"
@@ -67,6 +68,15 @@ def test_a_cluster_in_the_background_is_ready_immediately_and_ends_with_down(fai
     assert not list(tmp_path.glob("fairlead-up-*"))
     assert "no cluster runs in the background" in fairlead("down").stderr
     assert not list(tmp_path.glob("fairlead-up-*"))
+
+
+def test_down_does_not_import_the_server(fairlead):
+    """Importing it would take half a second."""
+    run_down = "import sys; from fairlead.cli.main import run; run(['down'])"
+    code = f"{run_down}; print('fairlead.worlds.local.cluster' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+    assert "no cluster runs in the background" in done.stderr
 
 
 def test_the_link_to_the_dashboard_is_on_a_line_of_its_own(fairlead):

@@ -18,14 +18,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct
 
 from fairlead.cli import exit_code
-from fairlead.cli.commands.up.options import UpOptions
 from fairlead.whatif.input.error import InputError, one_line
+
+if TYPE_CHECKING:  # `fairlead down` must not import the server
+    from fairlead.cli.commands.up.options import UpOptions
 
 STOP_SECONDS_MAX: Final = 30.0
 _LOOK_SECONDS: Final = 0.05
