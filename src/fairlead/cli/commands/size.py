@@ -56,8 +56,9 @@ def size(
         Parameter(
             help="The last step of the search replaces nodes by cheaper ones. Its limit is a "
             "number of scheduling cycles: N times the number of pods that the search places. Fewer "
-            "than 100 pods count as 100. A larger N takes more time, and never gives a more "
-            "expensive answer.",
+            "than 500 pods count as 500. A larger N takes more time, and never gives a more "
+            "expensive answer. In small clusters, the search often ends before the limit, because "
+            "it has tried all its changes. The answer then says that a larger N changes nothing.",
             metavar="N",
             converter=integer,
         ),
@@ -69,8 +70,9 @@ def size(
 ) -> int:
     """Search for the cheapest nodes that run all pods (with --survive, even after failures).
 
-    The search places every pod by the scheduler's rules. It can miss the cheapest possible set of
-    nodes. The answer therefore also contains a proven lower bound: no set of nodes can cost less.
+    The search places every pod by the scheduler's rules. It tries many sets of nodes, but not all,
+    so it can miss the cheapest possible set. The answer therefore also contains a proven lower
+    bound: no set of nodes can cost less.
     The answer names what determines this bound, such as memory, or pods that exclude each other.
 
     SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or

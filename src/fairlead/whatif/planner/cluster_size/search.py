@@ -16,14 +16,17 @@ All nodes to replace are removed with their pods. Then
                  nodes were added later, are placed again. Missing nodes are added. This step is
                  repeated after step 5.
     5  improve   Nodes are removed if their pods find other places. Some nodes are exchanged for a
-                 cheaper one. Some are removed at random and rebuilt. A change is kept if all pods
-                 still run, also after each failure, at a lower cost. The trial of a change ends as
-                 soon as it is certain to fail: a pod fits no node wherever the other pods go
-                 (`_known_refusal`), or the new nodes are not cheaper (`_place_below`).
+                 cheaper one. Some are chosen at random, and replaced by the nodes that step 1 would
+                 add, or by another cheaper set (`substitutes`). If there are few nodes, all of them
+                 are also replaced together. A change is kept if all pods still run, also after each
+                 failure, at a lower cost. The trial of a change ends as soon as it is certain to
+                 fail: a pod fits no node wherever the other pods go (`_known_refusal`), or the new
+                 nodes are not cheaper (`_place_below`).
 
 Every placement is a decision of the scheduler. `Survival.failures` yields the failures to try.
 `effort` limits the scheduling cycles of step 5, as a multiple of the number of pods. Step 5 also
-ends when the cost reaches the proven lower bound. The search is repeatable with the same seed.
+ends when the cost reaches the proven lower bound, or when all changes were tried. The search is
+repeatable with the same seed.
 """
 
 from __future__ import annotations
@@ -72,13 +75,17 @@ from fairlead.whatif.planner.cluster_size.size_result import (
     SpreadBlock,
     TodaysLoss,
 )
+from fairlead.whatif.planner.cluster_size.substitute import Kind, substitutes
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.planner.node.node_bound import closed_nodes
 from fairlead.whatif.run.progress import Progress
 
 NODES_MAX: Final = 100_000
 _MICRO: Final = 1_000_000  # prices are compared in millionths
-_RUIN_SIZES: Final = (2, 3, 5, 8)  # numbers of nodes that are removed at random and rebuilt
+_RUIN_SIZES: Final = (2, 3, 5, 8)  # numbers of nodes that are chosen at random and replaced
+_ALL_MAX: Final = 12  # if there are at most so many nodes, all nodes are replaced together, too
+_CHOICES_MAX: Final = 20  # random choices of nodes until a choice has a change to try
+_CHANGES_MAX: Final = 4  # changes that are tried before the next choice
 _SURVIVAL_ROUNDS_MAX: Final = 50
 _SPREAD_ROUNDS_MAX: Final = 5
 _COUNTS_MAX: Final = 8  # the maximum number of node counts that are tried for a type
@@ -97,7 +104,7 @@ _FINAL: Final = frozenset(
         "TaintToleration",
     )
 )
-_PODS_MIN: Final = 100  # the effort for fewer pods is the same as for this number of pods
+_PODS_MIN: Final = 500  # the effort for fewer pods is the same as for this number of pods
 
 
 class _Strategy(Struct, frozen=True):
@@ -168,6 +175,8 @@ class SizeSearch:
         self._ahead: list[tuple[PodInfo, tuple[str, NodeOffer] | None, KnownPlacement]] = []
         # (pod, pool, zone) if a volume of the pod cannot be used there, on nodes of any type.
         self._conflicts: set[tuple[str, str, str]] = set()
+        # By the names of some of the present nodes: the untried changes that replace these nodes.
+        self._untried: dict[tuple[str, ...], Iterator[Callable[[], bool]]] = {}
         # The shapes of the pods that kept a node from being removed, most recent last.
         self._refused: dict[int, None] = {}
         # The failures that the pods, except `pinned` pods, are known to survive on the present
@@ -179,7 +188,7 @@ class SizeSearch:
         """Search for nodes with room for the waiting pods and the pods of the nodes in `replaced`.
 
         In the step "improve", the number of scheduling cycles is limited to `effort` times the
-        number of pods. With fewer than 100 pods, the limit is the same as with 100.
+        number of pods. With fewer than 500 pods, the limit is the same as with 500.
         """
         names = [info.name for info in replaced]
         if self._survival.is_any:
@@ -191,6 +200,7 @@ class SizeSearch:
         self._rooms = [offer.room(columns) for offer in self._offers]
         self._closed = closed_nodes(self._model, pods)
         self._free, self._kept = self._free_room(), self._model.table.count - len(self._closed)
+        self._requirements = NodeSetRequirements(self._model, self._offers, self._rooms)
         self.result.bound = self._bound(pods, self._survival)
         self._begin(pods)
         self._unify()
@@ -580,8 +590,7 @@ class SizeSearch:
         prices = [offer.price for offer in self._offers]
         wanted = _less(self._demand(pods), self._free)
         units = cost_bound(wanted, self._rooms, prices).unit_prices
-        found = NodeSetRequirements(self._model, self._offers, self._rooms)
-        required = list(found.of(pods, self._free, self._kept, self._demand))
+        required = list(self._requirements.of(pods, self._free, self._kept, self._demand))
         supplies = [[one.supplies[at] for one in required] for at in range(len(prices))]
         bound = cost_bound([one.amount for one in required], supplies, prices)
         causes: dict[str, float] = {}
@@ -945,19 +954,20 @@ class SizeSearch:
         return used >= self._limit or self.result.is_cheapest
 
     def _improve(self) -> None:
-        """Remove and exchange nodes while the cost falls; then rebuild some nodes, and repeat."""
-        has_converged, spent = False, -1
-        while not self._is_over and (not has_converged or self.result.cycles > spent):
-            spent = self.result.cycles
-            if not has_converged:
-                cost = self.result.cost
-                self._remove_nodes()
-                self._exchange_nodes()
-                has_converged = self.result.cost >= cost
-                continue
-            for count in _RUIN_SIZES:
-                if not self._is_over and self._rebuild(count):
-                    has_converged = False
+        """Remove and exchange nodes while the cost falls; then replace some nodes, and repeat.
+
+        Set `SizeResult.tried_all_changes` if no change is left to try.
+        """
+        while not self._is_over:
+            cost = self.result.cost
+            self._remove_nodes()
+            self._exchange_nodes()
+            while self.result.cost >= cost:
+                count = len(self.result.nodes)
+                sizes = (*_RUIN_SIZES, count) if count <= _ALL_MAX else _RUIN_SIZES
+                if sum(self._replace_some(size) for size in sizes) == 0:
+                    self.result.tried_all_changes = not self._is_over
+                    return
 
     def _try(self, change: Callable[[], bool]) -> bool:
         """Make `change`; keep it only if it saves money and every failure is still survived.
@@ -999,13 +1009,64 @@ class SizeSearch:
                 if self._try(lambda name=name, one=one: self._exchanged(name, one)):  # type: ignore[misc]
                     break
 
-    def _rebuild(self, count: int) -> bool:
-        """Try to replace `count` random nodes by cheaper nodes; return whether it succeeded."""
-        names = sorted(self.result.nodes)
-        if len(names) < count:
-            return False
-        chosen = [names.pop(self._pick(len(names))) for _ in range(count)]
-        return self._try(lambda: self._rebuilt(chosen))
+    def _replace_some(self, count: int) -> int:
+        """Choose `count` nodes at random, and try to replace them; return the number of trials.
+
+        If all changes that replace these nodes were already tried, other nodes are chosen, up to
+        `_CHOICES_MAX` times.
+        """
+        if len(self.result.nodes) < count:
+            return 0
+        for _ in range(_CHOICES_MAX):
+            names = sorted(self.result.nodes)
+            chosen = tuple(sorted(names.pop(self._pick(len(names))) for _ in range(count)))
+            if chosen not in self._untried:
+                self._untried[chosen] = self._replacements(chosen)
+            tried = 0
+            while tried < _CHANGES_MAX and not self._is_over:
+                change = next(self._untried[chosen], None)
+                if change is None:
+                    break
+                tried += 1
+                if self._try(change):
+                    self._untried.clear()
+                    return tried
+            if tried or self._is_over:
+                return tried
+        return 0
+
+    def _replacements(self, names: Sequence[str]) -> Iterator[Callable[[], bool]]:
+        """Yield the changes that replace the nodes in `names`.
+
+        If other new nodes stay, the substitutes must supply everything that the pods on `names`
+        require. The free room of the other nodes is not subtracted, because most of it is divided
+        into pieces that are too small for these pods.
+        """
+        yield partial(self._rebuilt, names)
+        pods = [self._model.as_replacement(pod) for pod in self._movable_pods(names)]
+        replaces_all = len(names) == len(self.result.nodes)
+        free, kept = (self._free, self._kept) if replaces_all else ([0.0] * len(self._free), 0)
+        required = list(self._requirements.of(pods, free, kept, self._demand))
+        limit = float_sum(self.result.nodes[name].price for name in names)
+        least = self.result.bound.cost - (self.result.cost - limit)
+        for kinds in substitutes(self._offers, required, limit):
+            if float_sum(self._offers[kind[0]].price for kind in kinds) >= least - 1e-9:
+                yield partial(self._substituted, names, kinds)
+
+    def _substituted(self, names: Sequence[str], kinds: Sequence[Kind]) -> bool:
+        """Replace the nodes in `names` by a node of each of `kinds`; return whether all pods fit.
+
+        The new nodes are in the zones of the replaced nodes, as far as possible.
+        """
+        zones = Counter(self.result.nodes[name].zone for name in names)
+        pods = self._fail(names)
+        for name in names:
+            del self.result.nodes[name]
+        for kind in kinds:
+            offer = max((self._offers[at] for at in kind), key=lambda one: zones[one.zone])
+            zones[offer.zone] -= 1
+            self._add(offer)
+        return all(isinstance(self._schedule(pod), Placement) for pod in pods)
 
     def _rebuilt(self, names: Sequence[str]) -> bool:
         """Remove the nodes in `names`; return False if no cheaper nodes are found for their pods.

@@ -83,6 +83,7 @@ def size_answer(
         "headroom": question.headroom,
         "effort": question.effort,
         "scheduling_cycles": found.cycles,
+        "tried_all_changes": found.tried_all_changes,
         "waiting_at_once": found.waiting_at_once,
         "waiting_today": found.waiting_today,
         "pending_today_after_failure": _worst_today(found)[0] if found.tried_today else None,
@@ -165,6 +166,10 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         share = floor(1000 * found.bound.cost / found.cost) / 10
         limit = f"The cheapest possible set costs at least {share:.1f}% of this set (proven)"
         more = f"; --effort {question.effort * 10} searches longer"
+        if found.tried_all_changes:
+            more = (
+                ". The search has tried all its changes, so a larger --effort gives the same answer"
+            )
         yield (
             "No set of these types is cheaper (proven)." if found.is_proven else f"{limit}{more}."
         )

@@ -54,7 +54,9 @@ class SizeResult(Struct):
     `sets_covered` is the number of sets whose result is known: those that are tried, and those that
     are equivalent to one of them.
 
-    `cycles` is the number of scheduling cycles. `waiting_at_once` is the number of pods that would
+    `cycles` is the number of scheduling cycles. `tried_all_changes` is set if the search ended
+    because it had no change left to try. In this case, a larger effort gives the same result.
+    `waiting_at_once` is the number of pods that would
     find no final node if all pods were created at one instant. Three fields are about the nodes
     before the search. `waiting_today` is the number of pods without a node. `tried_today` is the
     number of failures that were tried, and `losses_today` are the failures that these nodes do not
@@ -70,6 +72,7 @@ class SizeResult(Struct):
     bound: SizeBound = field(default_factory=lambda: SizeBound(0.0))
     tried: int = 0
     survives: bool = True
+    tried_all_changes: bool = False
     sets_covered: int = 0
     sets: int = 0
     cycles: int = 0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+
 import pytest
 from tests.unit.whatif.planner.conftest import deployment
 
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.scheduling.decision import Failure
 from fairlead.testing.random_cluster import Chance
+from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.planner.cluster_size.node_offer import node_offers
 from fairlead.whatif.planner.cluster_size.search import SizeSearch
 from fairlead.whatif.planner.cluster_size.survival import Survival
@@ -136,7 +139,70 @@ def test_a_rebuild_that_ends_early_is_not_cheaper(planner, make, monkeypatch):
         return is_cheaper
 
     monkeypatch.setattr(SizeSearch, "_rebuilt", checked)
+    # Other changes do not replace several nodes before a rebuild can do so.
+    monkeypatch.setattr(SizeSearch, "_substituted", lambda *_: False)
     for seed in range(8):
         search, replaced = search_of(planner(*crowded(make, Chance(seed))).model, seed)
         search.run(replaced, 5)
     assert outcomes == {True, False}
+
+
+def any_types(chance):
+    """Return three types that differ in size, in memory per core, and in price per core."""
+    types = []
+    for name in ("t0", "t1", "t2"):
+        cpu, gib = chance.of((2, 4, 8, 8)), chance.of((2, 4, 8))
+        price = round(cpu * (0.03 + 0.004 * gib) * chance.of((0.9, 1.0, 1.1)), 2)
+        size = {"cpu": str(cpu), "memory": f"{cpu * gib}Gi", "pods": "110"}
+        types.append(StatedType(name, size, prices={("on-demand", ""): price}))
+    return types
+
+
+def few_pods(make, chance):
+    """Return a node with the pods of three workloads, which request cpu and memory."""
+    objects = [make.node("n", cpu="64", **{HOSTNAME: "n"})]
+    for number in range(3):
+        cpu, memory = chance.of(("300m", "900m", "1300m", "1700m")), chance.of((512, 2048, 3500))
+        app = f"w{number}"
+        apart = {"affinity": {"podAntiAffinity": terms(app, HOSTNAME)}}
+        rule = chance.of(({}, {}, apart))
+        made = deployment(make, app, ["n"] * chance.of((1, 2, 3, 4)), cpu=cpu, **rule)
+        for one in made:
+            spec = one["spec"] if one["kind"] == "Pod" else one["spec"]["template"]["spec"]
+            spec["containers"][0]["resources"]["requests"]["memory"] = f"{memory}Mi"
+        objects += made
+    return objects
+
+
+def cheapest_of_all(model, types, limit):
+    """Return the price of the cheapest set of nodes on which the scheduler places all pods.
+
+    The pods are placed one after another, the largest first. Sets for `limit` or more are left out.
+    Return `limit` if no cheaper set is enough.
+    """
+    offers = node_offers(model, list(model.table.nodes()), types, 0.0)
+    search = SizeSearch(model, offers, Survival(), NoProgress())
+    pods = search._take_away(list(model.table.nodes()))
+    most = int(limit / min(one.price for one in offers))
+    for count in range(1, most + 1):
+        for some in combinations_with_replacement(offers, count):
+            price = sum(one.price for one in some)
+            if price < limit - 1e-9:
+                with model.hypothesis():
+                    for one in some:
+                        search._add(one)
+                    if not any(isinstance(model.schedule(pod), Failure) for pod in pods):
+                        limit = price
+    return limit
+
+
+@pytest.mark.parametrize("seed", [5, 26, 27, 40, 48, 70, 78, 85, 87, 95])
+def test_no_other_set_of_few_nodes_is_cheaper(planner, make, seed):
+    """Each cheaper set of any three types is too small for the pods."""
+    objects, types = few_pods(make, Chance(seed)), any_types(Chance(seed + 1000))
+    model = planner(*objects).model
+    replaced = list(model.table.nodes())
+    offers = node_offers(model, replaced, types, 0.0)
+    found = SizeSearch(model, offers, Survival(), NoProgress()).run(replaced, 3)
+    assert not found.unplaceable
+    assert cheapest_of_all(planner(*objects).model, types, found.cost) >= found.cost - 1e-9

@@ -724,6 +724,28 @@ def test_the_search_ends_at_the_lower_bound(planner, make):
     assert found.cycles < 100
 
 
+ALL_TRIED = ". The search has tried all its changes, so a larger --effort gives the same answer"
+
+
+@pytest.mark.parametrize(
+    ("effort", "share", "more"),
+    [
+        (5, "78.5%", ALL_TRIED),
+        (0, "73.3%", "; --effort 50 searches longer"),
+    ],
+    ids=["tried all", "used its cycles"],
+)
+def test_the_answer_says_whether_a_longer_search_can_help(planner, make, effort, share, more):
+    """A large and a small node for 2.8 have room for three pods of three cores each."""
+    objects = [make.node("a", cpu="16"), *deployment(make, "web", ["a"] * 3, cpu="3")]
+    found = sized(planner(*objects), types=(SMALL, LARGE), effort=effort)
+    assert found.tried_all_changes == bool(effort)
+    question = SizeQuestion(1, 0, 4.0, NO_FAILURE, 0.0, 5, True, ())
+    answer = size_answer(question, found, "dump.yaml", ()).to_json()
+    bound = f"The cheapest possible set costs at least {share} of this set (proven)"
+    assert f"{bound}{more}." in answer["findings"]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_more_effort_is_never_worse_and_never_below_the_bound(planner, make, seed):
     pick = TieBreak(seed).pick
