@@ -150,8 +150,10 @@ def consolidate(
 
     `rules` and the budgets of `planner` can forbid the removal of a node. `prices` maps nodes to
     hourly prices. Of several choices, the one whose nodes have the highest total price is taken.
+    Set `planner.deletes_nodes`, because the chosen nodes are deleted after their drain.
     """
     model = planner.model
+    planner.deletes_nodes = True
     blockers: list[Blocker] = []
     free = []
     jobs = _jobs(planner)
@@ -284,7 +286,7 @@ def _after(planner: DrainPlanner, plan: DrainPlan) -> Iterator[None]:
     """Apply the plan's drains to the model until the `with` block ends."""
     with planner.model.hypothesis():
         for drain in plan.drains:
-            planner.model.cordon(drain.node)
+            planner.close(drain.node)
         for drain in plan.drains:
             planner.empty(drain.node)
         yield

@@ -8,7 +8,7 @@ from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deploy
 
 from fairlead.api.objects import Pod, PodDisruptionBudget
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.api.well_known_label import ZONE
+from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
@@ -35,6 +35,23 @@ def consolidated(planner, *, ignored=(), prices=None, of_karpenter=(), limit=Non
     rules = AutoscalerRules(options, budgets, model.now, ignored, of_karpenter=of_karpenter)
     names = [info.name for info in model.table.nodes()]
     return consolidate(planner, rules, names, prices or {}, NoProgress(), limit=limit)
+
+
+def test_pods_that_may_run_on_cordoned_nodes_need_room_on_other_nodes(planner, make):
+    """The removed nodes are deleted, so the pods cannot come back to them.
+
+    The three pods exclude each other, so three nodes must stay.
+    """
+    names = ("a", "b", "c", "d")
+    nodes = [make.node(name, **{HOSTNAME: name}) for name in names]
+    selector = {"matchLabels": {"app": "web"}}
+    required = [{"topologyKey": HOSTNAME, "labelSelector": selector}]
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    pods = {"tolerations": [{"operator": "Exists"}], "affinity": apart}
+    found = consolidated(planner(*nodes, *deployment(make, "web", names[:3], **pods)))
+    assert (len(found.removable), found.most) == (1, 1)
+    targets = {move.target for drain in found.plan.drains for move in drain.moves}
+    assert targets.isdisjoint(found.removable)
 
 
 def kept(found):

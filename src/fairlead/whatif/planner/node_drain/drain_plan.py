@@ -237,7 +237,7 @@ def _planned(
     with model.hypothesis():
         before = {name: model.node(name).node for name in trial.found}
         for name in trial.found:
-            model.cordon(name)
+            planner.close(name)
         for number, (name, found) in enumerate(trial.found.items()):
             progress.reach(number, 0)
             if isinstance(found, PlannedDrain):
@@ -336,7 +336,7 @@ def _tried(planner: DrainPlanner, order: Sequence[str], progress: Progress) -> _
     with model.hypothesis():
         before = {name: model.node(name).node for name in order}
         for name in order:
-            model.cordon(name)
+            planner.close(name)
         for number, name in enumerate(order):
             progress.reach(number, 0)
             with model.hypothesis() as supposed:

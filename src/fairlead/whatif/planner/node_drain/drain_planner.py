@@ -25,6 +25,7 @@ from typing import Final, Self
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
 from fairlead.api.nodes.taint import OUT_OF_SERVICE
@@ -45,6 +46,7 @@ from fairlead.engine.plugins.node_unschedulable import tolerates_cordon
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import PODS
 from fairlead.engine.workloads.deletion.pod_finalizers import is_kept_after_end
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.engine.workloads.pod_control.scale_down import is_ready as is_ready_pod
@@ -188,8 +190,9 @@ class DrainPlanner:
     """Empties nodes of `model`, and finds the evictions that the `budgets` refuse.
 
     If `reorders` is set, the pods of a node may be placed in another order than the order of the
-    scheduling queue. `waiting` counts the pods that waited in the snapshot. `at_rest` places them
-    before any node is emptied.
+    scheduling queue. If `deletes_nodes` is set, drained nodes are deleted. So no pod may move to a
+    drained node, even if it tolerates the taint of cordoned nodes. `waiting` counts the pods that
+    waited in the snapshot. `at_rest` places them before any node is emptied.
     """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
@@ -197,6 +200,7 @@ class DrainPlanner:
         self.model = model
         self.budgets = budgets
         self.reorders = True
+        self.deletes_nodes = False
         self.waiting = WaitingPodCounts()
 
     @classmethod
@@ -453,9 +457,17 @@ class DrainPlanner:
 
     def clear(self, node: str, pods: Iterable[PodInfo]) -> None:
         """Cordon `node` and remove `pods` from it, without placing replacements."""
-        self.model.cordon(node)
+        self.close(node)
         for pod in pods:
             self.model.remove(pod)
+
+    def close(self, name: str) -> None:
+        """Cordon the node `name`; if `deletes_nodes` is set, no pod can be placed on it anymore."""
+        self.model.cordon(name)
+        node = self.model.node(name).node
+        if self.deletes_nodes and node.status.allocatable.get(PODS) != 0:
+            allocatable = {**node.status.allocatable, PODS: 0}
+            self.model.put_node(replace(node, status=replace(node.status, allocatable=allocatable)))
 
     def _move(
         self, node: str, pods: Sequence[PodInfo], first: Sequence[str]
