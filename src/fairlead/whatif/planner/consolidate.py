@@ -6,9 +6,9 @@
     2  choice     The other nodes are tried one after another. A node is chosen if the scheduler
                   finds a place for its pods on nodes that are not chosen. This is done in several
                   orders: lowest load per price first (per size without a price), lowest load
-                  first, fewest pods first. The choice that saves most is taken. If the number of
-                  nodes to remove is limited, each order ends when the limit is reached. If there
-                  are also prices, a further order is tried: highest price first.
+                  first, fewest pods first, and highest price first if there are prices. The choice
+                  that saves most is taken. If the number of nodes to remove is limited, each order
+                  ends when the limit is reached.
     3  plan       From the original state, the chosen nodes are cordoned together and emptied one
                   after another. So each pod moves once (`plan_drains`). A node that cannot be
                   emptied in this step stays.
@@ -402,7 +402,7 @@ def _best_choice(
     `most` is an upper bound on the number of nodes that can be removed.
     """
     ranks = _ranks(planner.model, prices)
-    if limit is not None and prices:
+    if prices:
         ranks.append(lambda name: (-prices.get(name, 0.0), name))
     orders = list(dict.fromkeys(tuple(sorted(names, key=rank)) for rank in ranks))
     phases = PhasesInTurn(progress)

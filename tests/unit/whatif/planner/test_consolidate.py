@@ -506,6 +506,15 @@ def test_with_a_maximum_the_most_expensive_node_is_removed(planner, make):
     assert (found.removable, found.saving) == (["a"], 3.0)
 
 
+def test_the_most_expensive_node_is_tried_first_in_one_of_the_attempts(planner, make):
+    """Only one node can be removed. Node b has the lowest load, also for its price."""
+    pods = deployment(make, "web", ["a", "a", "a", "b", "c"])
+    found = consolidated(
+        planner(*map(make.node, "abc"), *pods), prices={"a": 2.5, "b": 1.0, "c": 1.0}
+    )
+    assert (found.removable, found.saving) == (["a"], 2.5)
+
+
 def test_one_node_is_not_drained_in_an_order(planner, make):
     objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a"], cpu="3")]
     made = planner(*objects)
