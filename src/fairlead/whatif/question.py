@@ -109,14 +109,13 @@ def what_if(
         effect.changed.pod_autoscalers,
         {one.workload for one in effect.workloads},
     )
-    # First, because it concerns the whole answer.
-    notes = [unsettled] if (unsettled := after.unsettled("--horizon")) else []
+    # First the reasons why pods wait, then what concerns the whole answer.
+    notes = [*_pause_notes(effect), *filter(None, (after.unsettled("--horizon"),))]
     notes += _failed_before_change(change, before)
     notes += _failed_without_change(change, before)
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _autoscaled_before_change(before, pair.kept_nodes, effect.drain.nodes)
-    notes += _lost_without_change(snapshot, before)
-    notes += _displaced_without_change(before, after)
+    notes += [*_lost_without_change(snapshot, before), *_displaced_without_change(before, after)]
     notes += _undrained_without_change(effect)
     notes += _refused_by_kubelets(before, after)
     notes += _order_note(pair, effect, progress)
@@ -130,7 +129,7 @@ def what_if(
     notes += _stopped_autoscaler_note(snapshot, effect)
     notes += run_notes
     notes += _startup_note(pair, effect, conditions)  # last: it rarely makes an answer wrong
-    effect = replace(effect, changed=replace(effect.changed, notes=tuple(notes)))
+    effect = replace(effect, changed=replace(effect.changed, notes=tuple(dict.fromkeys(notes))))
     verdict = verdict_of(effect)
     others = _other_seeds(pair, snapshot, change, conditions, progress)
     outcomes = [seed_outcome(effect, verdict), *others]
@@ -147,6 +146,7 @@ def what_if(
         seeds=len(outcomes),
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
+        causes=_pause_notes(effect),
     )
     if not conditions.next_steps or (effect.is_none and not effect.drain.nodes):
         return answer
@@ -161,11 +161,12 @@ def what_if(
         arguments=(*snapshot.arguments, *scheduler_arguments(conditions)),
         in_one_process=bool(pair.changed.scheduler.extenders),
     )
+    causes = (*answer.causes, *found.causes)
     if found.notes or found.causes:
-        every = (*found.causes, *effect.changed.notes, *found.notes)
-        changed = replace(effect.changed, notes=every)
+        every = dict.fromkeys((*causes, *effect.changed.notes, *found.notes))
+        changed = replace(effect.changed, notes=tuple(every))
         effect = replace(effect, changed=changed)
-    return replace(answer, effect=effect, next_steps=found.steps, causes=found.causes)
+    return replace(answer, effect=effect, next_steps=found.steps, causes=causes)
 
 
 def _check_arguments(snapshot: Snapshot, change: ClusterChange, conditions: Conditions) -> None:
@@ -251,6 +252,12 @@ def _cron_job_note(cron_jobs: Sequence[Manifest], changed: RunOutcome) -> Iterat
     start, end = changed.started_at, changed.ended_at
     during = f"Within the simulated {for_readers(end - start)}"
     yield from due_cron_job_notes(cron_jobs, start, end, during)
+
+
+def _pause_notes(effect: Effect) -> tuple[str, ...]:
+    """Return the notes about times in which unready nodes stop Cluster Autoscaler."""
+    run = effect.changed
+    return () if run.autoscaling is None else tuple(run.autoscaling.pause_notes(run.started_at))
 
 
 def _stopped_autoscaler_note(snapshot: Snapshot, effect: Effect) -> Iterator[str]:

@@ -316,6 +316,59 @@ def test_if_only_nodes_fail_new_nodes_can_be_created_in_their_zone(fail_zone, fa
     assert autoscaling.undelivered == {}
 
 
+@pytest.fixture
+def fail_half(snapshot, make, write):
+    """Returns the answer if the full nodes of one of two zones fail, four in each zone."""
+
+    def ask(lasts="", flags=None):
+        nodes = [make.node(f"{zone}{n}", pool="a", **{ZONE: zone}) for zone in "xy" for n in "0123"]
+        for node in nodes:
+            node["status"]["capacity"] = node["status"]["allocatable"]
+            node["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
+        groups = {
+            "node-groups": [{"name": "general", "min": 1, "max": 20, "labels": {"pool": "a"}}],
+            "flags": flags or {},
+        }
+        path = str(write("groups.yaml", json.dumps(groups)))
+        deployment = make.workload(replicas=8, cpu="3")  # created long after the nodes
+        deployment["metadata"]["creationTimestamp"] = "2025-02-01T00:00:00Z"
+        return what_if(
+            snapshot(*nodes, deployment),
+            ClusterChange(failures=Failures(fail_zone=("x",)), lasts=lasts),
+            Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", path)),
+        )
+
+    return ask
+
+
+def test_the_first_note_says_that_unready_nodes_stop_the_autoscaler(fail_half):
+    """Pods wait for nodes that the autoscaler would add if fewer nodes were unready."""
+    found = fail_half(lasts="20m")
+    assert found.changed.autoscaling.added == 0
+    assert found.changed.notes[0] == (
+        "From 58s to 20m03s, Cluster Autoscaler adds and removes no nodes, because 4 of 8 nodes "
+        "are not ready: more than 3 (--ok-total-unready-count) and more than 45% "
+        "(--max-total-unready-percentage)."
+    )
+    assert found.causes == found.changed.notes[:1]
+    assert not found.without.autoscaling.pauses
+
+
+def test_pods_that_still_wait_name_the_unready_nodes(fail_half):
+    found = fail_half()
+    assert "From 58s to the end, Cluster Autoscaler adds" in found.changed.notes[0]
+    assert len(found.changed.autoscaling.waiting) == 4
+    assert set(found.changed.autoscaling.waiting.values()) == {
+        "Cluster is unhealthy: 4 of 8 nodes are not ready, so Cluster Autoscaler adds no nodes"
+    }
+
+
+def test_unready_nodes_that_the_flags_tolerate_do_not_stop_the_autoscaler(fail_half):
+    found = fail_half(flags={"ok-total-unready-count": 4})
+    assert not found.changed.autoscaling.pauses
+    assert not found.causes
+
+
 def test_pods_of_a_removed_node_are_evicted(snapshot, make, write):
     """Each pod is listed once, as evicted, although its node is deleted afterwards."""
     nodes = [make.node(name, pool="a") for name in ("a", "b")]

@@ -629,6 +629,7 @@ class ExperimentRun:
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
+        autoscaling = self._controllers.autoscaling(since, until)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since, until)
         scaled = frozenset(one.workload for one in autoscalers if one.changes)
         workloads = self._readiness(concerned, errors, since, until, scaled)
@@ -658,6 +659,7 @@ class ExperimentRun:
             drains=tuple(recorder.drains.progress(undrained)),
             notes=(
                 *self._experiment.notes,
+                *([] if autoscaling is None else autoscaling.pause_notes(since)),
                 *self._notes(autoscalers, since, until),
                 *image_notes,
                 *overdue,
@@ -670,7 +672,7 @@ class ExperimentRun:
             touched=frozenset(recorder.touched),
             on_deleted_nodes=dict(recorder.on_deleted_nodes),
             rest=rest,
-            autoscaling=self._controllers.autoscaling(since, until),
+            autoscaling=autoscaling,
             waits=tuple(recorder.waits(since)),
             pod_autoscalers=autoscalers,
             cluster_history=recorder.cluster_history(since),

@@ -313,6 +313,11 @@ class ClusterAutoscaler:
 
     # --- provider, and inspection ----------------------------------------------------------
 
+    @property
+    def options(self) -> AutoscalingOptions:
+        """The flags of the autoscaler."""
+        return self._options
+
     def add_outage(self, outage: CapacityOutage) -> None:
         """Add an outage of the simulated provider."""
         self._provider.add_outage(outage)
@@ -341,10 +346,19 @@ class ClusterAutoscaler:
 
         The result also contains the pods that upstream ignores without an event. These are
         expendable pods, pods of DaemonSets, and pods of schedulers that --allowed-scheduler-names
-        does not list.
+        does not list. While too many nodes are unready, no loop looks at pods, and this is the
+        reason for every pod.
         """
-        found = dict(self.history.without_scale_up)
         listers = self.autoscaler.context.listers
+        unhealthy = self.history.unhealthy_now
+        if unhealthy is None:
+            found = dict(self.history.without_scale_up)
+        else:
+            why = (
+                f"Cluster is unhealthy: {unhealthy.unready} of {unhealthy.nodes} nodes are not "
+                "ready, so Cluster Autoscaler adds no nodes"
+            )
+            found = {pod.key: why for pod in listers.unschedulable_pods()}
         cutoff = self._options.expendable_pods_priority_cutoff
         for pod in listers.unschedulable_pods():
             if is_expendable(pod, cutoff):

@@ -63,12 +63,26 @@ class NodeDeparture(Struct, frozen=True):
     is_own: bool
 
 
+class UnhealthyPeriod(Struct):
+    """A time in which the autoscaler does nothing because too many nodes are unready.
+
+    `until` is None while the period lasts. `unready` of `nodes` nodes are unready: the highest
+    number of the period, and the number of all nodes in the loop that counted them.
+    """
+
+    since: Instant
+    unready: int
+    nodes: int
+    until: Instant | None = None
+
+
 class AutoscalerHistory:
     """The actions of the cluster autoscaler in a run, and its reasons for not acting.
 
     `without_scale_up` maps each pod to the reason why no group grew for it. The reasons are from
     the last loop that looked for unschedulable pods. `staying` maps each node to the reason why it
-    was kept. The reasons are from the last loop that looked for nodes to remove.
+    was kept. The reasons are from the last loop that looked for nodes to remove. The periods in
+    `unhealthy` are ordered by time; only the last one can be without end.
     """
 
     def __init__(self, provider: CloudProvider) -> None:
@@ -79,6 +93,13 @@ class AutoscalerHistory:
         self.departures: list[NodeDeparture] = []
         self.without_scale_up: Mapping[str, str] = {}
         self.staying: Mapping[str, str] = {}
+        self.unhealthy: list[UnhealthyPeriod] = []
+
+    @property
+    def unhealthy_now(self) -> UnhealthyPeriod | None:
+        """The period of `unhealthy` that has not ended; None if the last loop could act."""
+        last = self.unhealthy[-1] if self.unhealthy else None
+        return None if last is None or last.until is not None else last
 
     def node_added(self, node: Node, now: Instant, *, is_own: bool) -> None:
         """Record the addition of `node` if it belongs to a node group; see `NodeArrival`."""
@@ -110,6 +131,20 @@ class AutoscalerHistory:
         self._started |= {one.name for one in record.scale_down.deleting}
         if record.scale_down.candidates is not None:
             self.staying = _staying(autoscaler, self.staying)
+        self._note_health(record.at, autoscaler)
+
+    def _note_health(self, now: Instant, autoscaler: StaticAutoscaler) -> None:
+        """Begin, continue or end a period of `unhealthy`, according to the loop at `now`."""
+        registry, period = autoscaler.context.registry, self.unhealthy_now
+        if registry.is_cluster_healthy():
+            if period is not None:
+                period.until = now
+            return
+        unready, nodes = len(registry.total.unready), len(registry.total.registered)
+        if period is None:
+            self.unhealthy.append(UnhealthyPeriod(now, unready, nodes))
+        elif unready > period.unready:
+            period.unready, period.nodes = unready, nodes
 
 
 def _staying(autoscaler: StaticAutoscaler, before: Mapping[str, str]) -> dict[str, str]:

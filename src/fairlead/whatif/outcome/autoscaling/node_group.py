@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
+from fairlead.whatif.outcome.autoscaling.pause import Pause, pause_notes
 
 HOURS_PER_MONTH: Final = 730
 _SECONDS_PER_HOUR: Final = 3600.0
@@ -71,7 +72,8 @@ class AutoscalingOutcome(Struct, frozen=True):
     `transitions` are the additions and removals of nodes. `waiting` maps pods to the reasons why
     they trigger no scale-up. `staying` maps nodes to the reasons why they are not removed.
     `undelivered` counts, by group or NodePool, machines that the provider lacked. `earlier` are the
-    transitions before the change; the other fields do not include them.
+    transitions before the change; the other fields do not include them. `pauses` are the times in
+    which unready nodes stop Cluster Autoscaler.
     """
 
     autoscaler: str
@@ -81,11 +83,16 @@ class AutoscalingOutcome(Struct, frozen=True):
     staying: Mapping[str, str]
     undelivered: Mapping[str, int] = field(default_factory=dict)
     earlier: tuple[NodeTransition, ...] = ()
+    pauses: tuple[Pause, ...] = ()
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""
         hours = to_seconds(duration) / _SECONDS_PER_HOUR
         return replace(self, groups=tuple(one.prolonged(hours) for one in self.groups))
+
+    def pause_notes(self, start: Instant) -> list[str]:
+        """Return a note for each of the `pauses`; the times in the notes count from `start`."""
+        return list(pause_notes(self.pauses, start))
 
     @property
     def added(self) -> int:

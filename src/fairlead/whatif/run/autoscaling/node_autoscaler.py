@@ -28,6 +28,7 @@ from fairlead.whatif.outcome.autoscaling.node_group import (
     GroupOutcome,
     NodeTransition,
 )
+from fairlead.whatif.outcome.autoscaling.pause import Pause
 
 _SECONDS_PER_HOUR: Final = 3600.0
 # the reasons of a node change by a user, in the words of Karpenter's history
@@ -64,6 +65,7 @@ def autoscaling_outcome(
         dict(sorted(autoscaler.nodes_without_scale_down().items())),
         dict(sorted(autoscaler.undelivered.items())),
         tuple(one for one in transitions if one.at < since),
+        tuple(_pauses(autoscaler, since, until)),
     )
 
 
@@ -132,6 +134,21 @@ def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> Iterator[str]:
         f"at the end. They change next at {format_timestamp(change)}; what Karpenter does "
         f"then is not part of this answer."
     )
+
+
+def _pauses(autoscaler: ClusterAutoscaler, since: Instant, until: Instant) -> Iterator[Pause]:
+    """Yield the times between `since` and `until` in which unready nodes stop the autoscaler."""
+    options = autoscaler.options
+    for one in autoscaler.history.unhealthy:
+        if one.since <= until and (one.until is None or one.until > since):
+            yield Pause(
+                since=max(one.since, since),
+                until=None if one.until is None else min(one.until, until),
+                unready=one.unready,
+                nodes=one.nodes,
+                tolerated=options.ok_total_unready_count,
+                percentage=options.max_total_unready_percentage,
+            )
 
 
 def _transition(one: KarpenterNodeChange, price: float | None) -> NodeTransition:

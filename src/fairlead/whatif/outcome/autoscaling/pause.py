@@ -1,0 +1,39 @@
+"""Times in which too many unready nodes stop Cluster Autoscaler, and notes about these times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.input.duration import for_readers
+
+
+class Pause(Struct, frozen=True):
+    """A time in which Cluster Autoscaler adds and removes no nodes.
+
+    `until` is None if the time lasts to the end of the run. At most `unready` of `nodes` nodes were
+    not ready. The autoscaler stops if more than `tolerated` nodes and more than `percentage` % of
+    all nodes are not ready.
+    """
+
+    since: Instant
+    until: Instant | None
+    unready: int
+    nodes: int
+    tolerated: int
+    percentage: float
+
+
+def pause_notes(pauses: Iterable[Pause], start: Instant) -> Iterator[str]:
+    """Yield a note for each of `pauses`; the times in the notes count from `start`."""
+    for one in pauses:
+        begin = for_readers(one.since - start)
+        end = "the end" if one.until is None else for_readers(one.until - start)
+        yield (
+            f"From {begin} to {end}, Cluster Autoscaler adds and removes no nodes, because "
+            f"{one.unready:,} of {one.nodes:,} nodes are not ready: more than {one.tolerated:,} "
+            f"(--ok-total-unready-count) and more than {one.percentage:g}% "
+            "(--max-total-unready-percentage)."
+        )
