@@ -110,7 +110,7 @@ def what_if(
         {one.workload for one in effect.workloads},
     )
     # First the reasons why pods wait, then what concerns the whole answer.
-    notes = [*_pause_notes(effect), *filter(None, (after.unsettled("--horizon"),))]
+    notes = [*_waiting_notes(effect), *filter(None, (after.unsettled("--horizon"),))]
     notes += _failed_before_change(change, before)
     notes += _failed_without_change(change, before)
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
@@ -146,7 +146,7 @@ def what_if(
         seeds=len(outcomes),
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
-        causes=_pause_notes(effect),
+        causes=_waiting_notes(effect),
     )
     if not conditions.next_steps or (effect.is_none and not effect.drain.nodes):
         return answer
@@ -254,10 +254,10 @@ def _cron_job_note(cron_jobs: Sequence[Manifest], changed: RunOutcome) -> Iterat
     yield from due_cron_job_notes(cron_jobs, start, end, during)
 
 
-def _pause_notes(effect: Effect) -> tuple[str, ...]:
-    """Return the notes about times in which unready nodes stop Cluster Autoscaler."""
+def _waiting_notes(effect: Effect) -> tuple[str, ...]:
+    """Return the notes that say why the node autoscaler made pods wait."""
     run = effect.changed
-    return () if run.autoscaling is None else tuple(run.autoscaling.pause_notes(run.started_at))
+    return () if run.autoscaling is None else tuple(run.autoscaling.waiting_notes(run.started_at))
 
 
 def _stopped_autoscaler_note(snapshot: Snapshot, effect: Effect) -> Iterator[str]:

@@ -320,13 +320,13 @@ def test_if_only_nodes_fail_new_nodes_can_be_created_in_their_zone(fail_zone, fa
 def fail_half(snapshot, make, write):
     """Returns the answer if the full nodes of one of two zones fail, four in each zone."""
 
-    def ask(lasts="", flags=None):
+    def ask(lasts="", flags=None, maximum=20):
         nodes = [make.node(f"{zone}{n}", pool="a", **{ZONE: zone}) for zone in "xy" for n in "0123"]
         for node in nodes:
             node["status"]["capacity"] = node["status"]["allocatable"]
             node["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
         groups = {
-            "node-groups": [{"name": "general", "min": 1, "max": 20, "labels": {"pool": "a"}}],
+            "node-groups": [{"name": "general", "min": 1, "max": maximum, "labels": {"pool": "a"}}],
             "flags": flags or {},
         }
         path = str(write("groups.yaml", json.dumps(groups)))
@@ -361,6 +361,18 @@ def test_pods_that_still_wait_name_the_unready_nodes(fail_half):
     assert set(found.changed.autoscaling.waiting.values()) == {
         "Cluster is unhealthy: 4 of 8 nodes are not ready, so Cluster Autoscaler adds no nodes"
     }
+
+
+def test_a_note_says_why_no_node_was_added_for_pods_that_are_bound_at_the_end(fail_half):
+    """The pods are bound when their zone returns, and then the reason no longer applies."""
+    found = fail_half(lasts="20m", flags={"ok-total-unready-count": 4}, maximum=8)
+    assert not found.changed.autoscaling.waiting
+    assert found.causes == found.changed.notes[:1]
+    assert re.fullmatch(
+        r"For up to 13m\d\ds, cluster-autoscaler adds no node for 4 pods of deploy/default/web: "
+        r"pod didn't trigger scale-up: 1 max node group size reached\.",
+        found.causes[0],
+    )
 
 
 def test_unready_nodes_that_the_flags_tolerate_do_not_stop_the_autoscaler(fail_half):

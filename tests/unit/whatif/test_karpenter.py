@@ -1046,3 +1046,17 @@ def test_static_node_pools_need_their_feature_gate_and_nodeclaims(
     assert len(answer.changed.nodes) == count
     lacks = [one for one in answer.changed.notes if "lacks the NodeClaims of n1" in one]
     assert len(lacks) == (not claims)
+
+
+def test_a_note_says_why_no_node_was_created_for_pods_that_are_bound_at_the_end(tmp_path):
+    """The NodePool is at its limit while the node is down. Then the pods return to the node."""
+    change = ClusterChange(failures=Failures(fail_node=("n1",)), lasts="20m")
+    nodes = [node("n1"), node("n2"), node_claim("n1"), node_claim("n2")]
+    limited = pool(limits={"cpu": "4"}, disruption={"consolidateAfter": "Never"})
+    answer = ask(tmp_path, [*nodes, limited, web(4)], change)
+    assert not answer.changed.autoscaling.waiting
+    assert re.fullmatch(
+        r"For up to 1\dm\d\ds, karpenter adds no node for 2 pods of deploy/default/web: "
+        r"all available instance types exceed limits for nodepool.*",
+        answer.causes[0],
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fairlead.engine.batch.controller import Batch
     from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
     from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
+    from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 
 
 class RunControllers(Struct, frozen=True):
@@ -124,8 +125,13 @@ class RunControllers(Struct, frozen=True):
 
             yield from awaited_budget_notes(self.karpenter, now)
 
-    def autoscaling(self, since: Instant, until: Instant) -> AutoscalingOutcome | None:
-        """Return the nodes that the node autoscaler added and removed; None without one."""
+    def autoscaling(
+        self, since: Instant, until: Instant, waits: Iterable[PodWait]
+    ) -> AutoscalingOutcome | None:
+        """Return the nodes that the node autoscaler added and removed; None without one.
+
+        `waits` are the times that pods waited for a node between `since` and `until`.
+        """
         if self.autoscaler is None and self.karpenter is None:
             return None
         from fairlead.whatif.run.autoscaling.node_autoscaler import (  # noqa: PLC0415
@@ -134,9 +140,9 @@ class RunControllers(Struct, frozen=True):
         )
 
         if self.autoscaler is not None:
-            return autoscaling_outcome(self.autoscaler, since, until)
+            return autoscaling_outcome(self.autoscaler, since, until, waits)
         assert self.karpenter is not None
-        return karpenter_outcome(self.karpenter, since, until)
+        return karpenter_outcome(self.karpenter, since, until, waits)
 
 
 def controllers_of(engine: Engine, experiment: Experiment) -> RunControllers:

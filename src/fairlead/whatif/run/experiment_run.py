@@ -629,7 +629,8 @@ class ExperimentRun:
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
-        autoscaling = self._controllers.autoscaling(since, until)
+        waits = tuple(recorder.waits(since))
+        autoscaling = self._controllers.autoscaling(since, until, waits)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since, until)
         scaled = frozenset(one.workload for one in autoscalers if one.changes)
         workloads = self._readiness(concerned, errors, since, until, scaled)
@@ -659,7 +660,7 @@ class ExperimentRun:
             drains=tuple(recorder.drains.progress(undrained)),
             notes=(
                 *self._experiment.notes,
-                *([] if autoscaling is None else autoscaling.pause_notes(since)),
+                *([] if autoscaling is None else autoscaling.waiting_notes(since)),
                 *self._notes(autoscalers, since, until),
                 *image_notes,
                 *overdue,
@@ -673,7 +674,7 @@ class ExperimentRun:
             on_deleted_nodes=dict(recorder.on_deleted_nodes),
             rest=rest,
             autoscaling=autoscaling,
-            waits=tuple(recorder.waits(since)),
+            waits=waits,
             pod_autoscalers=autoscalers,
             cluster_history=recorder.cluster_history(since),
             deleted_claims=tuple(recorder.claims.deleted_since(since)),

@@ -24,6 +24,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
     LoopRecord,
     StaticAutoscaler,
 )
+from fairlead.engine.autoscaling.refusal import RefusalLog
 from fairlead.engine.core.instant import Instant
 
 
@@ -82,7 +83,8 @@ class AutoscalerHistory:
     `without_scale_up` maps each pod to the reason why no group grew for it. The reasons are from
     the last loop that looked for unschedulable pods. `staying` maps each node to the reason why it
     was kept. The reasons are from the last loop that looked for nodes to remove. The periods in
-    `unhealthy` are ordered by time; only the last one can be without end.
+    `unhealthy` are ordered by time; only the last one can be without end. `refusals` contains how
+    long the reasons of `without_scale_up` applied.
     """
 
     def __init__(self, provider: CloudProvider) -> None:
@@ -94,6 +96,7 @@ class AutoscalerHistory:
         self.without_scale_up: Mapping[str, str] = {}
         self.staying: Mapping[str, str] = {}
         self.unhealthy: list[UnhealthyPeriod] = []
+        self.refusals = RefusalLog()
 
     @property
     def unhealthy_now(self) -> UnhealthyPeriod | None:
@@ -128,6 +131,7 @@ class AutoscalerHistory:
                 remaining |= {info.pod.key: not_triggered(status, info) for info in status.remain}
         if record.unschedulable is not None:
             self.without_scale_up = remaining
+        self.refusals.update({} if record.unschedulable is None else remaining, record.at)
         self._started |= {one.name for one in record.scale_down.deleting}
         if record.scale_down.candidates is not None:
             self.staying = _staying(autoscaler, self.staying)

@@ -450,6 +450,7 @@ class Karpenter:
                 note = text if key in result.ignored else f"Failed to schedule pod, {text}"
                 self._context.record_event(pod_ref(key), "Warning", "FailedScheduling", note)
         self.history.errors = {key: text for key, text in problems.items() if text}
+        self.history.refusals.update(self.history.errors, now)
 
 
 def _with_creation_time(claim: NodeClaim, start: Instant) -> NodeClaim:

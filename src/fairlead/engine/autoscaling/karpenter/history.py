@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from fairlead.engine.autoscaling.refusal import RefusalLog
 from fairlead.engine.core.instant import Instant
 
 
@@ -34,8 +35,10 @@ class KarpenterHistory(Struct):
 
     If no node can be created for a pod, `errors` maps the key of the pod to upstream's error text.
     `undelivered` contains the number of NodeClaims that failed for lack of capacity, by NodePool.
+    `refusals` contains how long the errors applied.
     """
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
     undelivered: dict[str, int] = field(default_factory=dict)
+    refusals: RefusalLog = field(default_factory=RefusalLog)

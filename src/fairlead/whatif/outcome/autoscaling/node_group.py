@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.outcome.autoscaling.pause import Pause, pause_notes
+from fairlead.whatif.outcome.autoscaling.refused_pod import RefusedPods, refused_notes
 
 HOURS_PER_MONTH: Final = 730
 _SECONDS_PER_HOUR: Final = 3600.0
@@ -73,7 +74,8 @@ class AutoscalingOutcome(Struct, frozen=True):
     they trigger no scale-up. `staying` maps nodes to the reasons why they are not removed.
     `undelivered` counts, by group or NodePool, machines that the provider lacked. `earlier` are the
     transitions before the change; the other fields do not include them. `pauses` are the times in
-    which unready nodes stop Cluster Autoscaler.
+    which unready nodes stop Cluster Autoscaler. `refused` are pods that waited for another reason
+    and have a node at the end.
     """
 
     autoscaler: str
@@ -84,15 +86,20 @@ class AutoscalingOutcome(Struct, frozen=True):
     undelivered: Mapping[str, int] = field(default_factory=dict)
     earlier: tuple[NodeTransition, ...] = ()
     pauses: tuple[Pause, ...] = ()
+    refused: tuple[RefusedPods, ...] = ()
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""
         hours = to_seconds(duration) / _SECONDS_PER_HOUR
         return replace(self, groups=tuple(one.prolonged(hours) for one in self.groups))
 
-    def pause_notes(self, start: Instant) -> list[str]:
-        """Return a note for each of the `pauses`; the times in the notes count from `start`."""
-        return list(pause_notes(self.pauses, start))
+    def waiting_notes(self, start: Instant) -> list[str]:
+        """Return notes that say why pods waited although the autoscaler could add nodes.
+
+        Pods that still wait at the end are left out: `waiting` has their reasons. The times in the
+        notes count from `start`.
+        """
+        return [*pause_notes(self.pauses, start), *refused_notes(self.refused, self.autoscaler)]
 
     @property
     def added(self) -> int:

@@ -23,7 +23,8 @@ WAITED_MIN: Final = seconds(60)
 class PodWait(Struct, frozen=True):
     """A wait of a pod (`namespace/name`) for a node; `until` is None if the pod still waits.
 
-    `group` is the name of the pod's PodGroup, "" if the pod has none.
+    `group` is the name of the pod's PodGroup, "" if the pod has none. If the pod replaces another
+    pod, `pod` is the key of that pod, and `key` is the key of the pod itself.
     """
 
     pod: str
@@ -31,6 +32,7 @@ class PodWait(Struct, frozen=True):
     since: Instant
     until: Instant | None
     group: str = ""
+    key: str = ""
 
 
 class WaitingTimes(Struct, frozen=True, kw_only=True):

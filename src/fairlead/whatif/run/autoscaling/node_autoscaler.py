@@ -29,6 +29,8 @@ from fairlead.whatif.outcome.autoscaling.node_group import (
     NodeTransition,
 )
 from fairlead.whatif.outcome.autoscaling.pause import Pause
+from fairlead.whatif.outcome.autoscaling.refused_pod import refused_pods
+from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 
 _SECONDS_PER_HOUR: Final = 3600.0
 # the reasons of a node change by a user, in the words of Karpenter's history
@@ -37,9 +39,12 @@ _DELETED: Final = "Deleted"
 
 
 def autoscaling_outcome(
-    autoscaler: ClusterAutoscaler, since: Instant, until: Instant
+    autoscaler: ClusterAutoscaler, since: Instant, until: Instant, waits: Iterable[PodWait]
 ) -> AutoscalingOutcome:
-    """Return the groups of Cluster Autoscaler, and its node changes between `since` and `until`."""
+    """Return the groups of Cluster Autoscaler, and its node changes between `since` and `until`.
+
+    `waits` are the times that pods waited for a node.
+    """
     history = autoscaler.history
     specs = {spec.id: spec for spec in autoscaler.groups}
     moves = [
@@ -66,6 +71,7 @@ def autoscaling_outcome(
         dict(sorted(autoscaler.undelivered.items())),
         tuple(one for one in transitions if one.at < since),
         tuple(_pauses(autoscaler, since, until)),
+        refused_pods(history.refusals, waits),
     )
 
 
@@ -81,9 +87,12 @@ def _departure(one: NodeDeparture, spec: NodeGroupSpec) -> NodeTransition:
     return NodeTransition(one.at, one.node, one.group, came=False, reason=reason, price=price)
 
 
-def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> AutoscalingOutcome:
+def karpenter_outcome(
+    karpenter: Karpenter, since: Instant, until: Instant, waits: Iterable[PodWait]
+) -> AutoscalingOutcome:
     """Return Karpenter's groups, and the nodes that it added and removed from `since` to `until`.
 
+    `waits` are the times that pods waited for a node.
     A group consists of the nodes with the same NodePool, instance type and capacity type.
     """
     history = karpenter.history
@@ -120,6 +129,7 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
         dict(sorted(karpenter.kept_nodes(until).items())),
         dict(sorted(history.undelivered.items())),
         tuple(_transition(one, prices[one.node]) for one in earlier),
+        refused=refused_pods(history.refusals, waits),
     )
 
 

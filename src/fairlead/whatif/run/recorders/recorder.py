@@ -761,7 +761,14 @@ class Recorder(Struct):
         pending = sorted(key for key, one in made if one.state == PENDING)
         found += [(self._tracks[key].pod, self._tracks[key].pending_since, None) for key in pending]
         return [
-            PodWait(original_key(pod), workload_of(pod), max(since, begin), until, group_name(pod))
+            PodWait(
+                pod=original_key(pod),
+                workload=workload_of(pod),
+                since=max(since, begin),
+                until=until,
+                group=group_name(pod),
+                key=pod.key,
+            )
             for pod, since, until in found
             if not is_daemon_pod(pod) and not is_static(pod)
         ]
