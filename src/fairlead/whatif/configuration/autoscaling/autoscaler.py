@@ -137,12 +137,13 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Sequence[Manifest]) -
     )
     from fairlead.whatif.configuration.autoscaling.node_group import (  # noqa: PLC0415
         groups_of,
+        mixed_size_notes,
         with_prices,
     )
 
     config, notes = groups_of(options.node_groups, manifests, flags or ())
     config, copied = with_group_dependents(config, manifests)
-    notes = (*notes, *copied)
+    notes = (*notes, *mixed_size_notes(config.groups, manifests), *copied)
     config, unpriced = with_prices(config, options.instance_types, manifests)
     return Autoscaling(config, (*stopped, *notes, *unpriced))
 

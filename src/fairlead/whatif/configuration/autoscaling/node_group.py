@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.quantity import milli_value
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
@@ -58,6 +59,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.installed_autoscaler import STATUS, hosted_flags
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import (
+    is_in_service,
     name_of_node,
     node_template,
     other_zones,
@@ -133,6 +135,44 @@ def _with_priorities(
         f"The dump has no ConfigMap {PRIORITIES}; without it, the expander priority has no effect."
     )
     return config, (*notes, missing)
+
+
+def mixed_size_notes(
+    groups: Iterable[NodeGroupSpec], manifests: Iterable[Manifest]
+) -> Iterator[str]:
+    """Yield a note about those of `groups` whose existing nodes differ in CPU or memory.
+
+    New nodes of such a group are copies of one of these nodes. If a file states another size for
+    the new nodes of a group, there is no note about the group.
+    """
+    nodes = sorted((one.node for one in samples(manifests) if one.kind is NODE), key=name_of_node)
+    nodes = [node for node in nodes if is_in_service(node)]
+    found = []
+    for group in groups:
+        members = [node for node in nodes if group.owns(node)]
+        amounts = ((group.template or {}).get("status") or {}).get("allocatable") or {}
+        if not members or _size(members[0].status.allocatable) != _size(amounts):
+            continue
+        if not all(_is_similar(_size(one.status.allocatable), _size(amounts)) for one in members):
+            cpu, memory = (amounts.get(key, "0") for key in ("cpu", "memory"))
+            name = members[0].metadata.name
+            found.append(f"in {group.id} of {name} ({cpu} cpu, {memory} memory)")
+    if found:
+        yield (
+            "Some node groups have nodes of several sizes. All new nodes of a group are copies of "
+            f"one node: {listed(found)}. A template in --node-groups FILE states another size."
+        )
+
+
+def _size(amounts: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the CPU and the memory in `amounts`, in thousandths."""
+    return milli_value(str(amounts.get("cpu", "0"))), milli_value(str(amounts.get("memory", "0")))
+
+
+def _is_similar(size: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Return whether CPU is equal, and memory differs by 5% at most, as between equal machines."""
+    (cpu, memory), (other_cpu, other_memory) = size, other
+    return cpu == other_cpu and abs(memory - other_memory) * 20 <= max(memory, other_memory)
 
 
 def with_prices(
@@ -335,7 +375,7 @@ def _left_out_notes(
     `absent` have no nodes.
     """
     if fixed:
-        yield f"Not autoscaled, because {limits.source} names other groups only: {_listed(fixed)}."
+        yield f"Not autoscaled, because missing in {limits.source}: {_listed(fixed)}."
     if absent:
         yield (
             f"Groups without nodes in the dump are not simulated: {listed(absent)}; "

@@ -106,6 +106,30 @@ def test_a_new_node_is_like_the_first_node_in_service(found, make):
     assert group.template["spec"] == {"taints": [taint]}
 
 
+@pytest.mark.parametrize(
+    ("size", "template", "notes"),
+    [
+        (("8", "16Gi"), None, 1),
+        (("4", "15900Mi"), None, 0),
+        (("4", "32Gi"), None, 1),
+        (("8", "16Gi"), "16", 0),
+    ],
+)
+def test_a_note_says_which_size_new_nodes_have_if_the_sizes_differ(
+    found, make, write, size, template, notes
+):
+    """Nodes of equal machines differ slightly in memory. A template in the file states a size."""
+    nodes = [make.node("a", pool="w"), make.node("b", pool="w")]
+    nodes[1]["status"]["allocatable"] |= dict(zip(("cpu", "memory"), size, strict=True))
+    amounts = {"cpu": template, "memory": "64Gi", "pods": "110"}
+    stated = {"template": {"capacity": amounts, "allocatable": amounts}} if template else {}
+    group = {"name": "w", "min": 1, "max": 9, "labels": {"pool": "w"}, **stated}
+    path = str(write("groups.json", json.dumps({"node-groups": [group]})))
+    read = read_autoscaling(AutoscaleOptions("cluster-autoscaler", path), found(*nodes))
+    said = [one for one in read.notes if "in w of a (4 cpu, 16Gi memory)" in one]
+    assert len(said) == notes
+
+
 def test_a_note_states_assumed_limits(of_labels):
     found = of_labels({"kops.k8s.io/instancegroup": "ig"})
     assert found.notes == (
@@ -368,7 +392,7 @@ def test_groups_that_the_autoscaler_does_not_manage_keep_their_size(
     }
     found = of_labels({label: "web"}, {label: "system"}, more=[status])
     assert limits(found) == expected
-    note = "Not autoscaled, because the ConfigMap cluster-autoscaler-status names other groups only"
+    note = "Not autoscaled, because missing in the ConfigMap cluster-autoscaler-status"
     assert (f"{note}: system." in found.notes) == (len(expected) == 1)
     absent = [one for one in found.notes if one.startswith("Groups without nodes")]
     assert ["aks-gpu-1-vmss;" in one for one in absent] == [True] * ("aks-gpu-1-vmss" in named)
