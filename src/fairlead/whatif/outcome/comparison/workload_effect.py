@@ -157,7 +157,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def short_words(self) -> str:
         """`words` for a narrow column; reasons and redundant evictions are left out.
 
-        Evictions are redundant if other counts include all evicted pods.
+        Evictions are redundant if other counts include all evicted pods. If no pod is lost, these
+        counts must not include other pods, because they show the causes of the evictions.
 
         Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 not drained, 7
         pending: Insufficient cpu, 7 evicted (drain)` becomes `54 undrained, 7 pending`.
@@ -171,8 +172,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         cause = f" ({causes})" if causes else ""
         lost = self._lost
         moved = self.moved - self.elsewhere
-        is_implied = is_short and self.preempted + self.evicted <= lost + moved + self.returned
-        is_all = is_implied and not lost
+        displaced, others = self.preempted + self.evicted, lost + moved + self.returned
+        # The causes of evictions are not those of pods that moved because their node was deleted.
+        is_all = is_short and not lost and displaced == others
+        is_implied = is_all or (is_short and lost > 0 and displaced <= others)
         fewer = "fewer" if is_short else "fewer than without the change"
         if self.placed:  # The workload may have as many pods as without the change.
             fewer = "only without the change"

@@ -7,6 +7,7 @@ import pytest
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outcome.comparison.difference import difference, moves_within
 from fairlead.whatif.outcome.comparison.effect import effect_of
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.run_outcome import (
     Evicted,
     NodeEnd,
@@ -167,6 +168,23 @@ def test_new_pods_of_both_runs_on_other_nodes_are_not_displaced():
     assert found.recovered_after == seconds(2)
     (row,) = effect_of(before, after).workloads
     assert row.short_words == "1 moved (drain), 2 placed elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ({"evicted": 1}, "1 evicted (drain), 2 moved"),
+        ({"evicted": 2}, "2 moved (drain)"),
+        ({"evicted": 1, "pending": 1}, "1 pending, 2 moved"),
+    ],
+)
+def test_the_cause_of_evictions_is_not_stated_for_pods_that_were_not_evicted(counts, words):
+    """Pods that were not evicted move, too, for example if their node is deleted."""
+    readiness = effect_of(outcome(pod("old", "a", **OLD)), outcome(pod("old", **OLD))).workloads[0]
+    effect = WorkloadEffect(
+        workload=WEB, readiness=readiness.readiness, moved=2, by=("drain",), **counts
+    )
+    assert effect.short_words == words
 
 
 def test_a_pod_that_was_deleted_and_created_again_is_no_new_pod():
