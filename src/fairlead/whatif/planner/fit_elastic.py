@@ -32,6 +32,7 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH, AutoscalingOutcome
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import notes_about
+from fairlead.whatif.outcome.autoscaling.refused_pod import refused_notes
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.planner.fit import (
@@ -345,6 +346,9 @@ def elastic_fit_answer(
     found, outcome = result.autoscaling, result.outcome
     # No option of `fit` states a load.
     run_notes = notes_about(outcome.notes, outcome.pod_autoscalers, (), remedy="")
+    # Pods that fit wait for the same reasons for which the other new pods do not fit.
+    waits = set(refused_notes(found.refused, found.autoscaler))
+    run_notes = tuple(note for note in run_notes if note not in waits)
     facts: Json = {
         "pod": source.title,
         "namespace": source.namespace,

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.whatif.planner.conftest import budget, deployment
 
+from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.status import SUCCESS, unschedulable
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
@@ -16,6 +17,8 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     AutoscaleOptions,
     read_autoscalers,
 )
+from fairlead.whatif.outcome.autoscaling.refused_pod import RefusedPods
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.planner import fit_elastic
 from fairlead.whatif.planner.fit_elastic import elastic_fit, elastic_fit_answer
 from fairlead.whatif.planner.new_pod import pod_source
@@ -57,7 +60,7 @@ def fitted(snapshot, write):
         flags=None,
         **more,
     ):
-        read = snapshot(*objects)
+        fit_pods.read = read = snapshot(*objects)
         source = pod_source(None, like, "", Inventory(read.manifests))
         options = AutoscaleOptions(
             "cluster-autoscaler", str(write("groups.yaml", json.dumps(GROUPS)))
@@ -101,6 +104,19 @@ def test_pods_fit_until_the_groups_maximum(fitted, make):
     cost = "Then the nodes of cluster-autoscaler cost 1.50 per hour, 1,095 per month."
     assert cost in answer.findings
     assert answer.facts["ready_after_s"] > 60
+
+
+def test_no_note_says_why_pods_that_fit_had_to_wait(fitted, make):
+    """They wait because other pods that fit nowhere take part in the same scale-up."""
+    found, _ = fitted(make.node("a", pool="a"), make.workload(replicas=0))
+    web = WorkloadRef("ReplicaSet", "default", "web-fit")
+    refused = RefusedPods("full", 3, (web,), seconds(80))
+    autoscaling = replace(found.autoscaling, refused=(refused,))
+    notes = (*autoscaling.waiting_notes(0), "another note")
+    outcome = replace(found.outcome, autoscaling=autoscaling, notes=notes)
+    source = pod_source(None, "deploy/web", "", Inventory(fitted.read.manifests))
+    answer = elastic_fit_answer(replace(found, outcome=outcome), source, "dump", ())
+    assert answer.notes == ("another note",)
 
 
 @pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "ReplicationController"])
