@@ -414,7 +414,8 @@ def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
     if cost is not None:
         month = cost * HOURS_PER_MONTH
         whose = f"the nodes of {result.autoscaling.autoscaler}"
-        yield f"Then {whose} cost {cost:,.2f} per hour, {month:,.0f} per month."
+        about = "an estimated " if result.autoscaling.is_cost_estimated else ""
+        yield f"Then {whose} cost {about}{cost:,.2f} per hour, {month:,.0f} per month."
     if result.count:
         after = for_readers(seconds(_bound_after_s(result)))
         yield f"The last of these pods has a node after {after}."

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
 
 
 class RunControllers(Struct, frozen=True):
-    """The controllers of one run; None for the controllers that the run does not have."""
+    """The controllers of one run; None for the controllers that the run does not have.
+
+    `estimated_prices` are the instance types of Karpenter whose prices are estimates.
+    """
 
     scheduler: Scheduler
     workloads: Workloads
@@ -47,6 +51,7 @@ class RunControllers(Struct, frozen=True):
     batch: Batch | None
     karpenter: Karpenter | None
     autoscaler: ClusterAutoscaler | None
+    estimated_prices: frozenset[str] = frozenset()
 
     def is_waiting(self, now: Instant) -> bool:
         """Return whether any controller waits for a time at which it will change something.
@@ -142,7 +147,8 @@ class RunControllers(Struct, frozen=True):
         if self.autoscaler is not None:
             return autoscaling_outcome(self.autoscaler, since, until, waits)
         assert self.karpenter is not None
-        return karpenter_outcome(self.karpenter, since, until, waits)
+        found = karpenter_outcome(self.karpenter, since, until, waits)
+        return replace(found, estimated_prices=self.estimated_prices)
 
 
 def controllers_of(engine: Engine, experiment: Experiment) -> RunControllers:
@@ -156,6 +162,9 @@ def controllers_of(engine: Engine, experiment: Experiment) -> RunControllers:
         batch=None if experiment.batch is None else _batch_of(engine),
         karpenter=None if experiment.karpenter is None else _karpenter_of(engine),
         autoscaler=None if experiment.autoscaler is None else _autoscaler_of(engine),
+        estimated_prices=experiment.karpenter.estimated_prices
+        if experiment.karpenter
+        else frozenset(),
     )
 
 

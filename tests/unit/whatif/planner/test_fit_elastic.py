@@ -58,6 +58,7 @@ def fitted(snapshot, write):
         like="deploy/web",
         preempts=False,
         flags=None,
+        types=TYPES,
         **more,
     ):
         fit_pods.read = read = snapshot(*objects)
@@ -66,8 +67,8 @@ def fitted(snapshot, write):
             "cluster-autoscaler", str(write("groups.yaml", json.dumps(GROUPS)))
         )
         if karpenter:
-            types = str(write("types.csv", TYPES))
-            options = AutoscaleOptions("karpenter", instance_types=types)
+            file = str(write("types.csv", types)) if types else None
+            options = AutoscaleOptions("karpenter", instance_types=file)
         found = read_autoscalers("dump", read.manifests, options)
         config = found.config
         if flags is not None:
@@ -302,6 +303,17 @@ def test_pods_fit_until_the_nodepools_limit(fitted, make):
     found, _ = fitted(make.node("a"), make.workload(replicas=0), POOL, karpenter=True)
     assert (found.count, found.autoscaling.added) == (12, 2)
     assert "exceed limits for nodepool" in found.stop
+
+
+@pytest.mark.parametrize(("types", "words"), [(TYPES, ""), ("", "an estimated ")])
+def test_the_answer_says_whether_the_cost_is_estimated(fitted, make, types, words):
+    """Without a file, there are no prices."""
+    kind = {"node.kubernetes.io/instance-type": "small", "karpenter.sh/nodepool": "default"}
+    node = make.node("a", **kind, **{"karpenter.sh/capacity-type": "on-demand"})
+    node["status"]["capacity"] = node["status"]["allocatable"]
+    _, answer = fitted(node, make.workload(replicas=0), POOL, karpenter=True, types=types)
+    [cost] = [one for one in answer.findings if "per hour" in one]
+    assert cost.startswith(f"Then the nodes of karpenter cost {words}0.")
 
 
 def test_a_quota_that_allows_more_pods_than_fit_is_not_the_limit(fitted, make):

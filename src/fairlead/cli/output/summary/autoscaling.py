@@ -137,7 +137,8 @@ def _totals(outcome: AutoscalingOutcome) -> str:
     )
     cost = outcome.cost_per_hour
     if cost is not None:
-        line += f" for {cost:,.2f} per hour ({cost * HOURS_PER_MONTH:,.0f} per month)"
+        month = cost * HOURS_PER_MONTH
+        line += f" for {_estimated(outcome)}{cost:,.2f} per hour ({month:,.0f} per month)"
     elif outcome.unpriced:
         unpriced = listed(outcome.unpriced)
         line += f"; the total cost is unknown, because no price is known for {unpriced}"
@@ -146,7 +147,13 @@ def _totals(outcome: AutoscalingOutcome) -> str:
 
 def _spent(outcome: AutoscalingOutcome, span: DurationNs) -> str:
     line = f"{outcome.node_hours:,.1f} node hours in {for_readers(span)}"
-    return line if outcome.cost is None else f"{line}, which cost {outcome.cost:,.2f}"
+    if outcome.cost is None:
+        return line
+    return f"{line}, which cost {_estimated(outcome)}{outcome.cost:,.2f}"
+
+
+def _estimated(outcome: AutoscalingOutcome) -> str:
+    return "an estimated " if outcome.is_cost_estimated else ""
 
 
 def _group_line(outcome: AutoscalingOutcome, group: GroupOutcome, start: Instant) -> str:

@@ -29,7 +29,8 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     is set, NodePools and NodeClaims are custom resources of the API server. The names of new
     NodeClaims are generated from serial numbers. These begin after `first_serial`. A process that
     continues with stored objects must set `first_serial` to a larger number than before. Otherwise,
-    names repeat.
+    names repeat. `estimated_prices` are the names of the instance types whose prices are estimates;
+    decisions do not read it.
     """
 
     pools: tuple[NodePool, ...]
@@ -44,6 +45,7 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     node_info: Mapping[str, str] = field(default_factory=dict)
     dependents: DependentsOfTypes = field(default_factory=DependentsOfTypes)
     first_serial: int = 0
+    estimated_prices: frozenset[str] = frozenset()
 
     def provision_time_of(self, pool: str) -> DurationNs:
         """Return the usual time in ns until the node of a new NodeClaim of `pool` is Ready."""

@@ -75,7 +75,8 @@ class AutoscalingOutcome(Struct, frozen=True):
     `undelivered` counts, by group or NodePool, machines that the provider lacked. `earlier` are the
     transitions before the change; the other fields do not include them. `pauses` are the times in
     which unready nodes stop Cluster Autoscaler. `refused` are pods that waited for another reason
-    and have a node at the end.
+    and have a node at the end. `estimated_prices` are the instance types with an estimated
+    price.
     """
 
     autoscaler: str
@@ -87,6 +88,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     earlier: tuple[NodeTransition, ...] = ()
     pauses: tuple[Pause, ...] = ()
     refused: tuple[RefusedPods, ...] = ()
+    estimated_prices: frozenset[str] = frozenset()
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""
@@ -127,6 +129,12 @@ class AutoscalingOutcome(Struct, frozen=True):
         used = (one for one in self.groups if one.node_hours or one.after)
         without = [one.group for one in used if not one.has_price]
         return without if any(one.has_price for one in self.groups) else []
+
+    @property
+    def is_cost_estimated(self) -> bool:
+        """Whether the costs include nodes whose prices are estimates."""
+        used = (one for one in self.groups if one.node_hours or one.after)
+        return any(one.instance_type in self.estimated_prices for one in used)
 
     @property
     def cost_per_hour(self) -> float | None:

@@ -103,6 +103,24 @@ def test_groups_without_a_price_are_named_instead_of_a_cost():
     assert AutoscalingOutcome("cluster-autoscaler", (a, c), (), {}, {}).unpriced == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "nodes", "words"), [("small", 1, "an estimated "), ("large", 1, ""), ("small", 0, "")]
+)
+def test_a_cost_that_includes_estimated_prices_is_called_estimated(kind, nodes, words):
+    priced = replace(group("a"), has_price=True, cost_per_hour=0.5, cost=0.5, instance_type="big")
+    other = replace(
+        priced, instance_type=kind, after=nodes, node_hours=nodes, cost_per_hour=0.0, cost=0.0
+    )
+    found = AutoscalingOutcome(
+        "karpenter", (priced, other), (), {}, {}, estimated_prices=frozenset({"small"})
+    )
+    section, *_ = autoscaling(run_of(found))
+    screen = io.StringIO()
+    section.show(Console(file=screen, width=120), 1)
+    assert f"at the end for {words}0.50 per hour" in screen.getvalue()
+    assert f"which cost {words}0.50" in screen.getvalue()
+
+
 def test_a_run_that_takes_no_time_has_no_cost_without_prices():
     brief = replace(group("a"), node_hours=0.0)
     assert AutoscalingOutcome("cluster-autoscaler", (brief,), (), {}, {}).cost is None

@@ -141,6 +141,7 @@ def karpenter_config(
         claims=tuple(claims),
         overlays=tuple(overlays),
         options=options,
+        estimated_prices=frozenset(one.name for one in types if not one.has_price),
     )
     return config, notes
 
