@@ -29,8 +29,8 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.core.command import pod_ref
-from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
-from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.core.cron_schedule import Schedule, ScheduleError, read_schedule
+from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ENOUGH
 from fairlead.engine.scheduling.decision import Placement
@@ -38,6 +38,7 @@ from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption.policy import is_preempted
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.cron_job.sync import CronJobState
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
@@ -190,13 +191,19 @@ class _CronSchedule(Struct, frozen=True):
 
 
 def _cron_schedule(workload: Manifest, snapshot: Snapshot) -> _CronSchedule:
-    """Return the schedule of a CronJob with its next time after the time of `snapshot`."""
+    """Return the schedule of a CronJob with the next time at which a Job is due.
+
+    This is the next scheduled time after the time of `snapshot`, or an earlier time whose Job waits
+    for a running Job.
+    """
     now = snapshot.taken_at
-    spec = decode_as(CronJob, workload.value).spec
+    cron = decode_as(CronJob, workload.value)
+    spec = cron.spec
     zone = spec.time_zone or "UTC"
     due = ""
     try:
-        instant = read_schedule(spec.schedule, spec.time_zone).after(now)
+        schedule = read_schedule(spec.schedule, spec.time_zone)
+        instant = schedule.after(now)
     except ScheduleError as cause:
         then = f"no Job starts: {cause}"
     else:
@@ -205,8 +212,11 @@ def _cron_schedule(workload: Manifest, snapshot: Snapshot) -> _CronSchedule:
         running = _running_jobs(workload, snapshot.inventory()) if due else []
         # upstream: pkg/controller/cronjob/cronjob_controllerv2.go: syncCronJob
         if running and spec.concurrency_policy == "Forbid":
-            waits = f"but waits until {listed(running)} ends (concurrencyPolicy Forbid)"
-            then = f"the next Job is due at {due}, {waits}"
+            waits = f"waits until {listed(running)} ends (concurrencyPolicy Forbid)"
+            then = f"the next Job is due at {due}, but {waits}"
+            if (overdue := _overdue(cron, schedule, now)) is not None:
+                due = format_timestamp(overdue)
+                then = f"the Job that was due at {due} {waits}"
         elif running and spec.concurrency_policy == "Replace":
             then += f" and replaces {listed(running)} (concurrencyPolicy Replace)"
     if spec.suspend:
@@ -218,6 +228,16 @@ def _cron_schedule(workload: Manifest, snapshot: Snapshot) -> _CronSchedule:
         "next_run": due or None,
     }
     return _CronSchedule(f'Its schedule is "{spec.schedule}" ({zone}); {then}.', facts)
+
+
+def _overdue(cron: CronJob, schedule: Schedule, now: Instant) -> Instant | None:
+    """Return the past scheduled time whose Job may still start; None if there is none.
+
+    The result is None, too, if it is unknown since when the Jobs of `cron` are due.
+    """
+    if not (cron.metadata.creation_timestamp or cron.status.get("lastScheduleTime")):
+        return None
+    return CronJobState.of(cron).overdue(schedule, now)
 
 
 def _running_jobs(workload: Manifest, inventory: Inventory) -> list[str]:

@@ -513,6 +513,55 @@ def test_a_cron_job_is_explained_with_its_schedule(tmp_path, capsys, spec, sente
 
 
 @pytest.mark.parametrize(
+    ("deadline", "then", "next_run"),
+    [
+        (None, "the Job that was due at 2026-01-01T09:30:00Z waits until half-1 ends (", "09:30"),
+        (1200, "the Job that was due at 2026-01-01T09:30:00Z waits until half-1 ends (", "09:30"),
+        (300, "the next Job is due at 2026-01-01T10:00:00Z, but waits until half-1 en", "10:00"),
+    ],
+)
+def test_the_job_that_a_running_job_has_delayed_is_the_next(
+    tmp_path, capsys, deadline, then, next_run
+):
+    template = {"template": {"spec": {**POD["spec"], "restartPolicy": "Never"}}}
+    meta = {"namespace": "default", "creationTimestamp": "2026-01-01T08:00:00Z"}
+    half_hourly = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {**meta, "name": "half"},
+        "spec": {
+            "schedule": "*/30 * * * *",
+            "concurrencyPolicy": "Forbid",
+            "startingDeadlineSeconds": deadline,
+            "jobTemplate": {"spec": template},
+        },
+        "status": {
+            "lastScheduleTime": "2026-01-01T09:00:00Z",
+            "active": [{"kind": "Job", "namespace": "default", "name": "half-1"}],
+        },
+    }
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {**meta, "name": "half-1"},
+        "spec": template,
+        "status": {"startTime": "2026-01-01T09:00:00Z"},
+    }
+    newest = {  # its creation is the time of the dump
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {**meta, "name": "new", "creationTimestamp": "2026-01-01T09:40:00Z"},
+    }
+    dump = tmp_path / "dump.json"
+    items = [NODES[0], half_hourly, job, newest]
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert main.run(["explain", str(dump), "cronjob/half", "-o", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert f"(UTC); {then}" in answer["findings"][0]
+    assert answer["next_run"] == f"2026-01-01T{next_run}:00Z"
+
+
+@pytest.mark.parametrize(
     ("policy", "conditions", "then"),
     [
         ("Allow", [], "starts at 2026-01-02T02:00:00Z."),

@@ -178,13 +178,24 @@ class CronJobState(Struct):
             status["lastSuccessfulTime"] = self.successful_at
         return status
 
+    def overdue(self, schedule: Schedule, now: Instant) -> Instant | None:
+        """Return the scheduled time for which a Job may start now; None if there is none.
+
+        This is the last time of `schedule` that is not after `now`. It has no Job yet, and was not
+        missed by more than startingDeadlineSeconds.
+        """
+        due = most_recent(schedule, self._starts_after(now), now)
+        return None if due == self.last else due
+
+    def _starts_after(self, now: Instant) -> Instant:
+        """Return the time after which a scheduled time may still get a Job."""
+        deadline = self.view.spec.starting_deadline_seconds
+        return self._since if deadline is None else max(self._since, now - seconds(deadline))
+
     def _start(self, schedule: Schedule, now: Instant) -> list[Command]:
-        meta, spec, since = self.view.metadata, self.view.spec, self._since
-        deadline = spec.starting_deadline_seconds
-        if deadline is not None:
-            since = max(since, now - seconds(deadline))
-        due = most_recent(schedule, since, now)
-        if due is None or due == self.last:
+        meta, spec = self.view.metadata, self.view.spec
+        due = self.overdue(schedule, now)
+        if due is None:
             return []
         name = f"{meta.name}-{due // MINUTE}"
         if name in self.jobs or name in self.creating:
@@ -199,7 +210,7 @@ class CronJobState(Struct):
             )
             return self._report("JobAlreadyActive", note)
         commands: list[Command] = []
-        if missed_times(schedule, since, now) > MISSED_MAX:
+        if missed_times(schedule, self._starts_after(now), now) > MISSED_MAX:
             commands.append(
                 owner_event(self.ref, "TooManyMissedTimes", TOO_MANY_MISSED, is_warning=True)
             )
