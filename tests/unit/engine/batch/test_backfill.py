@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.batch.actions.backfill import Backfill
-from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
+from fairlead.testing.batch_builders import (
+    make_gang,
+    make_group,
+    make_priority_class,
+    make_queue,
+    make_task,
+)
 from fairlead.testing.builders import make_node
 
 RUNS = "fairlead.dev/run-duration"
@@ -244,3 +250,70 @@ def test_a_queue_at_its_share_has_a_reservation_if_no_other_queue_could_use_it(t
     two_queues.put(make_gang("b1", 2, cpu=8, queue="b"))
     two_queues.run(600)
     assert two_queues.job("starved").reserved_nodes
+
+
+@pytest.fixture
+def starved_by_old(make_harness):
+    """A waiting gang of low priority needs the complete node n1, half of which `old` uses."""
+
+    def make(configuration="fairlead"):
+        harness = make_harness(configuration).put(make_queue("a"), make_queue("b"))
+        harness.put(make_priority_class("high", 10), make_priority_class("low", 1))
+        harness.put(make_node("n1"), running("old", "20m", "n1", cpu=2))
+        harness.put(make_gang("g", 2, cpu=2, priority_class="low", queue="a"))
+        harness.run(0)
+        return harness
+
+    return make
+
+
+def test_a_more_important_job_of_the_queue_uses_the_resources_that_a_gang_has_reserved(
+    starved_by_old,
+):
+    """Otherwise, the gang starts first, and the next session evicts it for this job."""
+    starved = starved_by_old()
+    starved.put(make_gang("urgent", 1, cpu=2, priority_class="high", queue="a"))
+    assert starved.run(600).bound == {"urgent-0": "n1"}
+    assert starved.job("g").reserved_nodes == ("n1",)
+
+
+@pytest.mark.parametrize(("priority", "queue"), [("low", "a"), ("high", "b")])
+def test_a_job_that_cannot_preempt_a_gang_leaves_its_reserved_resources(
+    starved_by_old, priority, queue
+):
+    starved = starved_by_old()
+    starved.put(make_gang("other", 1, cpu=2, priority_class=priority, queue=queue))
+    assert starved.run(600).bound == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("backfill, preempt", "backfill"),
+        ("victims: gangs", "victims: pods"),
+        ("{name: priority}", "{name: priority, enablePreemptable: false}"),
+    ],
+)
+def test_reserved_resources_are_kept_if_the_configuration_preempts_no_gang(starved_by_old, change):
+    configuration = """
+rules: fairlead
+starvationBound: 10m
+victims: gangs
+actions: "allocate, reclaim, backfill, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang, enablePreemptable: true}]
+- plugins: [{name: predicates}, {name: proportion}]
+"""
+    starved = starved_by_old(configuration.replace(*change))
+    starved.put(make_gang("urgent", 1, cpu=2, priority_class="high", queue="a"))
+    assert starved.run(600).bound == {}
+
+
+def test_a_more_important_job_of_the_queue_may_use_the_limit_that_is_held_back(make_harness):
+    harness = make_harness("fairlead").put(make_node("n1"), make_node("n2"), make_queue("default"))
+    harness.put(make_priority_class("high", 10), make_queue("q", capability={"cpu": "4"}))
+    harness.put(make_group("old", 1, "q"), running("s", "11m", "n1", group="old", cpu=2))
+    harness.put(make_gang("g", 2, cpu=2, queue="q"))
+    harness.run(0)
+    harness.put(make_gang("urgent", 1, cpu=2, queue="q", priority_class="high"))
+    assert harness.run(600).bound == {"urgent-0": "n2"}

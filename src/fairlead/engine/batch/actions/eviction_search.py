@@ -44,7 +44,7 @@ from fairlead.engine.batch.nodes.room import Bools, Ints
 from fairlead.engine.batch.session.plugin import PreemptableJobs, ReclaimableJobs
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import TaskOperations
-from fairlead.engine.batch.session.tier import Tiers, Voters
+from fairlead.engine.batch.session.tier import Tiers, Voters, without_gang_protection
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.state.node_info import NodeInfo
 
@@ -347,18 +347,6 @@ def _allowed_by(
     kind: EvictionKind, task: TaskInfo, who: Sequence[TaskInfo], plugin: object
 ) -> Sequence[TaskInfo]:
     return kind.allowed_by(plugin, task, who)
-
-
-def without_gang_protection(voters: Voters) -> Voters:
-    """Return `voters` without the plugins whose attribute `protects_gangs` is True.
-
-    Those plugins prevent evictions that would leave a gang with too few members. The result is used
-    when a gang is evicted as a whole.
-    """
-    return tuple(
-        tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))
-        for tier in voters
-    )
 
 
 def vote(

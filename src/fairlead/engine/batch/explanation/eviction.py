@@ -9,12 +9,12 @@ from fairlead.engine.batch.actions.eviction_search import (
     PREEMPTION,
     RECLAIM,
     EvictionKind,
-    without_gang_protection,
 )
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.session import Session
+from fairlead.engine.batch.session.tier import without_gang_protection
 
 # Why a plugin allows no candidate to be evicted, by the plugin's name.
 _WHY: Final = {

@@ -15,8 +15,9 @@ reclaim the reserved resources immediately. The reservation is computed again in
        resources as held by the gang's queue, so that other jobs of this queue do not use up its
        limits.
 
-There is one exception to step 3. The action `backfill` may place tasks on the hidden resources if
-these tasks end before the gang can start.
+There are two exceptions to step 3. The action `backfill` may place tasks on the hidden resources if
+these tasks end before the gang can start. And the hidden resources are free for the jobs that would
+preempt the gang in the session after its start, because otherwise the gang would start in vain.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ from typing import Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.runtime import expected_end, runtime_of
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.room import Ints
 from fairlead.engine.batch.session.session import Reservation, Session
+from fairlead.engine.batch.session.tier import without_gang_protection
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.resource_columns import CPU
 from fairlead.engine.state.shape import Amounts
@@ -101,7 +104,28 @@ def _find_reservation(session: Session) -> Reservation | None:
     found = _first_found(search, below_share)
     if found is None and not any(_would_reclaim(search, job) for job in session.candidates()):
         found = _first_found(search, starving)
-    return found
+    return None if found is None else replace(found, ahead=_ahead_of(session, found.job))
+
+
+def _ahead_of(session: Session, gang: JobInfo) -> frozenset[str]:
+    """Return the ids of the waiting jobs that would preempt `gang` if it ran.
+
+    The result is empty unless the action `preempt` may evict the last members of a gang.
+    """
+    voters = without_gang_protection(session.tiers.preempt_voters)
+    plugins = [plugin for tier in voters for plugin in tier]
+    if not (plugins and session.runs_preempt and session.rules.takes_whole_gangs):
+        return frozenset()
+    members = list(gang.tasks.values())
+
+    def is_ahead(job: JobInfo) -> bool:
+        task = next(iter(job.by_status[TaskStatus.PENDING].values()), None)
+        return task is not None and all(
+            len(plugin.preemptable(task, members)) == len(members) for plugin in plugins
+        )
+
+    own = (job for job in session.candidates() if job.queue == gang.queue)
+    return frozenset(job.id for job in own if is_ahead(job))
 
 
 def _first_found(

@@ -121,7 +121,8 @@ class Reservation(Struct, frozen=True):
 
     `reserved` contains the amount of each resource on each node, shape (resources, rows).
     `requested` contains the sum over all nodes for each resource. `starts_at` is the time at which
-    all reserved amounts are free, None if unknown.
+    all reserved amounts are free, None if unknown. `ahead` contains the ids of the jobs that may
+    use the reserved resources, too, because they would preempt `job` as soon as it runs.
     """
 
     job: JobInfo
@@ -129,6 +130,7 @@ class Reservation(Struct, frozen=True):
     reserved: Ints
     starts_at: Instant | None
     requested: Amounts
+    ahead: frozenset[str] = frozenset()
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -411,10 +413,10 @@ class Session:
     def choices(self, job: JobInfo) -> NodeChoices:
         """Return the node choices for tasks of `job`.
 
-        Resources that are reserved for `job` count as available.
+        Reserved resources that `job` may use count as available.
         """
         found = self.policy.choices
-        return found.whole if self._is_reserved_for(job) else found.shared
+        return found.whole if self._may_use_reserved(job) else found.shared
 
     def may_take(self, task: TaskInfo) -> bool:
         """Return whether the task's queue stays within its limits if `task` is placed.
@@ -432,7 +434,7 @@ class Session:
         limits allow without the reservation.
         """
         reserved = self.reservation
-        if reserved is None or reserved.job is task.job:
+        if reserved is None or self._may_use_reserved(task.job):
             return []
         placed = reserved.job.ready_count + reserved.job.waiting_count
         if placed >= reserved.job.min_available:
@@ -441,16 +443,22 @@ class Session:
         return self.tiers.exceeded_limits(task.job.queue, task.request.running, changes)
 
     def view(self, job: JobInfo) -> RoomView:
-        """Return the resources that `job` may use, including resources reserved for it."""
-        return self.room.whole if self._is_reserved_for(job) else self.room.shared
+        """Return the resources that `job` may use, including reserved ones if it may use them."""
+        return self.room.whole if self._may_use_reserved(job) else self.room.shared
 
-    def _is_reserved_for(self, job: JobInfo) -> bool:
-        return self.reservation is not None and self.reservation.job is job
+    def _may_use_reserved(self, job: JobInfo) -> bool:
+        found = self.reservation
+        return found is not None and (found.job is job or job.id in found.ahead)
 
     @property
     def runs_backfill(self) -> bool:
         """Whether the action backfill, which places best-effort tasks, is configured."""
         return "backfill" in self.policy.actions
+
+    @property
+    def runs_preempt(self) -> bool:
+        """Whether the action preempt, which evicts less important jobs, is configured."""
+        return "preempt" in self.policy.actions
 
     @property
     def admits_groups(self) -> bool:

@@ -211,3 +211,15 @@ class Tiers:
         """Notify the plugins that `job` was admitted."""
         for plugin in self._enqueued:
             plugin.job_enqueued(job)
+
+
+def without_gang_protection(voters: Voters) -> Voters:
+    """Return `voters` without the plugins whose attribute `protects_gangs` is True.
+
+    Those plugins prevent evictions that would leave a gang with too few members. The result is used
+    when a gang is evicted as a whole.
+    """
+    return tuple(
+        tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))
+        for tier in voters
+    )
