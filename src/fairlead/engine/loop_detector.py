@@ -3,9 +3,10 @@
 The detector reads the records that the controllers send to the reporter. For each finding, the
 reporter gets an additional record, and the cluster gets a warning event.
 
-A displacement is a preemption, or an eviction in favour of another pod. Displacements form a graph
-of workloads, with edges from the workload that gained to the workload that lost. A cycle means
-wasted work. For example, a pod of A displaces a pod of B. The pod that replaces the pod of B
+A displacement is a preemption, or an eviction in favour of another pod. Several pods of a workload
+that one decision displaces, such as the members of a gang, are one displacement. Displacements form
+a graph of workloads, with edges from the workload that gained to the workload that lost. A cycle
+means wasted work. For example, a pod of A displaces a pod of B. The pod that replaces the pod of B
 displaces a pod of A, and so on. A breadth-first search finds the smallest cycle that a new
 displacement closes. A displacement within one workload closes no cycle. It can happen after the
 value of a PriorityClass was raised. New pods of the workload then have a higher priority than old
@@ -85,12 +86,13 @@ class LoopDetector:
             self._wasted(record.pod, times, record.at)
 
     def _displaced(self, record: PodPreempting) -> None:
-        victims = zip(record.victims, record.victim_workloads, strict=True)
-        for victim, workload in victims:
-            if victim.uid in self._leaving:
-                continue
-            self._leaving[victim.uid] = None
-            _bound(self._leaving, _COUNTS_MAX)
+        first: dict[str, ObjectRef] = {}  # the first new victim of each workload
+        for victim, workload in zip(record.victims, record.victim_workloads, strict=True):
+            if victim.uid not in self._leaving:
+                self._leaving[victim.uid] = None
+                _bound(self._leaving, _COUNTS_MAX)
+                first.setdefault(workload, victim)
+        for workload, victim in first.items():
             found = self._graph.add(Displacement(record.workload, workload, record.rule, record.at))
             if found.cycle is not None:
                 self._cycle(found.cycle, victim, record.at)

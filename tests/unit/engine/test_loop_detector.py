@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.reporter import (
     DisplacementCycle,
@@ -68,6 +70,22 @@ def test_starvation_is_reported():
         watch.report(preempting(f"strong{i}", "weak", at=i))
     (starving,) = [r for r in listener.records if isinstance(r, WorkloadStarving)]
     assert (starving.workload, starving.times) == ("Job/ns/weak", STARVING_AFTER + 1)
+
+
+def test_a_gang_that_is_evicted_as_a_whole_is_displaced_once():
+    """One decision evicts all eight members, so nothing is displaced again and again."""
+    listener = Listener()
+    watch = LoopDetector(listener)
+    gang = tuple(ObjectRef("Pod", "ns", f"weak-{i}", f"weak-{i}") for i in range(8))
+    record = replace(
+        preempting("strong", "weak"), victims=gang, victim_workloads=("Job/ns/weak",) * len(gang)
+    )
+    watch.report(record)
+    assert listener.records == [record]
+    watch.report(preempting("weak", "strong", at=1))
+    watch.report(replace(record, victims=tuple(replace(v, uid=f"new-{v.uid}") for v in gang)))
+    cycles = [one for one in listener.records if isinstance(one, DisplacementCycle)]
+    assert [one.times for one in cycles] == [1, 2]
 
 
 def test_warnings_about_a_starving_workload_become_rare():

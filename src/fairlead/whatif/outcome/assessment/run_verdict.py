@@ -60,7 +60,7 @@ def _loop(outcome: RunOutcome) -> str | None:
 
 def _repeated(outcome: RunOutcome) -> str | None:
     ended = last_reports(one for one in outcome.recurrences if is_over(one, outcome))
-    return past_loop(ended[0]) if ended else None
+    return past_loop(ended[0], outcome) if ended else None
 
 
 def _undrained(outcome: RunOutcome) -> str | None:

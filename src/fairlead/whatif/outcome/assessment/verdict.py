@@ -156,7 +156,7 @@ def _loop(effect: Effect) -> str | None:
 
 def _repeated(effect: Effect) -> str | None:
     ended = last_reports(one for one in effect.loops if is_over(one, effect.changed))
-    return past_loop(ended[0]) if ended else None
+    return past_loop(ended[0], effect.changed) if ended else None
 
 
 def last_reports(reports: Iterable[Recurrence]) -> list[Recurrence]:
@@ -173,12 +173,16 @@ def lasting_loop(first: Recurrence) -> str:
     return f"{first.message[:1].upper()}{first.message[1:]}{ending}"
 
 
-def past_loop(first: Recurrence) -> str:
-    """Return the sentence about `first`, a repeated displacement (loop) that has ended."""
+def past_loop(first: Recurrence, run: RunOutcome) -> str:
+    """Return the sentence about `first`, a repeated displacement (loop) of `run` that has ended."""
+    message = f"{first.message[:1].upper()}{first.message[1:]}"
+    workload = first.workload
+    if workload is not None and not run.workloads[workload].wanted:
+        return f"{message}; {workload} needs no pods at the end."
     if first.kind == REJECTIONS:
-        return f"{first.message[:1].upper()}{first.message[1:]} until all run."
-    which = f"all pods of {first.workload}" if first.kind == "wasted" else "all"
-    return f"{first.message[:1].upper()}{first.message[1:]}, and {which} run at the end."
+        return f"{message} until all run."
+    which = f"all pods of {workload}" if first.kind == "wasted" else "all"
+    return f"{message}, and {which} run at the end."
 
 
 def is_over(one: Recurrence, run: RunOutcome) -> bool:

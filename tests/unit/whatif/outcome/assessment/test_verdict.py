@@ -678,6 +678,14 @@ def test_a_workload_that_is_displaced_often_but_runs_is_no_loop():
         assert first.kind is OutcomeKind.LOOP
 
 
+def test_a_workload_that_was_displaced_often_and_needs_no_pods_at_the_end_is_no_loop():
+    """A Job fails, for example, when more of its pods were evicted than its backoffLimit allows."""
+    failed = outcome(HERE, recurrences=(STARVING,), workloads={WEB: ready(0, 0, 0)})
+    [finding] = verdict_of(effect_of(outcome(HERE), failed)).findings
+    assert finding.kind is OutcomeKind.REPEATED
+    assert finding.sentence.endswith(" times; deploy/ns/web needs no pods at the end.")
+
+
 def test_a_pod_that_did_not_use_its_nominations_but_runs_is_no_loop():
     """Other pods took the room that preemption freed, and the pod found room elsewhere."""
     message = "pod ns/p was nominated 3 times in a row, but never placed there"
