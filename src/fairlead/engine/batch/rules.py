@@ -43,7 +43,8 @@ class BatchRules(Struct, frozen=True, kw_only=True):
     If `takes_whole_gangs` is set, a gang is evicted as a whole when the eviction of single members
     would break it. `tries_every_task` has two effects. A job's turn continues after a task that
     fits on no node. Preemption within a job is tried for every task that is still pending after
-    preemption between jobs.
+    preemption between jobs. If `keeps_freed_room` is set, the jobs for which pods were evicted come
+    first while these pods stop, so that other jobs do not take the resources.
     """
 
     name: str
@@ -57,6 +58,7 @@ class BatchRules(Struct, frozen=True, kw_only=True):
     has_default_queue: bool = False
     takes_whole_gangs: bool = False
     tries_every_task: bool = False
+    keeps_freed_room: bool = False
 
 
 KUBE_BATCH_RULES: Final = BatchRules(
@@ -117,6 +119,7 @@ FAIRLEAD_RULES: Final = BatchRules(
     has_default_queue=True,
     takes_whole_gangs=True,
     tries_every_task=True,
+    keeps_freed_room=True,
 )
 
 RULES: Final = {rules.name: rules for rules in (KUBE_BATCH_RULES, FAIRLEAD_RULES)}

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.engine.batch.actions.allocate import place_in_freed_room
 from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
@@ -52,16 +53,19 @@ def run_session(
     """Run one session over all jobs.
 
     1  open the session: jobs, queues, resources of nodes
-    2  reserve resources for the gang that has waited too long
-    3  run the actions in the configured order
-    4  evict the running members of gangs that have had too few members for too long
-    5  report, while the decisions are still in the job table
-    6  undo the placements that were not dispatched
+    2  place the jobs for which earlier sessions evicted pods
+    3  reserve resources for the gang that has waited too long
+    4  run the actions in the configured order
+    5  evict the running members of gangs that have had too few members for too long
+    6  report, while the decisions are still in the job table
+    7  undo the placements that were not dispatched
     """
     session = Session(cluster, composition.jobs, composition.policy, tie_break, now)
     session.reporter = reporter or SilentReporter()
     session.observer = observer or NO_OBSERVER
     session.open()
+    if session.rules.keeps_freed_room:
+        place_in_freed_room(session)
     reserve(session)
     session.observer.opened(session)
     for action in composition.actions:

@@ -21,6 +21,7 @@ from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.priority_queue import ItemQueue, PriorityQueue, UnsortedQueue
+from fairlead.engine.batch.session.reservation import would_preempt
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import ImmediateOperations, Statement, TaskOperations
 
@@ -56,6 +57,28 @@ class Allocate:
             if _serve_job(session, job, waiting.tasks[job.id]):
                 jobs.push(job)
             waiting.queues.push(queue)
+
+
+def place_in_freed_room(session: Session) -> None:
+    """Place the jobs for which earlier sessions evicted pods, before other jobs take the resources.
+
+    The tasks of such a job are placed on resources that are idle or still being released. A job
+    gets no precedence if its queue has its share, or if the first waiting job of its queue would
+    preempt it. Ends the reservation of the last session.
+    """
+    session.room.reserve(None)
+    if not any(job.victims for job in session.jobs.values()):
+        return
+    tiers, queues = session.tiers, session.queues
+    waiting = [job for job in session.candidates() if job.by_status[TaskStatus.PENDING]]
+    waiting.sort(key=lambda job: (tiers.queue_key(queues[job.queue]), tiers.job_key(job)))
+    first: dict[str, JobInfo] = {}
+    for job in waiting:
+        first.setdefault(job.queue, job)
+    for job in waiting:
+        is_overused = tiers.is_overused(queues[job.queue])
+        if job.victims and not is_overused and not would_preempt(session, first[job.queue], job):
+            _serve_job(session, job, _pending_tasks(session, job))
 
 
 def _waiting_jobs(session: Session) -> _WaitingJobs:

@@ -88,8 +88,9 @@ class JobInfo:
     sets it back to None if the job no longer waits to start. `broken_since` is the time of the
     first session that found too few members running. A session sets it back to None if enough
     members are running. `broken_since` is always None if no grace period is configured.
-    `reserved_nodes` are the nodes with resources reserved for the job. Only `JobTable` and
-    `Session` change the tasks of a job.
+    `reserved_nodes` are the nodes with resources reserved for the job. `victims` are the ids of the
+    pods that sessions have evicted for the job and that had not stopped at the last session. Only
+    `JobTable` and `Session` change the tasks of a job.
     """
 
     __slots__ = (
@@ -104,6 +105,7 @@ class JobInfo:
         "ready_count",
         "reserved_nodes",
         "tasks",
+        "victims",
         "waiting_since",
     )
 
@@ -121,6 +123,7 @@ class JobInfo:
         self.waiting_since: Instant | None = None
         self.broken_since: Instant | None = None
         self.reserved_nodes: tuple[str, ...] = ()
+        self.victims: set[str] = set()
 
     # --- tasks -----------------------------------------------------------------------------
 

@@ -104,28 +104,26 @@ def _find_reservation(session: Session) -> Reservation | None:
     found = _first_found(search, below_share)
     if found is None and not any(_would_reclaim(search, job) for job in session.candidates()):
         found = _first_found(search, starving)
-    return None if found is None else replace(found, ahead=_ahead_of(session, found.job))
+    return None if found is None else replace(found, ahead=_jobs_ahead(session, found.job))
 
 
-def _ahead_of(session: Session, gang: JobInfo) -> frozenset[str]:
-    """Return the ids of the waiting jobs that would preempt `gang` if it ran.
+def _jobs_ahead(session: Session, gang: JobInfo) -> frozenset[str]:
+    """Return the ids of the waiting jobs that would preempt `gang` if it ran."""
+    return frozenset(job.id for job in session.candidates() if would_preempt(session, job, gang))
 
-    The result is empty unless the action `preempt` may evict the last members of a gang.
+
+def would_preempt(session: Session, job: JobInfo, gang: JobInfo) -> bool:
+    """Return whether the action preempt may evict all members of `gang` for a task of `job`.
+
+    The members are examined as if they ran. The result is False if no tasks of `job` are pending.
     """
     voters = without_gang_protection(session.tiers.preempt_voters)
     plugins = [plugin for tier in voters for plugin in tier]
-    if not (plugins and session.runs_preempt and session.rules.takes_whole_gangs):
-        return frozenset()
+    task = next(iter(job.by_status[TaskStatus.PENDING].values()), None)
+    if task is None or job.queue != gang.queue or not (plugins and session.preempts_whole_gangs):
+        return False
     members = list(gang.tasks.values())
-
-    def is_ahead(job: JobInfo) -> bool:
-        task = next(iter(job.by_status[TaskStatus.PENDING].values()), None)
-        return task is not None and all(
-            len(plugin.preemptable(task, members)) == len(members) for plugin in plugins
-        )
-
-    own = (job for job in session.candidates() if job.queue == gang.queue)
-    return frozenset(job.id for job in own if is_ahead(job))
+    return all(len(plugin.preemptable(task, members)) == len(members) for plugin in plugins)
 
 
 def _first_found(

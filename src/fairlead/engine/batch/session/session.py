@@ -363,10 +363,11 @@ class Session:
     def report_displacement(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
-        """Report to the reporter that `victims` are evicted to make room for `task` on `node`.
+        """Record and report that `victims` are evicted to make room for `task` on `node`.
 
         `why` is the reason, such as "reclaim" or "preempt".
         """
+        task.job.victims.update(victim.id for victim in victims)
         self.reporter.report(
             PodPreempting(
                 pod=task.ref,
@@ -456,9 +457,9 @@ class Session:
         return "backfill" in self.policy.actions
 
     @property
-    def runs_preempt(self) -> bool:
-        """Whether the action preempt, which evicts less important jobs, is configured."""
-        return "preempt" in self.policy.actions
+    def preempts_whole_gangs(self) -> bool:
+        """Whether the action preempt is configured and may evict all members of a gang."""
+        return "preempt" in self.policy.actions and self.rules.takes_whole_gangs
 
     @property
     def admits_groups(self) -> bool:
@@ -482,8 +483,12 @@ class Session:
         ]
 
     def note_waiting(self) -> None:
-        """Update `waiting_since` of each job; None means that the job does not wait to start."""
+        """Update `waiting_since` and `victims` of each job.
+
+        If `waiting_since` is None, the job does not wait to start.
+        """
         for job in self.jobs.values():
+            job.victims &= self.job_table.releasing_pods.keys()
             waits = bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
             if not waits:
                 job.waiting_since = None
