@@ -168,6 +168,11 @@ class Batch:
             return check if session is None else session
         return min(session, check)
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether something has changed since the last session."""
+        return self._has_changed
+
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Let `Preparations` check tasks if its deadline has come; otherwise run a session.
 

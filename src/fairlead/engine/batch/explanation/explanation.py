@@ -165,13 +165,19 @@ class BatchOverview(Struct, frozen=True):
 
 
 def batch_overview(
-    composition: Composition, cluster: Cluster, now: Instant, groups_max: int
+    composition: Composition,
+    cluster: Cluster,
+    now: Instant,
+    groups_max: int,
+    *,
+    has_changed: bool = True,
 ) -> BatchOverview:
     """Return the usage of all queues and the state of waiting groups; change no state.
 
     At most `groups_max` groups are explained; groups with running members are chosen first. The
     start times of the groups come from a simulation of the first `groups_max` waiting jobs of each
-    queue (`start_estimate`).
+    queue (`start_estimate`). If `has_changed` is False, nothing has changed since the last session,
+    so no group starts with the next session.
     """
     session = _open(composition, cluster, now)
     try:
@@ -184,6 +190,8 @@ def batch_overview(
         chosen_ids = {job.id for job in chosen}
         found = (_explain(session, job, starts) for job in waiting if job.id in chosen_ids)
         explained = [_with_start(one, starts.get(one.group), now) for one in found]
+        if not has_changed:
+            explained = [_as_decided(one) for one in explained]
         explained.sort(key=lambda one: one.starts_at is None)
         return BatchOverview(queues, tuple(explained), len(waiting))
     finally:
@@ -204,6 +212,17 @@ def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) ->
     if _is_refuted(obstacle, start, now):
         return replace(found, obstacle=obstacle, starts_at=None, lacks_other=True)
     return replace(found, obstacle=obstacle, starts_at=start)
+
+
+def _as_decided(found: GroupExplanation) -> GroupExplanation:
+    """Return `found` for a group that the last session has not started.
+
+    If nodes have room for the group alone, the session gave the resources to other groups. It is
+    unknown how often this repeats.
+    """
+    if found.obstacle is not Obstacle.NEXT_SESSION:
+        return found
+    return replace(found, obstacle=Obstacle.OTHERS_FIRST, starts_at=None)
 
 
 def _is_refuted(obstacle: Obstacle, start: Instant | None, now: Instant) -> bool:

@@ -117,7 +117,13 @@ class JobRecorder(Struct):
             return JobsOutcome(gangs=gangs)
         from fairlead.engine.batch.explanation.explanation import batch_overview  # noqa: PLC0415
 
-        found = batch_overview(batch.composition, cluster, now, EXPLAINED_MAX)
+        found = batch_overview(
+            batch.composition,
+            cluster,
+            now,
+            EXPLAINED_MAX,
+            has_changed=batch.has_changed,
+        )
         by_name = {sample.queue: sample for sample in self.samples}
         return JobsOutcome(
             queues=tuple(by_name[name] for name in sorted(by_name)),

@@ -160,6 +160,25 @@ def test_a_waiting_group_that_nothing_blocks_is_not_said_to_run(harness):
     assert str(found.obstacle) == "nothing blocks it: it starts with the next session"
 
 
+@pytest.mark.parametrize(
+    ("has_changed", "obstacle", "start"),
+    [(True, Obstacle.NEXT_SESSION, 0), (False, Obstacle.OTHERS_FIRST, None)],
+)
+def test_a_group_that_the_last_session_has_not_started_waits_for_others(
+    make_harness, has_changed, obstacle, start
+):
+    """With kube-batch's defects, gang a takes the room in each session but never starts."""
+    harness = make_harness("kube-batch", defects=UPSTREAM).put(make_queue("default"))
+    harness.put(make_node("n1"), make_gang("a", 9), make_gang("b", 4))
+    assert harness.run(0).bound == {}
+    found = batch_overview(
+        harness.composition, harness.cluster, 0, 10, has_changed=has_changed
+    ).waiting
+    assert ("default/b", obstacle, start) in [
+        (one.group, one.obstacle, one.starts_at) for one in found
+    ]
+
+
 def test_each_waiting_group_has_its_obstacle(harness):
     harness.put(make_node("n1"), make_gang("now", 3, node="n1"), make_gang("a", 2))
     (found,) = batch_overview(harness.composition, harness.cluster, 0, 10).waiting
