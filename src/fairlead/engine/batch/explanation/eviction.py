@@ -9,6 +9,7 @@ from fairlead.engine.batch.actions.eviction_search import (
     PREEMPTION,
     RECLAIM,
     EvictionKind,
+    vote,
 )
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
@@ -23,6 +24,12 @@ _WHY: Final = {
     "conformance": "they are system pods",
     "priority": "no job in its queue has a lower priority",
     "drf": "no job in its queue has a larger dominant share",
+}
+
+# Why a plugin allows the eviction of no whole gang, although it allows that of some members.
+_WHY_NO_GANG: Final = {
+    "proportion": "no other queue can give a whole gang and keep its share",
+    "conformance": "each of these gangs has a system pod",
 }
 
 
@@ -86,4 +93,27 @@ def _why_no_victims(
         if not kind.allowed_by(plugin, task, candidates):
             because = _WHY.get(plugin.name, "it allows no eviction")
             return f"{because} (plugin {plugin.name})"
+    if session.rules.takes_whole_gangs and (why := _why_no_gang(session, kind, task, candidates)):
+        return f"a gang is evicted as a whole or not at all, and {why}"
     return "those that it may evict do not make enough room for the whole group"
+
+
+def _why_no_gang(
+    session: Session, kind: EvictionKind, task: TaskInfo, candidates: Sequence[TaskInfo]
+) -> str:
+    """Return why no gang of `candidates` may be evicted as a whole for `task`; "" if one may.
+
+    Also returns "" if single members may be evicted, because their gangs have more than they need.
+    """
+    voters = kind.voters(session.tiers)
+    if vote(voters, lambda plugin: kind.allowed_by(plugin, task, candidates), session.defects):
+        return ""
+    gangs: dict[str, list[TaskInfo]] = {}
+    for one in candidates:
+        gangs.setdefault(one.job.id, []).append(one)
+    for plugin in (plugin for tier in without_gang_protection(voters) for plugin in tier):
+        allowed = (len(kind.allowed_by(plugin, task, gang)) == len(gang) for gang in gangs.values())
+        if not any(allowed):
+            because = _WHY_NO_GANG.get(plugin.name, "it allows the eviction of no whole gang")
+            return f"{because} (plugin {plugin.name})"
+    return ""

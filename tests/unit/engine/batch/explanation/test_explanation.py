@@ -217,6 +217,22 @@ def test_an_explanation_says_why_no_pods_are_evicted(make_harness, more, put, wh
     assert (found.obstacle, found.no_evictions) == (Obstacle.NO_NODE, why)
 
 
+NO_GANG = (
+    "a gang is evicted as a whole or not at all, "
+    "and no other queue can give a whole gang and keep its share (plugin proportion)."
+)
+TOO_LITTLE = "those that it may evict do not make enough room for the whole group."
+
+
+@pytest.mark.parametrize(("minimum", "why"), [(4, NO_GANG), (3, TOO_LITTLE)])
+def test_a_gang_that_is_too_large_to_be_reclaimed_is_the_reason(harness, minimum, why):
+    """Queue a has one cpu more than its share, in a gang of four."""
+    harness.put(make_node("n1", cpu="5"), make_queue("a"), make_queue("b"))
+    harness.put(make_gang("old", 4, min_member=minimum, node="n1", queue="a"))
+    harness.put(make_gang("g", 1, cpu=3, queue="b"))
+    assert next_session(harness).no_evictions == (RECLAIM + why,)
+
+
 @pytest.mark.parametrize(
     ("group", "obstacle"), [("f", Obstacle.NEXT_SESSION), ("g", Obstacle.OTHERS_FIRST)]
 )
