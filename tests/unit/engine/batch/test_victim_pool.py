@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairlead.engine.batch.actions.eviction_search import (
-    RECLAIM,
-    victim_pools,
-    without_gang_protection,
-)
+from fairlead.engine.batch.actions.eviction_search import RECLAIM, victim_pools
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.plugin import ReclaimableJobs
+from fairlead.engine.batch.session.tier import without_gang_protection
 from fairlead.testing.batch_builders import make_gang, make_queue
 from fairlead.testing.builders import make_node
 from fairlead.testing.random_cluster import Chance
