@@ -56,7 +56,7 @@ from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.release import CURRENT, Release
-from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.worlds.local.annotation_warning import AnnotationWarnings
 from fairlead.worlds.local.bootstrap.batch_definitions import DEFAULT_QUEUE, job_kinds
@@ -121,7 +121,7 @@ class LocalOptions(Struct, frozen=True, kw_only=True):
     release: Release = CURRENT
     logging: Callable[[Reporter], Reporter] | None = None
     pods_max: int = PODS_MAX
-    job_duration: DurationNs | None = None
+    job_duration: DurationNs | None = seconds(5)
     limited: Sequence[LimitedResource] = ()
     objects: Sequence[Mapping[str, Any] | DumpedObject] = ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import seconds
 from fairlead.testing import RefusedError
 from fairlead.testing.cluster.start import start_cluster
@@ -19,6 +20,15 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: web, image: nginx}]}
+"""
+
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: once}
+spec:
+  template:
+    spec: {restartPolicy: Never, containers: [{name: once, image: busybox}]}
 """
 
 
@@ -57,6 +67,15 @@ def test_a_pod_is_bound_and_runs(cluster) -> None:
     assert cluster.expect_bound("p", node="node-2") == "node-2"
     assert cluster.expect_running("p") == "node-2"
     assert cluster.expect_event("Scheduled", "p")["type"] == "Normal"
+
+
+def test_the_pods_of_a_job_end_after_five_seconds(cluster) -> None:
+    cluster.apply(JOB)
+    cluster.expect(lambda: cluster.get("job", "once")["status"].get("succeeded"), within="10s")
+    [ended] = cluster.list("pods")
+    times = ended["status"]["containerStatuses"][0]["state"]["terminated"]
+    started, finished = (parse_timestamp(times[name]) for name in ("startedAt", "finishedAt"))
+    assert finished - started == seconds(5)
 
 
 def test_the_event_that_was_written_last_is_returned(cluster) -> None:
