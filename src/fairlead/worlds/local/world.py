@@ -34,6 +34,7 @@ from fairlead.worlds.informer import (
     stimulus_if_decodable,
 )
 from fairlead.worlds.local.admission_gateway import AdmissionGateway, PendingCommand
+from fairlead.worlds.local.events.expiry import EventExpiry
 from fairlead.worlds.local.events.writer import HOST, EventWriter
 from fairlead.worlds.local.field_manager import FieldManagers
 from fairlead.worlds.local.kubelet.container_events import ContainerEvents
@@ -77,6 +78,7 @@ class LocalWorld:
         field_managers = FieldManagers()
         self.gateway = AdmissionGateway(store, field_managers)
         self._events = EventWriter(store, field_managers, host)
+        self._event_expiry = EventExpiry(store)
         kubelets = (ContainerEvents(self._events.record),) if has_kubelets else ()
         self._listeners: tuple[StoreListener, ...] = (self._pod_status, *kubelets, *listeners)
         self._pod_views = PodViews(decoded)
@@ -105,6 +107,7 @@ class LocalWorld:
 
     def show_all(self, now: Instant) -> None:
         """Pass every object in the store to the listeners, as if it had just been added."""
+        self._event_expiry.show_all(now)
         for kind in self.store.storage.kinds():
             for obj in self.store.list(kind):
                 key = obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
@@ -209,14 +212,15 @@ class LocalWorld:
         self._queue_outcome(issued, outcome, now)
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the pending stimuli, in order."""
+        """Return the pending stimuli, in order. Delete expired Events."""
         self._queue_changes(now)
+        self._event_expiry.run(now)
         stimuli, self._pending_stimuli = self._pending_stimuli, []
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return None: this world plans no events, and clients wake the driver after a change."""
-        return None
+        """Return when the next Event expires. Clients wake the driver after a change."""
+        return self._event_expiry.next_due()
 
     def _queue_changes(self, now: Instant) -> None:
         while self._changes:

@@ -3,11 +3,9 @@
 Schedulers write events of the group events.k8s.io. Most other components write events of the core
 group. Both groups serve all Event objects, but events of the two groups set different fields. A
 repeated event is not stored again: it increments the count of the stored event. For events of the
-core group, `EventCorrelator` decides which events are repeated. Events are deleted after an hour,
-which is the default of a real API server.
+core group, `EventCorrelator` decides which events are repeated. `EventExpiry` deletes events later.
 
-upstream: client-go/tools/events/event_recorder.go, event_broadcaster.go, tools/record/event.go,
-cmd/kube-apiserver --event-ttl
+upstream: client-go/tools/events/event_recorder.go, event_broadcaster.go, tools/record/event.go
 """
 
 from __future__ import annotations
@@ -31,7 +29,6 @@ from fairlead.worlds.perform import kind_in
 from fairlead.worlds.simulation.event_list import cut_note
 
 HOST: Final = "fairlead"
-TTL: Final[DurationNs] = seconds(3_600)
 EVENTS_MAX: Final = 20_000
 SERIES_WITHIN: Final[DurationNs] = seconds(360)
 # actions of schedulers' events, which are written in events.k8s.io
@@ -49,14 +46,15 @@ class EventWriter:
         self._host = host
         self._correlation = EventCorrelator()
         self._names: dict[Key, tuple[str, str]] = {}
-        self._written: deque[tuple[Instant, Key, str, str]] = deque()
+        self._written: deque[tuple[Key, str, str]] = deque()
+        self._count = 0  # of all events that were created
 
     def record(self, event: RecordEvent, component: Component, now: Instant) -> None:
         """Write `event`, or increment the count of an equal stored event.
 
         `component` is the component that recorded the event.
         """
-        self._forget(now)
+        self._remove_oldest()
         if event.action in _SCHEDULERS_ACTIONS:
             self._record_in_series(event, component, now)
         else:
@@ -106,7 +104,7 @@ class EventWriter:
         known = found["metadata"] if found else _NOTHING
         # Kubelets put the node's name in place of its uid.
         uid = ref.name if component is Component.KUBELET and ref.kind == "Node" else ref.uid
-        name, namespace = f"{ref.name}.{now + len(self._written):x}", ref.namespace or "default"
+        name, namespace = f"{ref.name}.{now + self._count:x}", ref.namespace or "default"
         strings = EventStrings(
             (
                 kind.kind if kind else ref.kind.partition(".")[0],
@@ -134,7 +132,8 @@ class EventWriter:
         except ApiError:
             return  # The namespace was deleted, so the event is dropped.
         self._names[key] = (namespace, name)
-        self._written.append((now, key, namespace, name))
+        self._written.append((key, namespace, name))
+        self._count += 1
 
     def _manifest(self, strings: EventStrings) -> Json:
         kind, api_version, reason, type_, action, controller = strings.fixed
@@ -176,11 +175,10 @@ class EventWriter:
             "reportingInstance": node,
         }
 
-    def _forget(self, now: Instant) -> None:
-        while self._written and (
-            self._written[0][0] + TTL <= now or len(self._written) > EVENTS_MAX
-        ):
-            _, key, namespace, name = self._written.popleft()
+    def _remove_oldest(self) -> None:
+        """Remove the events that were created first, until at most EVENTS_MAX are left."""
+        while len(self._written) > EVENTS_MAX:
+            key, namespace, name = self._written.popleft()
             if self._names.get(key) == (namespace, name):
                 del self._names[key]
             if self._store.storage.find_stored(EVENT, namespace, name) is not None:
