@@ -154,7 +154,7 @@ class StatefulSetRule:
             if like is None and name not in pods.creations_expected:
                 create.append(self.desired_pod(ordinal))
             elif like is not None and pod_state(like) in FINISHED:
-                finished += [] if name in pods.deletions_expected else [pods.pods[name]]
+                finished += [] if _is_deleting(pods, name) else [pods.pods[name]]
             if self.is_ordered or len(create) >= creations_allowed:
                 return Plan(tuple(create[:creations_allowed]), tuple(finished), WHY_FINISHED), False
         return Plan(tuple(create), tuple(finished), WHY_FINISHED), True

@@ -73,6 +73,15 @@ def test_a_finished_pod_is_deleted_and_replaced(world, build):
     assert len(world.sent(DeleteObject)) == 1
 
 
+def test_a_finished_pod_that_is_being_deleted_is_not_deleted_again(world, build):
+    world.load(stateful_set(build, 1), build.pod("db-0", OWNER))
+    world.delete("Pod", "db-0")
+    world.patch_status("Pod", "db-0", {"phase": "Failed"})
+    assert not world.sent(DeleteObject)
+    world.delete("Pod", "db-0", grace=0)
+    assert set(world.pods()) == {"db-0"}
+
+
 def test_scaling_down_deletes_the_highest_ordinals(world, build):
     world.load(stateful_set(build, 3), *(build.pod(f"db-{place}", OWNER) for place in range(3)))
     world.patch("StatefulSet", "db", {"spec": {"replicas": 1}})
