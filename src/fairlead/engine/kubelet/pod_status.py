@@ -3,8 +3,9 @@
 A running pod is ready when its containers are ready and all readiness gates are true. Gates are
 conditions that other controllers write. In a simulation without these controllers, gates are
 ignored (`applies_readiness_gates` is False). Container statuses are written only in three cases: if
-containers were lost because their machine went down, if they stopped in a pod that a finalizer
-keeps, or if they stopped because a client set the phase of their pod to Failed.
+containers were lost because their machine went down, if they stopped in a deleted pod (in a
+simulation, only if a finalizer keeps the pod), or if they stopped because a client set the phase of
+their pod to Failed.
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus,
 pkg/kubelet/status/generate.go:GeneratePodReadyCondition

@@ -809,11 +809,16 @@ def _ready_by_annotation(pod: Pod, started_at: Instant) -> Instant | None:
 
 
 def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
-    """Return the last status patch of the pod if finalizers keep the pod in the API, else []."""
+    """Return the last status patch of a pod that is removed, or [] if no controller reads it.
+
+    Clients may read the last status of each pod, for example in a watch. Without clients, it is
+    read only if finalizers keep the pod in the API.
+    """
     # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
     pod = timer.worker.pod
     is_over = is_terminal(pod) or is_static(pod)
-    if timer.due.act is not _REMOVE or is_over or not pod.metadata.finalizers:
+    is_read = config.accepts_pods or bool(pod.metadata.finalizers)
+    if timer.due.act is not _REMOVE or is_over or not is_read:
         return []
     if timer.worker.is_lost:
         return [pod_status.lost(timer.worker.ref, pod)]

@@ -13,6 +13,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE, find_kind
 from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.apiserver.request import ADMIN, Request
+from fairlead.apiserver.storage.storage import ChangeType
 from fairlead.engine.configuration.release import release_of
 from fairlead.engine.core.instant import seconds
 from fairlead.worlds.decision_log import DecisionLog
@@ -503,6 +504,20 @@ def test_a_deleted_pod_that_a_finalizer_keeps_was_stopped_by_a_signal(cluster):
     [container] = cluster.find("pod", "a")["status"]["containerStatuses"]
     ended = container["state"]["terminated"]
     assert (ended["exitCode"], ended["reason"]) == (143, "Error")
+
+
+def test_a_watch_shows_the_last_status_of_a_deleted_pod(cluster):
+    cluster.ask("POST", PODS, POD)
+    cluster.pass_time(2)
+    changes = []
+    cluster.local.store.storage.subscribe(changes.append, lambda resource: resource == "pods")
+    cluster.ask("DELETE", f"{PODS}/a")
+    cluster.pass_time(40)
+    assert changes[-1].type is ChangeType.DELETED
+    status = changes[-1].object["status"]
+    [ended] = (row["state"]["terminated"] for row in status["containerStatuses"])
+    ready = {row["type"]: row["status"] for row in status["conditions"]}["Ready"]
+    assert (status["phase"], ended["exitCode"], ready) == ("Failed", 143, "False")
 
 
 @pytest.mark.parametrize("policy", ["Always", "Never"])
