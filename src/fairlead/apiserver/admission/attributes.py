@@ -106,6 +106,16 @@ class AdmissionAttributes(Struct, frozen=True):
         return str((self.obj.get("metadata") or {}).get("name") or "")
 
     @property
+    def requested_name(self) -> str:
+        """The name in the request; "" if a new object's name is generated."""
+        return "" if self._has_generated_name else self.name
+
+    @property
+    def _has_generated_name(self) -> bool:
+        generated = self.write.generated_name
+        return bool(generated) and self.is_new and self.name == generated
+
+    @property
     def namespace(self) -> str:
         """The namespace of the object; "" if it is cluster-scoped.
 
@@ -115,6 +125,27 @@ class AdmissionAttributes(Struct, frozen=True):
         if self.kind is NAMESPACE:
             return self.name
         return str((self.obj.get("metadata") or {}).get("namespace") or "")
+
+    def without_generated_name(self) -> AdmissionAttributes:
+        """Return the same request; a generated name is taken out of the object.
+
+        Upstream generates the name after the mutating webhooks and policies have run.
+        """
+        # upstream: apiserver/pkg/registry/generic/registry/store.go:create
+        if not self._has_generated_name:
+            return self
+        meta = {key: value for key, value in self.obj["metadata"].items() if key != "name"}
+        return self.with_object({**self.obj, "metadata": meta})
+
+    def with_generated_name(self) -> AdmissionAttributes:
+        """Return the same request; an object without a name gets the generated name.
+
+        This is the inverse of `without_generated_name`.
+        """
+        generated, meta = self.write.generated_name, self.obj.get("metadata") or {}
+        if not generated or not self.is_new or meta.get("name"):
+            return self
+        return self.with_object({**self.obj, "metadata": {"name": generated, **meta}})
 
     def with_object(self, obj: Json) -> AdmissionAttributes:
         """Return the same request with `obj` as its object."""

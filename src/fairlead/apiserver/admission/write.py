@@ -44,7 +44,8 @@ class Write(Struct, frozen=True, kw_only=True):
     sent them. `rights` checks further permissions of the user; it is None if the user has all
     permissions. `view` converts an object to the subresource's kind, such as Scale. `conversions`
     is set if the objects of the write are custom resources in the version of the request. It is
-    None if the objects have the version in which they are stored.
+    None if the objects have the version in which they are stored. `generated_name` is the name that
+    the server chose for a new object because the request has only a generateName, otherwise "".
     """
 
     dry_run: bool = False
@@ -57,6 +58,7 @@ class Write(Struct, frozen=True, kw_only=True):
     rights: Authorizer | None = None
     view: View | None = None
     conversions: Conversions | None = None
+    generated_name: str = ""
 
     def tracked_steps(self, old: Json | None, new: Json) -> WebhookCalls[Json]:
         """Return the result of `tracked(old, new)`: `new` with updated managedFields.

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
@@ -215,6 +216,8 @@ class Store:
             self.registry.validator.validate(kind, self.registry.rules(kind), obj)
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
+        if not (manifest.get("metadata") or {}).get("name"):
+            write = replace(write, generated_name=name)
         require_no_version(obj)
         # 3. Managed fields, then the plugins that may change the object.
         obj = yield from write.tracked_steps(None, obj)
@@ -224,6 +227,7 @@ class Store:
         # 4. Validate the object as the client and the plugins made it.
         _begin_create(strategy, sent, preparation)
         self.registry.validator.validate(kind, self.registry.rules(kind), sent)
+        name = sent["metadata"]["name"]  # A webhook may have set it.
         # 5. Set the server's fields: uid, timestamps, status, and what the strategy adds.
         existing = self.storage.find(kind, namespace, name)
         new = prepared_for_create(

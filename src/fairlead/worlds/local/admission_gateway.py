@@ -34,7 +34,7 @@ from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import CommandSucceeded
 from fairlead.worlds.component_identity import sender_of
 from fairlead.worlds.local.field_manager import FieldManagers
-from fairlead.worlds.local.kubelet.pod_status import ReportInputs
+from fairlead.worlds.local.kubelet.pod_status import ReportInputs, generated_name
 from fairlead.worlds.local.pod_write_copy import PodWrite, PodWriteCopies
 from fairlead.worlds.perform import Outcome, perform, refused
 
@@ -147,21 +147,26 @@ class AdmissionGateway:
     def _steps(
         self, issued: IssuedCommand, detailed: Command, now: Instant, user: User | None
     ) -> WebhookCalls[Outcome]:
-        write_of = self.write_of(issued.issuer, now, user)
+        write_of = self.write_of(issued.issuer, now, user, generated_name(detailed))
         return perform.steps(self._store, detailed, now, write_of, self._quotas)
 
     def write_of(
-        self, issuer: Issuer, now: Instant, user: User | None = None
+        self, issuer: Issuer, now: Instant, user: User | None = None, generated_name: str = ""
     ) -> Callable[[Kind, str], Write]:
         """Return a function that returns the Write of `issuer` for a kind and a subresource.
 
         A Write contains the field manager of a request, and the user who sends it.
+        `generated_name` is described at `Write`.
         """
 
         def write(kind: Kind, subresource: str) -> Write:
             track = self._field_managers.of(issuer.component, kind, subresource, now)
             return Write(
-                track=track, manager=issuer.component.value, user=user, rights=self._rights
+                track=track,
+                manager=issuer.component.value,
+                user=user,
+                rights=self._rights,
+                generated_name=generated_name,
             )
 
         return write

@@ -90,6 +90,56 @@ def test_admission_policies_apply_to_controllers(cluster):
     assert "ValidatingAdmissionPolicy 'p' with binding 'p' denied request" in condition["message"]
 
 
+SEEN = """Object{metadata: Object.metadata{labels: {
+    "object": string(has(object.metadata.name)), "request": string(has(request.name))}}}"""
+
+
+def mutating_policy(expression):
+    """Return a policy that changes new pods by an apply configuration, and its binding."""
+    _, binding = policy("true")
+    mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+    spec = {
+        "matchConstraints": {"resourceRules": [RULE]},
+        "reinvocationPolicy": "Never",
+        "mutations": [mutation],
+    }
+    made = {**binding, "kind": "MutatingAdmissionPolicy", "spec": spec}
+    bound = {"kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": "p"}}
+    return made, {**binding, **bound}
+
+
+def test_policies_that_change_an_object_do_not_see_its_generated_name(cluster):
+    """The API server generates the name after them. The request itself never has a name."""
+    named = "object.metadata.name in ['own', 'db-0']"
+    is_sent = f"has(object.metadata.name) && has(request.name) == ({named})"
+    for manifest in (*mutating_policy(SEEN), *policy(is_sent)):
+        cluster.local.store.create(manifest, cluster.clock.now())
+    pods = "/api/v1/namespaces/default/pods"
+    cluster.ask("POST", pods, {"metadata": {"generateName": "made-"}, "spec": POD})
+    cluster.ask("POST", pods, {"metadata": {"name": "own"}, "spec": POD})
+    cluster.ask("POST", DEPLOYMENTS, DEPLOYMENT)
+    spec = {**DEPLOYMENT["spec"], "replicas": 1, "serviceName": "db"}
+    stateful = {"metadata": {"name": "db"}, "spec": spec}
+    cluster.ask("POST", "/apis/apps/v1/namespaces/default/statefulsets", stateful)
+    cluster.pass_time(5)
+    sent = {}
+    for pod in cluster.list("pod"):
+        labels = pod["metadata"]["labels"]
+        sent[pod["metadata"]["name"]] = (labels["object"], labels["request"])
+    assert (sent.pop("own"), sent.pop("db-0")) == (("true", "true"), ("true", "true"))
+    assert list(sent.values()) == [("false", "false")] * 3
+
+
+def test_a_name_that_a_policy_sets_must_be_free(cluster):
+    pods = "/api/v1/namespaces/default/pods"
+    before = cluster.ask("POST", pods, {"metadata": {"name": "own"}, "spec": POD})
+    for manifest in mutating_policy('Object{metadata: Object.metadata{name: "own"}}'):
+        cluster.local.store.create(manifest, cluster.clock.now())
+    answer = cluster.ask("POST", pods, {"metadata": {"generateName": "made-"}, "spec": POD})
+    assert (answer["code"], answer["reason"]) == (409, "AlreadyExists")
+    assert cluster.find("pod", "own")["metadata"]["uid"] == before["metadata"]["uid"]
+
+
 def test_a_status_write_of_a_kubelet_to_a_deleted_pod_raises_no_error(cluster):
     """The user name contains the node of the pod, which is unknown for a deleted pod."""
     for manifest in policy("true"):
@@ -145,7 +195,7 @@ class Injector:
         review = await request.json()
         reviewed = review["request"]
         self.reviews.append(
-            (reviewed["userInfo"]["username"], reviewed["object"]["metadata"]["name"])
+            (reviewed["userInfo"]["username"], reviewed["object"]["metadata"]["generateName"])
         )
         added = {"name": "side", "image": "s"}
         patch = [{"op": "add", "path": "/spec/containers/-", "value": added}]
@@ -202,7 +252,7 @@ def test_webhooks_are_called_for_pods_of_controllers(injected):
     names = [[one["name"] for one in pod["spec"]["containers"]] for pod in pods]
     assert names == [["c", "side"], ["c", "side"]]
     user = "system:serviceaccount:kube-system:replicaset-controller"
-    assert sorted(reviews) == sorted((user, pod["metadata"]["name"]) for pod in pods)
+    assert reviews == [(user, pod["metadata"]["generateName"]) for pod in pods]
     assert [pod["status"]["phase"] for pod in pods] == ["Running", "Running"]
     assert {row["name"] for row in pods[0]["status"]["containerStatuses"]} == {"c", "side"}
 

@@ -98,7 +98,7 @@ def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
         "requestKind": _kind(attributes.kind, subresource),
         "requestResource": _resource(attributes.kind),
         "requestSubResource": subresource,
-        "name": attributes.name,
+        "name": attributes.requested_name,
         "namespace": attributes.namespace,
         "operation": attributes.operation.value,
         "userInfo": _user_info(write.user),

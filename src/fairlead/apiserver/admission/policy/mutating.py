@@ -68,12 +68,13 @@ class MutatingAdmissionPolicy:
             return attributes.obj
         if attributes.operation is Operation.DELETE:
             return attributes.obj
+        attributes = attributes.without_generated_name()
         kinds = (MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING)
         for match in policy_matches(*kinds, attributes, storage):
             if _is_invoked(match, attributes.reinvocation):
                 changed = yield from _apply_policy(match, attributes, storage)
                 attributes = attributes.with_object(changed)
-        return attributes.obj
+        return attributes.with_generated_name().obj
 
 
 def _is_invoked(match: PolicyMatch, reinvocation: ReinvocationContext | None) -> bool:

@@ -93,6 +93,7 @@ class MutatingAdmissionWebhook:
         reinvocation = attributes.reinvocation
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
+        attributes = attributes.without_generated_name()
         if (
             reinvocation is not None
             and reinvocation.round
@@ -114,7 +115,7 @@ class MutatingAdmissionWebhook:
                 reinvocation.previously_invoked.append(key)
         if reinvocation is not None:
             reinvocation.last_output = attributes.obj
-        return attributes.obj
+        return attributes.with_generated_name().obj
 
     def _invoke_and_patch(
         self, hook: _Hook, attributes: AdmissionAttributes, storage: Storage

@@ -63,14 +63,15 @@ def admission_review(
     """Return (AdmissionReview to send, its uid).
 
     `versions` are the review versions that the webhook accepts. The uid is derived from `key` and
-    the namespace, name and resourceVersion of the object. Raises ValueError if the webhook accepts
-    no version that Fairlead can send.
+    the namespace, name (also a generated one) and resourceVersion of the object. Raises ValueError
+    if the webhook accepts no version that Fairlead can send.
     """
     version = next((one for one in versions or (_CURRENT,) if one in _VERSIONS), "")
     if not version:
         raise ValueError(_UNVERSIONED)
     meta = attributes.obj.get("metadata") or {}
-    stable = [key, attributes.namespace, attributes.name, meta.get("resourceVersion", "")]
+    name = attributes.name or attributes.write.generated_name
+    stable = [key, attributes.namespace, name, meta.get("resourceVersion", "")]
     digest = hashlib.sha256(json.dumps(stable).encode()).hexdigest()
     uid = f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
     request = {

@@ -23,7 +23,7 @@ from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
-from fairlead.engine.core.command import Condition, PatchStatus
+from fairlead.engine.core.command import Command, Condition, CreateObject, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.pod_status import LOST_EXIT_CODE, LOST_REASON
 from fairlead.worlds.perform import condition_json
@@ -189,6 +189,20 @@ def with_generate_name(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     if manifest.get("kind") != POD.kind or owner is None or "generateName" in meta:
         return manifest
     return {**manifest, "metadata": {**meta, "generateName": f"{owner['name']}-"}}
+
+
+def generated_name(command: Command) -> str:
+    """Return the name of the object that `command` creates, if upstream's API server generates it.
+
+    Returns "" for other commands. Fairlead's controllers name all their objects themselves. Where
+    upstream's controllers leave the name to the API server, the object has a generateName. Pods of
+    StatefulSets have a generateName, too, but upstream's controller names them.
+    """
+    if not isinstance(command, CreateObject):
+        return ""
+    meta = command.manifest["metadata"]
+    is_named = any(ref["kind"] == "StatefulSet" for ref in meta.get("ownerReferences", ()))
+    return "" if is_named or not meta.get("generateName") else str(meta.get("name", ""))
 
 
 @lru_cache(maxsize=NETWORKS_KEPT)
