@@ -354,13 +354,17 @@ class SimulatedProvider:
             self._timers.add(due, register)
 
     def _next_name(self, group: SimulatedNodeGroup) -> tuple[str, str]:
-        """Return an unused (Node name, providerID) for a new machine."""
+        """Return (Node name, providerID) for a new machine.
+
+        Neither was used before: Cluster Autoscaler takes a Node with the providerID of a deleted
+        machine for the Node of that machine, and never counts it as Ready.
+        """
         stem = _NOT_IN_NAME.sub("-", group.id.lower()).strip("-.")
         while True:
             group.created += 1
             name = f"{stem}-new-{group.created}"
             provider_id = f"{_SCHEME}:///{name}"
-            if provider_id not in self._names:
+            if provider_id not in self._names and provider_id not in self._of_machine:
                 return name, provider_id
 
     def _available(self, spec: NodeGroupSpec, elapsed: DurationNs) -> list[Json]:

@@ -183,6 +183,20 @@ def test_a_new_machine_does_not_reuse_the_name_of_an_existing_node():
     assert second.node_groups()[0].target_size() == 2
 
 
+def test_a_new_machine_does_not_reuse_the_name_of_a_deleted_machine():
+    """A node of the dump was created by an earlier simulation and is removed in this one."""
+    one = provider()
+    group = one.node_groups()[0]
+    old = {"metadata": {"name": "a-b-new-1", "labels": {"pool": "a"}}}
+    node = one.adopt(decode_as(Node, old))
+    group.delete_nodes([node.spec.provider_id], 0)
+    one.delete_machine_of(node)
+    group.increase_size(1, 0)
+    [(_, new)] = registered(one)
+    assert new["metadata"]["name"] == "a-b-new-2"
+    assert one.has_instance(new["spec"]["providerID"])
+
+
 def test_a_refused_registration_and_a_refused_deletion_are_repeated():
     one = provider(deletion_time=seconds(30))
     group = one.node_groups()[0]
