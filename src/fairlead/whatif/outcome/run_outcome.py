@@ -437,7 +437,7 @@ class PodCountSample(Struct, frozen=True):
     """Numbers of pods of one priority from the instant `at` until the next sample.
 
     `running` pods have a node that works, `down` pods have a node that does not work. `preempted`
-    and `evicted` are totals up to `at`.
+    and `evicted` are totals from the start of the outcome up to `at`.
     """
 
     at: Instant

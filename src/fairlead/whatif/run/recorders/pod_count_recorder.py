@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import pod_priority
@@ -108,8 +109,21 @@ class PodCountRecorder(Struct):
         self._sample(priority, now)
 
     def samples_since(self, since: Instant) -> Iterator[PodCountSample]:
-        """Yield the counts that held at `since`, and then all samples from `since` on."""
-        return samples_since(self.samples, since, lambda one: one.priority)
+        """Yield the counts that held at `since`, and then all samples from `since` on.
+
+        Preemptions and evictions before `since` are not counted.
+        """
+        earlier = {one.priority: one for one in self.samples if one.at < since}
+        for one in samples_since(self.samples, since, lambda one: one.priority):
+            before = earlier.get(one.priority)
+            if before is None or not (before.preempted or before.evicted):
+                yield one
+                continue
+            yield replace(
+                one,
+                preempted=one.preempted - before.preempted,
+                evicted=one.evicted - before.evicted,
+            )
 
     def _counts_of(self, priority: int) -> _Counts:
         found = self._counts.get(priority)

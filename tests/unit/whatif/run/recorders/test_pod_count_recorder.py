@@ -64,3 +64,16 @@ def test_samples_since_begin_with_the_counts_at_that_time():
     recorder.evicted(0, now=2)
     recorder.shift(3, RUNNING, +1, now=9)
     assert [(one.at, one.priority) for one in recorder.samples_since(4)] == [(4, 0), (9, 3)]
+
+
+def test_samples_since_count_only_later_preemptions_and_evictions():
+    """As in the outcome's lists: pods that were displaced before the change are not in them."""
+    recorder = PodCountRecorder()
+    recorder.preempted(0, now=1)
+    recorder.evicted(0, now=2)
+    recorder.evicted(0, now=5)
+    recorder.preempted(3, now=6)
+    shown = [
+        (one.at, one.priority, one.preempted, one.evicted) for one in recorder.samples_since(4)
+    ]
+    assert shown == [(4, 0, 0, 0), (5, 0, 0, 1), (6, 3, 1, 0)]
