@@ -32,6 +32,27 @@ metadata: {name: root}
 spec: {policyName: root, validationActions: [Deny]}
 """
 
+# A program `gh` that keeps the comments of a pull request in files, which are named by their ids.
+GH: Final = """#!{python}
+import re, sys
+from pathlib import Path
+
+folder, call = Path({folder!r}), " ".join(sys.argv[1:])
+if (folder / "forbidden").exists():
+    sys.exit("gh: Resource not accessible by integration (HTTP 403)")
+found = sorted((folder / "comments").iterdir())
+body = Path(call.partition("body=@")[2])
+if call.startswith("api --paginate repos/o/r/issues/7/comments --jq "):
+    marker = re.search("<!-- .* -->", call)[0]
+    print(*(one.name for one in found if one.read_text().startswith(marker)), sep="\\n")
+elif match := re.search("--method PATCH repos/o/r/issues/comments/([0-9]+) ", call):
+    (folder / "comments" / match[1]).write_text(body.read_text())
+elif "--method POST repos/o/r/issues/7/comments " in call:
+    (folder / "comments" / str(100 + len(found))).write_text(body.read_text())
+else:
+    sys.exit("unexpected: " + call)
+"""
+
 
 class Runner:
     """Runs the steps of the action in a directory, with `fairlead` installed from this source."""
@@ -44,6 +65,7 @@ class Runner:
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fairlead.cli "$@"\n')
         program.chmod(0o755)
         self.summary, self.outputs = folder / "summary.md", folder / "outputs"
+        self.comments = folder / "comments"
 
     def run(self, step: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run the script of a step with the variables of a runner."""
@@ -67,6 +89,18 @@ class Runner:
         lines = dict(line.split("=", 1) for line in self.outputs.read_text().splitlines())
         return lines[name]
 
+    def comment(self, question: str) -> subprocess.CompletedProcess[str]:
+        """Ask `question` and run the step `comment`, with a `gh` that keeps comments in files."""
+        assert self.ask(question) == 0
+        self.comments.mkdir(exist_ok=True)
+        program = self.folder / "bin" / "gh"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(GH.format(python=sys.executable, folder=str(self.folder)))
+        program.chmod(0o755)
+        path = f"{program.parent}:{os.environ['PATH']}"
+        variables = {"NUMBER": "7", "GITHUB_REPOSITORY": "o/r", "PATH": path}
+        return self.run("comment", SNAPSHOT=STORE, QUESTION=question, **variables)
+
     def decide(self) -> subprocess.CompletedProcess[str]:
         """Run the last step on the outputs of the step `ask`."""
         return self.run("decide", STATUS=self.output("status"), VERDICT=self.output("verdict"))
@@ -87,6 +121,31 @@ def test_an_answer_has_a_summary_a_comment_and_outputs(runner: Runner) -> None:
     assert comment == runner.summary.read_text()
     assert comment.startswith(f"### {verdict}")
     assert runner.decide().returncode == 0
+
+
+def test_a_later_run_edits_its_own_comment_and_no_other(runner: Runner) -> None:
+    """All workflows of a repository comment as the same user."""
+    assert runner.comment("--drain worker-03").returncode == 0
+    (runner.comments / "101").write_text("The coverage is 80 %.\n")
+    assert runner.comment("--cordon worker-03").returncode == 0
+    (runner.comments / "100").write_text(
+        (runner.comments / "100").read_text().splitlines()[0] + "\nan older answer\n"
+    )
+    assert runner.comment("--drain worker-03").returncode == 0
+    texts = {one.name: one.read_text() for one in runner.comments.iterdir()}
+    assert sorted(texts) == ["100", "101", "102"]
+    verdict = "### 2 pods of 2 workloads are displaced and all run again within 1s."
+    assert texts["100"].splitlines()[1] == verdict
+    assert texts["101"] == "The coverage is 80 %.\n"
+    assert "--cordon worker-03" in texts["102"]
+
+
+def test_a_comment_that_is_forbidden_is_a_warning(runner: Runner) -> None:
+    """The token of a pull request from a fork may only read."""
+    (runner.folder / "forbidden").touch()
+    completed = runner.comment("--drain worker-03")
+    assert completed.returncode == 0
+    assert completed.stdout.startswith("::warning::The comment was not written.")
 
 
 def test_a_condition_fails_the_job_after_the_comment(runner: Runner) -> None:

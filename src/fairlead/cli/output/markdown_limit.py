@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-CHARACTERS_MAX: Final = 65_536
-"""The highest number of characters of a comment on GitHub."""
+CHARACTERS_MAX: Final = 65_000
+"""The highest number of characters of an answer.
+
+A comment on GitHub has at most 65,536 characters, and the GitHub Action adds a marker.
+"""
 
 # The limits for the rows of a table, tried in this order until the answer fits.
 _ROWS_MAX: Final = (100, 30, 10, 3)
