@@ -57,6 +57,22 @@ def drawn_texts(page, plots):
     )
 
 
+@pytest.mark.parametrize("report", ["small", "outage", "autoscaling"])
+def test_every_chart_has_a_text_for_screen_readers(page, reports, report):
+    """A canvas says nothing; the map of nodes has an accessible name of its own."""
+    page.open(reports / f"{report}.html")
+    labels = page.js("""[...document.querySelectorAll("canvas:not(.node-canvas)")].map(
+        (canvas) => canvas.closest("[role=img]")?.getAttribute("aria-label") ?? null)""")
+    assert len(labels) >= 2
+    assert None not in labels
+
+
+def test_the_histogram_of_nodes_states_its_unit(page, reports):
+    """Its axis has the numbers 0 to 90."""
+    page.open(reports / "small.html")
+    assert page.text(".fill-histogram h4") == "Nodes by share of CPU requested, in percent"
+
+
 def column(page, table, number):
     """Return the texts of one column of the displayed rows."""
     return page.texts(f"{table} tbody td:nth-child({number})")

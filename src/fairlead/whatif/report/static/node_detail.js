@@ -223,7 +223,7 @@ export function fillHistogram(view) {
   return h(
     "div",
     { class: "fill-histogram" },
-    h("h4", {}, `Nodes by share of ${resource.label} requested`),
+    h("h4", {}, `Nodes by share of ${resource.label} requested, in percent`),
     h("div", { class: "columns" }, columns),
     h("p", { class: "note" }, lacking),
   );

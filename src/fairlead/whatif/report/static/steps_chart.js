@@ -24,7 +24,7 @@ import { onTime, showTime } from "./time.js";
  * value until the next.
  */
 export function stepsChart(model, height, sync, time) {
-  const plot = h("div", { class: "plot" });
+  const plot = h("div", { class: "plot", role: "img", "aria-label": `Chart over time: ${model.title}` });
   const legend = stepsLegend(model, time);
   const element = h(
     "div",

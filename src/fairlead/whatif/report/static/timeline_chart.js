@@ -22,7 +22,7 @@ const DRAG_PX = 4;
  */
 export function timelineChart(model, rows, measure, size, zoom, on) {
   const layers = stack(rows, measure.name);
-  const plot = h("div", { class: "plot" });
+  const plot = h("div", { class: "plot", role: "img", "aria-label": `Chart of ${measure.label.toLowerCase()} pods over time` });
   const element = h("div", { class: "chart" }, heading(model, measure, layers[0]), plot);
   const chart = new uPlot(options(model, rows, size, zoom, on), [model.t, ...layers], plot);
   return { element, chart, markTime: timeMark(chart, on.pick) };
