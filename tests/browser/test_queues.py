@@ -57,11 +57,11 @@ def test_the_chart_displays_the_shares_at_the_cursor(page, reports):
     page.open(reports / "queues.html")
     (legend,) = page.lines("#queues .outage-legend")
     assert legend.startswith(
-        "At the end: production: has 50 deserves 50 research: has 33 deserves 33"
+        "At the end: production: has 50.0% deserves 50.0% research: has 33.3% deserves 33.3%"
     )
     page.mouse_over("#queues .u-over", dx=0.2)
     (legend,) = page.lines("#queues .outage-legend")
-    assert " production: has 0 deserves 0 research: has 66" in legend
+    assert " production: has 0% deserves 0% research: has 66.7%" in legend
 
 
 def test_waiting_groups_have_their_expected_start(page, reports):

@@ -1,7 +1,7 @@
 // Batch queues: the share of each queue over time, compared with the share that it deserves, key
 // figures of gangs, and the groups that wait.
 
-import { count, isNumber, plural } from "./format.js";
+import { count, isNumber, percent, plural } from "./format.js";
 import { h, section } from "./dom.js";
 import { stepsChart } from "./steps_chart.js";
 import { dataTable } from "./table.js";
@@ -79,8 +79,9 @@ function shares({ lines, t_s: instants, resource }, { virtual_seconds: end }, ti
       { label: "deserves", variable, values: until(deserved), line: true, dashed: true, sloped: false },
     ];
   });
-  const title = `Each queue's part of the cluster's ${resource}, in percent`;
+  const title = `Each queue's part of the cluster's ${resource}`;
+  const format = (value) => percent(value / 100);
   const note = "dashed: the share that the queue deserves, by its weight and its requests";
-  const chart = stepsChart({ title, note, t, rows, stacked: false }, 240, null, time);
+  const chart = stepsChart({ title, note, t, rows, stacked: false, format }, 240, null, time);
   return h("div", { class: "card steps-charts" }, chart);
 }
