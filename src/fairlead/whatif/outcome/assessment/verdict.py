@@ -752,8 +752,11 @@ def _displaced(effect: Effect) -> str | None:
     how = f", {preempted:,} by preemption," if preempted and all_of_them else ""
     displaced = "is displaced" if len(back) == 1 else "are displaced"
     when = f" {'after' if len(back) == 1 else 'within'} {_time(after)}"
-    if changed.drains and len(back) > 1:  # a rolling drain displaces pods over a long time
-        when = f", the last one {_time(after)} after the change"
+    # Rolling drains and node autoscalers displace pods over a long time, so that the time since the
+    # change is not a time for which pods are down.
+    if changed.drains or changed.autoscaling is not None:
+        which = "" if len(back) == 1 else "the last one "
+        when = f", {which}{_time(after)} after the change"
     waits = _waits(effect, back) + _waits_for_failed_nodes(effect, back)
     who = f"{_pods_of(back)}{_new_ones(effect, back)}"
     displaced_and_run = f"{who} {displaced}{how} and {run}{when}{waits}."

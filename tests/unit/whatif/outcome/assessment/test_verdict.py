@@ -297,6 +297,20 @@ def test_nodes_that_fail_again_and_again(nodes, times, last):
     )
 
 
+def test_with_an_autoscaler_the_time_since_the_change_does_not_read_as_a_time_down():
+    """It may evict a pod hours after the change; the pod runs again seconds later."""
+    late = Evicted(pod=HERE, node="a", at=seconds(83_000), why="node scale down")
+    changed = outcome(
+        pod("p", "b", 83_002),
+        evicted=(late,),
+        workloads={WEB: ready(3, 2, 3)},
+        autoscaling=AutoscalingOutcome("cluster-autoscaler", (), (), {}, {}),
+    )
+    assert verdict_of(effect_of(outcome(HERE), changed, NO_DRAIN)).first.sentence == (
+        "1 pod of deploy/ns/web is displaced and runs again, 23h03m after the change."
+    )
+
+
 def test_pods_that_stay_with_their_nodes_are_not_among_the_displaced_pods():
     stopped = outage(evicted=1, back_with_node=2, nodes=(failed("a", 10),))
     changed = outcome(THERE, evicted=(evicted(HERE),), outage=stopped)
