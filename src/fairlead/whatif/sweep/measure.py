@@ -107,8 +107,8 @@ MEASURES: Final = (
     Measure("node_hours", "hours of nodes by the autoscaler", _inside("autoscaling", "node_hours")),
     Measure("nodes_added", "nodes added", _inside("autoscaling", "added")),
     Measure("completed", "pods completed", _count("completed")),
-    Measure("cpu_share", "share of CPU requested", _share("cpu")),
-    Measure("memory_share", "share of memory requested", _share("memory")),
+    Measure("cpu_share", "share of CPU requested (0 to 1)", _share("cpu")),
+    Measure("memory_share", "share of memory requested (0 to 1)", _share("memory")),
     Measure(
         "virtual_s", "simulated time (s)", lambda one: one["virtual_seconds"], is_duration=True
     ),

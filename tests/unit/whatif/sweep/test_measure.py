@@ -49,3 +49,9 @@ def test_the_autoscaler_that_lacks_replicas_for_the_longest_time_counts() -> Non
     autoscalers = [{"short_s": 15.0}, {"short_s": 60.0}, {"short_s": 0.0}]
     assert BY_NAME["short_s"].read({"pod_autoscalers": autoscalers}) == 60
     assert BY_NAME["short_s"].read({"pod_autoscalers": []}) is None
+
+
+def test_the_meaning_of_a_share_states_its_range() -> None:
+    """A share of 1 would read as one percent."""
+    shares = [one for one in MEASURES if one.name.endswith("_share")]
+    assert [one.meaning.endswith(" (0 to 1)") for one in shares] == [True, True]
