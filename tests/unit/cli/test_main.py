@@ -21,6 +21,7 @@ from fairlead.engine.framework.user_plugin.guard import checked
 ROOT = Path(__file__).parents[3]
 STORE = ROOT / "examples" / "store"
 PRIORITIES = ROOT / "examples" / "priorities" / "scenario.yaml"
+RECLAIM_LOOP = ROOT / "examples" / "reclaim-loop" / "scenario.yaml"
 
 
 @pytest.fixture
@@ -234,16 +235,24 @@ def test_a_deleted_node_displaces_its_pods(fairlead, tmp_path, condition, code):
 
 
 def test_a_simulation_is_printed_as_markdown(fairlead):
-    conditions = ("--fail-on", "loop", "--fail-on", "name=none")
-    code, out, _ = fairlead("simulate", PRIORITIES, "-o", "markdown", *conditions)
+    code, out, _ = fairlead("simulate", PRIORITIES, "-o", "markdown", "--fail-on", "loop")
     first, *others = out.splitlines()
-    loop = "ods of deploy/default/batch have been displaced 6 times"
-    assert (code, first) == (3, f"### P{loop}.")
-    assert f"- :x: `--fail-on loop`: p{loop}" in others
-    assert not any("name=none" in line for line in others)
+    # Three pods preempt two pods each: too few preemptions for a loop.
+    assert (code, first) == (0, "### No pod is pending at the end: 7 pods on nodes.")
     assert "<details><summary>Preempted (6)</summary>" in others
     assert "| cpu | 12 | 12 | 0 | 12 |" in others
     assert not any("Newly placed" in line for line in others)
+
+
+def test_the_markdown_of_a_simulation_names_the_conditions_that_are_met(fairlead):
+    conditions = ("--fail-on", "loop", "--fail-on", "name=none")
+    code, out, _ = fairlead("simulate", RECLAIM_LOOP, "-o", "markdown", *conditions)
+    first, *others = out.splitlines()
+    displaces = "ReplicaSet/bob/training displaces ReplicaSet/alice/notebook (reclaim)"
+    assert code == 3
+    assert first.startswith(f"### {displaces}")
+    assert sum(line.startswith("- :x: `--fail-on loop`: ") for line in others) == 1
+    assert not any("name=none" in line for line in others)
 
 
 def test_an_empty_argument_is_refused(fairlead):
