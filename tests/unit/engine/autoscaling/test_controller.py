@@ -12,6 +12,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_prov
     NodeGroupSpec,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
+from fairlead.engine.autoscaling.cluster_autoscaler.history import UnhealthyPeriod
 from fairlead.engine.autoscaling.cluster_autoscaler.options import parse_options
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.compose import build_engine
@@ -311,6 +312,15 @@ def test_a_pod_that_upstream_filters_out_has_a_reason(flags, annotations, reason
     run = Run([(5, 100)], annotations=annotations, **flags).until(1200)
     assert len(run.nodes) <= 2
     assert set(run.controller.pods_without_scale_up().values()) == {reason}
+
+
+def test_a_pod_without_scale_up_has_the_present_number_of_unready_nodes():
+    """Both nodes were unready for a time, and now one of them is."""
+    run = Run([(5, 9)], maximum=2).until(600)
+    run.controller.history.unhealthy.append(UnhealthyPeriod(START, unready=2, nodes=2))
+    run.controller.autoscaler.context.registry.total.unready.append("n1")
+    [reason] = run.controller.pods_without_scale_up().values()
+    assert reason.startswith("Cluster is unhealthy: 1 of 2 nodes are not ready")
 
 
 def test_a_node_that_is_not_removed_has_a_reason():

@@ -60,6 +60,11 @@ from fairlead.engine.core.tie_break import TieBreak
 _POD_AGES: Final = (seconds(2), seconds(30))
 _NODE_AGES: Final = (seconds(60), seconds(300))
 _RECHECK: Final[DurationNs] = seconds(3600)
+# It begins with the words of static_autoscaler.go: RunOnce.
+_UNHEALTHY: Final = (
+    "Cluster is unhealthy: {unready:,} of {nodes:,} nodes are not ready, so Cluster Autoscaler "
+    "adds no nodes"
+)
 
 
 class ClusterAutoscaler:
@@ -349,15 +354,11 @@ class ClusterAutoscaler:
         does not list. While too many nodes are unready, no loop looks at pods, and this is the
         reason for every pod.
         """
-        listers = self.autoscaler.context.listers
-        unhealthy = self.history.unhealthy_now
-        if unhealthy is None:
+        listers, total = self.autoscaler.context.listers, self.autoscaler.context.registry.total
+        if self.history.unhealthy_now is None:
             found = dict(self.history.without_scale_up)
         else:
-            why = (
-                f"Cluster is unhealthy: {unhealthy.unready} of {unhealthy.nodes} nodes are not "
-                "ready, so Cluster Autoscaler adds no nodes"
-            )
+            why = _UNHEALTHY.format(unready=len(total.unready), nodes=len(total.registered))
             found = {pod.key: why for pod in listers.unschedulable_pods()}
         cutoff = self._options.expendable_pods_priority_cutoff
         for pod in listers.unschedulable_pods():
