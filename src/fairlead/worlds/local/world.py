@@ -106,8 +106,11 @@ class LocalWorld:
         self._pending_stimuli.append(stimulus)
 
     def show_all(self, now: Instant) -> None:
-        """Pass every object in the store to the listeners, as if it had just been added."""
-        self._event_expiry.show_all(now)
+        """Pass every object in the store to the listeners, as if it had just been added.
+
+        Each Event expires an hour after `now`, unless it is written again.
+        """
+        self._event_expiry.restart(now)
         for kind in self.store.storage.kinds():
             for obj in self.store.list(kind):
                 key = obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
@@ -212,14 +215,17 @@ class LocalWorld:
         self._queue_outcome(issued, outcome, now)
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the pending stimuli, in order. Delete expired Events."""
+        """Delete the expired Events, and return the pending stimuli in order."""
         self._queue_changes(now)
         self._event_expiry.run(now)
         stimuli, self._pending_stimuli = self._pending_stimuli, []
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return when the next Event expires. Clients wake the driver after a change."""
+        """Return the time at which the next Event expires; None if there are no Events.
+
+        Clients wake the driver after a change.
+        """
         return self._event_expiry.next_due()
 
     def _queue_changes(self, now: Instant) -> None:

@@ -1,7 +1,8 @@
 """EventExpiry: deletes Events an hour after they were last written, by a client or a controller.
 
-A write of an Event starts the hour anew. So does a restart of the server, because no object says
-when it was last written. (etcd extends its leases in the same way when it restarts.)
+The hour starts again with each write of the Event. It also starts again when the server restarts,
+because a stored object does not contain the time of its last write. (etcd extends its leases in the
+same way when it restarts.)
 
 upstream: cmd/kube-apiserver --event-ttl; pkg/registry/core/event/storage/storage.go (TTLFunc)
 """
@@ -14,31 +15,37 @@ from typing import Final
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.worlds.informer import is_watched_resource
 from fairlead.worlds.local.events.template import EVENT
 
 TTL: Final[DurationNs] = seconds(3_600)
 
 
 class EventExpiry:
-    """Knows when each Event in `store` expires, and deletes expired Events."""
+    """Deletes the expired Events of a store; only `run` deletes.
+
+    Writes are observed as soon as they are made, and `run` adds their time.
+    """
 
     def __init__(self, store: Store) -> None:
+        """Observe all later writes of Events in `store`."""
         self._storage = store.storage
         self._changes: list[StoredChange] = []
         # Keys are namespaces and names. The order is that of the last writes, so the first Event
         # expires first. In a plain dict, finding the first key would get slower with each removal.
         self._due: OrderedDict[tuple[str, str], Instant] = OrderedDict()
-        self._storage.subscribe(self._changes.append, _is_of_events)
+        self._storage.subscribe(self._changes.append, EVENT.resource.__eq__)
 
-    def show_all(self, now: Instant) -> None:
+    def restart(self, now: Instant) -> None:
         """Treat every Event in the store as written at `now`."""
         for event in self._storage.items(EVENT):
             meta = event["metadata"]
             self._due[meta["namespace"], meta["name"]] = now + TTL
 
     def next_due(self) -> Instant | None:
-        """Return the time at which the next Event expires; None if there are no Events."""
+        """Return the time at which the next Event expires; None if there are no Events.
+
+        Writes since the last call of `run` are left out.
+        """
         return next(iter(self._due.values()), None)
 
     def run(self, now: Instant) -> None:
@@ -55,8 +62,3 @@ class EventExpiry:
             if change.type is not ChangeType.DELETED:
                 self._due[change.key] = now + TTL
         self._changes.clear()
-
-
-def _is_of_events(resource: str) -> bool:
-    """Return whether `resource` is that of Events, which controllers do not receive."""
-    return not is_watched_resource(resource)
