@@ -40,8 +40,8 @@ WIDTH_MIN: Final = 20  # A narrower sparkline shows too little.
 _LABEL: Final = 20
 _COUNT: Final = 8
 _SEVERAL_FAILURES: Final = (
-    "Of a node with several failures, the table shows when it was last back, and the other times "
-    "of one failure: the first with evictions, else the first that was noticed."
+    "For a node with several failures, BACK is its last return. All other times are those of one "
+    "failure: the first with evictions, or else the first that was noticed."
 )
 _REPEATED: Final = "Pods that were on several failed nodes in turn count for each of these nodes."
 

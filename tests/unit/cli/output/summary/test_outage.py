@@ -72,7 +72,7 @@ def test_a_row_says_for_how_many_failures_it_stands(tmp_path, event, failures):
     assert outage_json(outcome.outage, outcome.started_at)["nodes"][0]["failures"] == failures
     assert ("1 node failed 5 times, with" in text) == (failures == 5)
     assert ("FAILURES" in text) == (failures == 5)
-    assert ("Of a node with several failures, the table shows" in text) == (failures == 5)
+    assert ("For a node with several failures, BACK is" in text) == (failures == 5)
 
 
 def test_the_return_of_pods_is_not_stated_if_no_pod_was_on_the_failed_node(tmp_path):
