@@ -61,7 +61,7 @@ Try:
 
     fairlead simulate scenario.yaml
 
-The README and `fairlead demo` show a kubectl command that takes the same dump.
+The README and `fairlead demo` show a kubectl command that takes such a dump.
 """
 
 EPILOGUE: Final = """\
