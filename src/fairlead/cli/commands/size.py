@@ -72,8 +72,8 @@ def size(
 
     The search places every pod by the scheduler's rules. It tries many sets of nodes, but not all,
     so it can miss the cheapest possible set. The answer therefore also contains a proven lower
-    bound: no set of nodes can cost less.
-    The answer names what determines this bound, such as memory, or pods that exclude each other.
+    bound: no set of nodes can cost less. The answer names what determines this bound, such as
+    memory, or pods that exclude each other.
 
     SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or
     `-o yaml`). It is a file, a directory of such files, or `-` for standard input. To read a

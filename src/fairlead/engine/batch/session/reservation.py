@@ -16,8 +16,8 @@ reclaim the reserved resources immediately. The reservation is computed again in
        limits.
 
 There are two exceptions to step 3. The action `backfill` may place tasks on the hidden resources if
-these tasks end before the gang can start. And the hidden resources are free for the jobs that would
-preempt the gang in the session after its start, because otherwise the gang would start in vain.
+these tasks end before the gang can start. Jobs that would preempt the gang in the session after its
+start may use the hidden resources, too. Otherwise, the gang would start in vain.
 """
 
 from __future__ import annotations
