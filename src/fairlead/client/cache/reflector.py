@@ -188,12 +188,6 @@ class Reflector:
         if not version:  # other JSON, such as `{}`; it must not count as an empty list
             self.failed(0, now, problem=_NOT_A_LIST)
             return []
-        is_empty = not (page.objects or page.undecodable)
-        endless = self._pages.add(token, is_empty=is_empty)
-        if endless:
-            self._endless_lists, self._endless = self._endless_lists + 1, endless
-            self.failed(_GONE, now)
-            return []
         if not self._token and self._is_stale(version):
             self._stale_lists += 1
             if self._stale_lists == 1:  # the server answers again: the pauses start short
@@ -201,6 +195,13 @@ class Reflector:
             if self._stale_lists <= STALE_LISTS_MAX:
                 self.failed(0, now, problem=_OLD_LIST)
                 return []
+        # Only now, because a page of an older list is requested again and has the same token.
+        is_empty = not (page.objects or page.undecodable)
+        endless = self._pages.add(token, is_empty=is_empty)
+        if endless:
+            self._endless_lists, self._endless = self._endless_lists + 1, endless
+            self.failed(_GONE, now)
+            return []
         self._succeeded()
         if self._token:  # the list makes progress
             self._reset_backoff()

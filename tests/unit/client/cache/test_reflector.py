@@ -286,6 +286,21 @@ def test_older_lists_of_a_restored_server_are_accepted_within_a_minute():
     assert now - began < 60 * SECOND
 
 
+def test_an_older_list_of_several_pages_is_no_list_without_end():
+    """The first page is requested again, so the server returns the same continue token again."""
+    reflector, now = synced(), 0
+    reflector.watched(event("MODIFIED", pod("a", 20)), 0)
+    reflector.failed(410, now)
+    for _ in range(STALE_LISTS_MAX):
+        now += 100 * SECOND
+        listed(reflector, page(pod("a", 5), version="6", then="t"), now)
+    assert reflector.problem == "the list is older than the known objects"
+    now += 100 * SECOND
+    assert listed(reflector, page(pod("a", 5), version="6", then="t"), now) == ["+a"]
+    assert listed(reflector, page(pod("b", 6), version="6"), now) == ["+b"]
+    assert isinstance(reflector.next_action(now), OpenWatch)
+
+
 @pytest.mark.parametrize("code", [404, 403])
 def test_a_resource_that_cannot_be_read_has_no_objects(code):
     reflector = make()
