@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -208,7 +209,7 @@ def test_answers_and_errors_name_the_cluster_instead_of_the_temporary_file(
     async def answer(words):
         if "n" in words:
             return Completed(exit_code.BAD_INPUT, b"", f"fairlead: {words[1]}: has no node n")
-        text = f"see fairlead explain {words[1]} pod/a"
+        text = f"see fairlead explain {shlex.quote(words[1])} pod/a"
         verdict = {"severity": "good", "findings": [{"text": text}]}
         return Completed(0, json.dumps({"verdict": verdict, "fail_on": []}).encode(), "")
 
@@ -216,7 +217,9 @@ def test_answers_and_errors_name_the_cluster_instead_of_the_temporary_file(
     file = read(tmp_path, "questions: [{name: a, ask: --drain n}, {name: b, ask: --drain m}]")
     live = LiveObjects("context prod", 0, (), ())
     arguments = ("--context", "prod 1")
-    inquiry = Inquiry(file, "context prod", lambda: live, tmp_path, arguments)
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    inquiry = Inquiry(file, "context prod", lambda: live, folder, arguments)
     asyncio.run(inquiry.look())
     said = capsys.readouterr().err
     assert said == "fairlead: question a: context prod: has no node n\n"

@@ -196,20 +196,21 @@ class Inquiry:
             error = error.replace(str(self._snapshot), self.cluster)
             return Answer(question, self.read_at, error=error)
         try:
-            result = msgspec.json.decode(self._named(completed.output))
+            result = msgspec.json.decode(self._with_arguments(completed.output))
             return Answer(question, self.read_at, result)
         except msgspec.DecodeError:
             return Answer(question, self.read_at, error="fairlead whatif printed no answer")
 
-    def _named(self, output: bytes) -> bytes:
-        """Return the JSON text `output` with the cluster's arguments in place of the file's path.
+    def _with_arguments(self, output: bytes) -> bytes:
+        """Return the JSON text `output`; commands in it name the cluster instead of the file.
 
-        The commands in it would otherwise name the temporary file.
+        The file is temporary, so a user could not run the commands.
         """
-        path, arguments = (
-            msgspec.json.encode(one)[1:-1] for one in (str(self._snapshot), self._arguments)
+        path = shlex.quote(str(self._snapshot))
+        path_json, arguments_json = (
+            msgspec.json.encode(one)[1:-1] for one in (path, self._arguments)
         )
-        return output.replace(path, arguments)
+        return output.replace(path_json, arguments_json)
 
 
 def _digest(live: LiveObjects) -> bytes:
