@@ -69,10 +69,10 @@ async def list_by_page(
     the failure may be temporary, at most once for each of PAGE_PAUSES_S. It is not requested again
     after a timeout, because `RestClient.get` has then already waited for minutes.
 
-    Raises RequestError if a request fails, or if the server repeats pages without end. Also raises
-    it for an empty page without a resourceVersion if `is_versioned` is set: it is other JSON, such
-    as `{"items": []}`. Every list of stored objects has a resourceVersion, but a list of metrics
-    has none.
+    Raises RequestError if a request fails, or if the server repeats pages without end. If
+    `is_versioned` is set, also raises RequestError for an empty page without a resourceVersion.
+    Such a page is other JSON, such as `{"items": []}`, because every list of stored objects has a
+    resourceVersion. A list of metrics has none.
     """
     query = dict(query or {})
     items: list[Kept] = []

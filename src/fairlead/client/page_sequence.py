@@ -10,7 +10,10 @@ EMPTY_PAGES_MAX: Final = 100
 
 
 class PageSequence:
-    """The pages of one list; client-go has no such check and would read the pages for ever."""
+    """The pages of one list so far; `add` detects that the list has no end.
+
+    client-go has no such check, and would request pages forever.
+    """
 
     def __init__(self) -> None:
         self._tokens: set[str] = set()

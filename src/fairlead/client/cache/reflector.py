@@ -362,7 +362,10 @@ class Reflector:
         self._not_before = now + pause
 
     def _name_failure(self, problem: str, retry_after_s: float) -> None:
-        """Set `problem` if this failure, or the latest watches and lists together, are one."""
+        """Set `self.problem` if this failure, or a series of lists and watches, is a problem.
+
+        The argument `problem` describes this failure.
+        """
         if retry_after_s >= LONG_PAUSE_S:
             self.problem = f"{problem} with Retry-After: {retry_after_s:.0f}"
         elif self._failures > 1:

@@ -689,9 +689,9 @@ def _verdict(status: Status) -> tuple[str, str]:
 
 
 def _may_help(found: Evaluation, status: Status) -> str:
-    """Return whether preemption may make the node with the verdict `status` feasible."""
-    is_removable = status.code is Code.UNSCHEDULABLE
-    return "yes" if is_removable and not found.no_preemption else "no"
+    """Return "yes" if preemption may make a node with the verdict `status` feasible, else "no"."""
+    is_resolvable = status.code is Code.UNSCHEDULABLE
+    return "yes" if is_resolvable and not found.no_preemption else "no"
 
 
 def _print_room(console: Console, room: RoomEvaluation) -> None:

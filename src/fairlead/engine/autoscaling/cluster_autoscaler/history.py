@@ -67,8 +67,8 @@ class NodeDeparture(Struct, frozen=True):
 class UnhealthyPeriod(Struct):
     """A time in which the autoscaler does nothing because too many nodes are unready.
 
-    `until` is None while the period lasts. `unready` of `nodes` nodes are unready: the highest
-    number of the period, and the number of all nodes in the loop that counted them.
+    `until` is None while the period lasts. `unready` is the highest number of unready nodes that a
+    loop of the period counted, and `nodes` is the number of all nodes in that loop.
     """
 
     since: Instant

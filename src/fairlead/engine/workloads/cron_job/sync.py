@@ -181,8 +181,8 @@ class CronJobState(Struct):
     def overdue(self, schedule: Schedule, now: Instant) -> Instant | None:
         """Return the scheduled time for which a Job may start now; None if there is none.
 
-        This is the last time of `schedule` that is not after `now`. It has no Job yet, and was not
-        missed by more than startingDeadlineSeconds.
+        This is the last time of `schedule` that is not after `now`. It is not `last`, the time of
+        the latest Job, and was not missed by more than startingDeadlineSeconds.
         """
         due = most_recent(schedule, self._starts_after(now), now)
         return None if due == self.last else due
