@@ -72,6 +72,14 @@ def test_a_job_that_would_preempt_the_job_takes_the_resources(preempting):
     assert sorted(harness.run(30).bound) == ["top-0", "top-1"]
 
 
+def test_a_job_does_not_give_precedence_to_itself(preempting):
+    """Without the plugin priority, every job may preempt every other job of its queue."""
+    harness = preempting(CONFIGURATION.replace("{name: priority}, ", ""))
+    harness.put(make_gang("other", 4, queue="p"))
+    stop(harness)
+    assert sorted(harness.run(30).bound) == ["new-0", "new-1"]
+
+
 def test_a_job_that_no_longer_fits_does_not_hold_back_others(preempting):
     """The node becomes smaller before the gang has started."""
     harness = preempting()

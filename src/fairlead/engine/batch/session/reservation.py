@@ -115,12 +115,16 @@ def _jobs_ahead(session: Session, gang: JobInfo) -> frozenset[str]:
 def would_preempt(session: Session, job: JobInfo, gang: JobInfo) -> bool:
     """Return whether the action preempt may evict all members of `gang` for a task of `job`.
 
-    The members are examined as if they ran. The result is False if no tasks of `job` are pending.
+    The members are examined as if they ran. The result is False if no tasks of `job` are pending,
+    or if `job` is `gang` itself.
     """
+    task = next(iter(job.by_status[TaskStatus.PENDING].values()), None)
+    is_rival = job is not gang and job.queue == gang.queue
+    if task is None or not is_rival or not session.preempts_whole_gangs:
+        return False
     voters = without_gang_protection(session.tiers.preempt_voters)
     plugins = [plugin for tier in voters for plugin in tier]
-    task = next(iter(job.by_status[TaskStatus.PENDING].values()), None)
-    if task is None or job.queue != gang.queue or not (plugins and session.preempts_whole_gangs):
+    if not plugins:
         return False
     members = list(gang.tasks.values())
     return all(len(plugin.preemptable(task, members)) == len(members) for plugin in plugins)
