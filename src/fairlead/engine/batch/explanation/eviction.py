@@ -30,6 +30,7 @@ _WHY: Final = {
 _WHY_NO_GANG: Final = {
     "proportion": "no other queue can give a whole gang and keep its share",
     "conformance": "each of these gangs has a system pod",
+    "drf": "each of these gangs would then have a smaller dominant share than the group",
 }
 
 
@@ -91,7 +92,7 @@ def _why_no_victims(
         return "no plugin of the configuration chooses victims"
     for plugin in plugins:
         if not kind.allowed_by(plugin, task, candidates):
-            because = _WHY.get(plugin.name, "it allows no eviction")
+            because = _WHY.get(plugin.name, "a plugin allows no eviction")
             return f"{because} (plugin {plugin.name})"
     if session.rules.takes_whole_gangs and (why := _why_no_gang(session, kind, task, candidates)):
         return f"a gang is evicted as a whole or not at all, and {why}"
@@ -114,6 +115,6 @@ def _why_no_gang(
     for plugin in (plugin for tier in without_gang_protection(voters) for plugin in tier):
         allowed = (len(kind.allowed_by(plugin, task, gang)) == len(gang) for gang in gangs.values())
         if not any(allowed):
-            because = _WHY_NO_GANG.get(plugin.name, "it allows the eviction of no whole gang")
+            because = _WHY_NO_GANG.get(plugin.name, "a plugin allows the eviction of no whole gang")
             return f"{because} (plugin {plugin.name})"
     return ""

@@ -233,6 +233,18 @@ def test_a_gang_that_is_too_large_to_be_reclaimed_is_the_reason(harness, minimum
     assert next_session(harness).no_evictions == (RECLAIM + why,)
 
 
+def test_a_gang_without_pods_would_have_a_smaller_dominant_share(make_harness):
+    """With the plugin drf, gangs that cannot spare members are never preempted."""
+    text = VOLCANO.format(more=", preempt").replace("{name: priority}", "{name: drf}")
+    harness = make_harness(text + "rules: fairlead\nvictims: gangs\n").put(make_queue("q"))
+    harness.put(make_node("n1"), make_gang("old", 4, node="n1", queue="q"))
+    harness.put(make_gang("g", 1, cpu=1, queue="q"))
+    assert next_session(harness).no_evictions == (
+        PREEMPT + "a gang is evicted as a whole or not at all, and each of these gangs would then "
+        "have a smaller dominant share than the group (plugin drf).",
+    )
+
+
 @pytest.mark.parametrize(
     ("group", "obstacle"), [("f", Obstacle.NEXT_SESSION), ("g", Obstacle.OTHERS_FIRST)]
 )
