@@ -64,10 +64,10 @@ def run_session(
     session.reporter = reporter or SilentReporter()
     session.observer = observer or NO_OBSERVER
     session.open()
+    session.observer.opened(session)
     if session.rules.keeps_freed_room:
         place_in_freed_room(session)
     reserve(session)
-    session.observer.opened(session)
     for action in composition.actions:
         session.note("action", None, action.name)
         action.execute(session)

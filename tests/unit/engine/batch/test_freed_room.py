@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from fairlead.engine.batch.actions.allocate import place_in_freed_room
@@ -78,6 +80,18 @@ def test_a_job_does_not_give_precedence_to_itself(preempting):
     harness.put(make_gang("other", 4, queue="p"))
     stop(harness)
     assert sorted(harness.run(30).bound) == ["new-0", "new-1"]
+
+
+def test_an_observer_sees_the_session_before_these_placements(preempting):
+    harness, verbs = preempting(), []
+    stop(harness)
+    observer = SimpleNamespace(
+        opened=lambda _session: verbs.append("opened"),
+        note=lambda step: verbs.append(step.verb),
+        closing=lambda _session: None,
+    )
+    harness.run(30, observer=observer)
+    assert verbs.index("opened") < verbs.index("allocate") < verbs.index("action")
 
 
 def test_a_job_that_no_longer_fits_does_not_hold_back_others(preempting):
