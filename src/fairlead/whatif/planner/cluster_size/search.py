@@ -34,6 +34,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import combinations
 from math import ceil, gcd
 from typing import Final
 
@@ -84,7 +85,7 @@ NODES_MAX: Final = 100_000
 _MICRO: Final = 1_000_000  # prices are compared in millionths
 _RUIN_SIZES: Final = (2, 3, 5, 8)  # numbers of nodes that are chosen at random and replaced
 _ALL_MAX: Final = 12  # if there are at most so many nodes, all nodes are replaced together, too
-_CHOICES_MAX: Final = 20  # random choices of nodes until a choice has a change to try
+_CHOICES_MAX: Final = 20  # random choices of nodes, before all choices are tried in order
 _CHANGES_MAX: Final = 4  # changes that are tried before the next choice
 _SURVIVAL_ROUNDS_MAX: Final = 50
 _SPREAD_ROUNDS_MAX: Final = 5
@@ -983,6 +984,7 @@ class SizeSearch:
                 and (not self._survival.is_any or self._survives())
             ):
                 supposed.commit()
+                self._untried.clear()  # the nodes or their pods differ now
                 return True
         self.result.nodes, self._survived = before, survived
         return False
@@ -1010,30 +1012,38 @@ class SizeSearch:
                     break
 
     def _replace_some(self, count: int) -> int:
-        """Choose `count` nodes at random, and try to replace them; return the number of trials.
+        """Choose `count` nodes, and try changes that replace them; return the number of trials.
 
-        If all changes that replace these nodes were already tried, other nodes are chosen, up to
-        `_CHOICES_MAX` times.
+        If all changes that replace these nodes were already tried, other nodes are chosen. The
+        result is 0 only if no change is left for any choice, or if the search is over.
         """
-        if len(self.result.nodes) < count:
-            return 0
-        for _ in range(_CHOICES_MAX):
-            names = sorted(self.result.nodes)
-            chosen = tuple(sorted(names.pop(self._pick(len(names))) for _ in range(count)))
+        for chosen in self._choices(count):
             if chosen not in self._untried:
                 self._untried[chosen] = self._replacements(chosen)
-            tried = 0
+            changes, tried = self._untried[chosen], 0
             while tried < _CHANGES_MAX and not self._is_over:
-                change = next(self._untried[chosen], None)
+                change = next(changes, None)
                 if change is None:
                     break
                 tried += 1
                 if self._try(change):
-                    self._untried.clear()
                     return tried
             if tried or self._is_over:
                 return tried
         return 0
+
+    def _choices(self, count: int) -> Iterator[tuple[str, ...]]:
+        """Yield the names of `count` nodes each: random choices, and then all choices in order.
+
+        A choice can occur several times. Nothing is yielded if there are fewer nodes.
+        """
+        names = sorted(self.result.nodes)
+        if len(names) < count:
+            return
+        for _ in range(_CHOICES_MAX):
+            left = names.copy()
+            yield tuple(sorted(left.pop(self._pick(len(left))) for _ in range(count)))
+        yield from combinations(names, count)
 
     def _replacements(self, names: Sequence[str]) -> Iterator[Callable[[], bool]]:
         """Yield the changes that replace the nodes in `names`.

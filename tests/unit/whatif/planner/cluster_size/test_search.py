@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 
 import pytest
 from tests.unit.whatif.planner.conftest import deployment
@@ -206,3 +206,22 @@ def test_no_other_set_of_few_nodes_is_cheaper(planner, make, seed):
     found = SizeSearch(model, offers, Survival(), NoProgress()).run(replaced, 3)
     assert not found.unplaceable
     assert cheapest_of_all(planner(*objects).model, types, found.cost) >= found.cost - 1e-9
+
+
+@pytest.mark.parametrize("seed", [15, 17, 26])
+def test_a_search_that_has_tried_all_changes_has_tried_all_choices_of_nodes(planner, make, seed):
+    """With seed 17, the random choices alone miss a choice."""
+    chance, objects = Chance(seed), [make.node("n", cpu="64", **{HOSTNAME: "n"})]
+    for number in range(4):
+        cpu = chance.of(("900m", "1300m", "1700m"))
+        objects += deployment(make, f"w{number}", ["n"] * chance.of((2, 3, 4)), cpu=cpu)
+    model = planner(*objects).model
+    replaced = list(model.table.nodes())
+    offers = node_offers(model, replaced, any_types(Chance(seed + 1000)), 0.0)
+    search = SizeSearch(model, offers, Survival(), NoProgress())
+    found = search.run(replaced, 10)
+    names = sorted(found.nodes)
+    choices = {one for size in (2, 3, 5, len(names)) for one in combinations(names, size)}
+    assert found.tried_all_changes
+    assert search._untried.keys() == choices
+    assert not any(next(changes, None) for changes in search._untried.values())
