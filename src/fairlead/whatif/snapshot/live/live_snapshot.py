@@ -94,14 +94,18 @@ class LiveObjects(Struct, frozen=True):
         return {"annotations": snapshot_annotations(self.taken_at, self.unreadable_resources())}
 
     def refuse_duplicates(self) -> None:
-        """Raise InputError if the server listed an object twice.
+        """Raise InputError if the server listed an object twice, or an object without metadata.
 
-        No command could read a file with both. The objects must be JSON texts.
+        No command could read a file with such objects. The objects must be JSON texts.
         """
         for kind, items in self.objects:
             seen = set()
             for item in items:
-                metadata = _named(bytes(item)).metadata
+                try:
+                    metadata = _named(bytes(item)).metadata
+                except DecodeError as cause:
+                    problem = f"the server lists an invalid object: {cause}"
+                    raise InputError(self.name, problem, object_name=kind.kind) from None
                 key = "/".join(filter(None, (metadata.namespace, metadata.name)))
                 if key in seen:
                     title = f"{kind.kind} {key}"

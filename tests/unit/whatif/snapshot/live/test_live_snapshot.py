@@ -128,6 +128,23 @@ def test_an_object_that_the_server_lists_twice_is_refused():
     assert str(refusal.value) == "context prod: Node node-0: the server lists it twice"
 
 
+@pytest.mark.parametrize("item", [{"metadata": None}, {"metadata": {"name": 5}}])
+def test_an_object_without_valid_metadata_is_refused(item):
+    """Such an object is bad input, not a bug."""
+
+    async def send(path, writer):
+        items = [item] if "/nodes" in path else []
+        writer.write(response(json.dumps({**EMPTY, "items": items}).encode()))
+
+    with serving(send) as connection:
+        live = read_live(connection)
+    with pytest.raises(InputError) as refusal:
+        live.refuse_duplicates()
+    assert str(refusal.value).startswith(
+        "context prod: Node: the server lists an invalid object: Expected"
+    )
+
+
 DATE = "Date: Sun, 22 Nov 2026 23:00:00 GMT\r\n"
 CLUSTER_TIME = "Fairlead-Time: Mon, 23 Nov 2026 00:00:00 GMT\r\n"
 
