@@ -109,8 +109,10 @@ def what_if(
         effect.changed.pod_autoscalers,
         {one.workload for one in effect.workloads},
     )
-    # First the reasons why pods wait, then what concerns the whole answer.
-    notes = [*_waiting_notes(effect), *filter(None, (after.unsettled("--horizon"),))]
+    # First the reasons why pods waited, then what concerns the whole answer.
+    causes = _waiting_notes(effect)
+    unsettled = after.unsettled("--horizon")
+    notes = [*causes, unsettled] if unsettled else [*causes]
     notes += _failed_before_change(change, before)
     notes += _failed_without_change(change, before)
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
@@ -146,10 +148,25 @@ def what_if(
         seeds=len(outcomes),
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
-        causes=_waiting_notes(effect),
+        causes=causes,
     )
     if not conditions.next_steps or (effect.is_none and not effect.drain.nodes):
         return answer
+    return _with_next_steps(answer, pair, snapshot, conditions, before, progress)
+
+
+def _with_next_steps(
+    answer: WhatIfAnswer,
+    pair: ExperimentPair,
+    snapshot: Snapshot,
+    conditions: Conditions,
+    before: RunOutcome,
+    progress: Progress,
+) -> WhatIfAnswer:
+    """Return `answer` with its next steps, and with the causes and notes found with these steps.
+
+    `before` is the outcome of the run without the change.
+    """
     from fairlead.whatif.next_steps.next_steps import next_steps  # noqa: PLC0415 - after an effect
 
     found = next_steps(
@@ -161,7 +178,7 @@ def what_if(
         arguments=(*snapshot.arguments, *scheduler_arguments(conditions)),
         in_one_process=bool(pair.changed.scheduler.extenders),
     )
-    causes = (*answer.causes, *found.causes)
+    causes, effect = (*answer.causes, *found.causes), answer.effect
     if found.notes or found.causes:
         every = dict.fromkeys((*causes, *effect.changed.notes, *found.notes))
         changed = replace(effect.changed, notes=tuple(every))
@@ -255,7 +272,7 @@ def _cron_job_note(cron_jobs: Sequence[Manifest], changed: RunOutcome) -> Iterat
 
 
 def _waiting_notes(effect: Effect) -> tuple[str, ...]:
-    """Return the notes that say why the node autoscaler made pods wait."""
+    """Return notes that say why pods waited although the node autoscaler could add nodes."""
     run = effect.changed
     return () if run.autoscaling is None else tuple(run.autoscaling.waiting_notes(run.started_at))
 
