@@ -12,25 +12,30 @@ from fairlead.whatif.snapshot.manifest import Manifest
 def as_input_error(source: str, manifests: Sequence[Manifest], refused: ApiError) -> InputError:
     """Return an InputError that names the one of `manifests` that the API server refused.
 
-    The API server's error about a value of a wrong type names no object. Then the first of
+    The API server's error about a value of a wrong type names no object. In this case, the first of
     `manifests` with such a value is named. If `refused` is about none of them, the InputError names
     only `source`.
     """
     if refused.kind is None:
-        # Imported only if it is needed.
-        from fairlead.apiserver.schema.unknown_field import wrong_type  # noqa: PLC0415
-
-        for manifest in manifests:
-            value = manifest.value
-            path, problem = wrong_type(value["apiVersion"], manifest.kind.kind, value)
-            if problem:
-                return manifest.refuse(problem, field=path)
-    if refused.kind is not None:
-        identity = (refused.kind.resource, refused.namespace, refused.name)
-        for manifest in manifests:
-            if manifest.identity == identity:
-                return refusal_of(manifest.source, manifest.title, refused)
+        return _first_wrong_type(manifests) or InputError(source, refused.message)
+    identity = (refused.kind.resource, refused.namespace, refused.name)
+    for manifest in manifests:
+        if manifest.identity == identity:
+            return refusal_of(manifest.source, manifest.title, refused)
     return InputError(source, refused.message)
+
+
+def _first_wrong_type(manifests: Sequence[Manifest]) -> InputError | None:
+    """Return an error about the first value of a wrong type in `manifests`; None without one."""
+    # Imported only if it is needed.
+    from fairlead.apiserver.schema.unknown_field import wrong_type  # noqa: PLC0415
+
+    for manifest in manifests:
+        value = manifest.value
+        path, problem = wrong_type(value["apiVersion"], manifest.kind.kind, value)
+        if problem:
+            return manifest.refuse(problem, field=path)
+    return None
 
 
 def refusal_of(source: str, title: str, refused: ApiError) -> InputError:
