@@ -571,8 +571,12 @@ def _apply(collected: _Steps) -> None:
 
 
 def _check_applied(found: list[Manifest], inventory: Inventory) -> None:
-    """Raise InputError for a malformed field, or for a reference to an absent object."""
-    # As in `_apply`.
+    """Raise InputError for a malformed field, an excess of pods or an absent reference.
+
+    `found` are the objects of the applied files. Their namespaces, and the nodes that their pods
+    name, must exist.
+    """
+    # Imported only if files are applied, as in `_apply`.
     from fairlead.whatif.snapshot.validation.bound_node import refuse_absent_nodes  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields  # noqa: PLC0415

@@ -178,7 +178,10 @@ def explain_node(
 
 
 def _targets(emptied: PlannedDrain | Blocker) -> dict[str, str]:
-    """Return the node of each pod after a drain that moves all pods of a node at the same time."""
+    """Return the node on which the replacement of each pod is placed in the drain `emptied`.
+
+    Pods without a replacement are left out, and pods whose replacement waits for the drained node.
+    """
     if isinstance(emptied, Blocker):
         return {}
     return {one.pod: one.target for one in emptied.replaced if one.pod not in emptied.waits}

@@ -231,9 +231,10 @@ def _cron_schedule(workload: Manifest, snapshot: Snapshot) -> _CronSchedule:
 
 
 def _overdue(cron: CronJob, schedule: Schedule, now: Instant) -> Instant | None:
-    """Return the past scheduled time whose Job may still start; None if there is none.
+    """Return the last scheduled time before `now` if its Job may still start; None otherwise.
 
-    The result is None, too, if it is unknown since when the Jobs of `cron` are due.
+    The result is also None if `cron` states neither when it was created nor when its last Job was
+    due, because then it is unknown which scheduled times have no Job.
     """
     if not (cron.metadata.creation_timestamp or cron.status.get("lastScheduleTime")):
         return None

@@ -150,7 +150,8 @@ def consolidate(
 
     `rules` and the budgets of `planner` can forbid the removal of a node. `prices` maps nodes to
     hourly prices. Of several choices, the one whose nodes have the highest total price is taken.
-    Set `planner.deletes_nodes`, because the chosen nodes are deleted after their drain.
+    This function sets `planner.deletes_nodes`, because the chosen nodes are deleted after their
+    drain.
     """
     model = planner.model
     planner.deletes_nodes = True

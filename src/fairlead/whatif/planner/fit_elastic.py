@@ -346,9 +346,10 @@ def elastic_fit_answer(
     found, outcome = result.autoscaling, result.outcome
     # No option of `fit` states a load.
     run_notes = notes_about(outcome.notes, outcome.pod_autoscalers, (), remedy="")
-    # Pods that fit wait for the same reasons for which the other new pods do not fit.
-    waits = set(refused_notes(found.refused, found.autoscaler))
-    run_notes = tuple(note for note in run_notes if note not in waits)
+    # Left out: why some new pods waited before they fitted. Often, more pods do not fit at all for
+    # the same reason, and the answer says so.
+    past_waits = set(refused_notes(found.refused, found.autoscaler))
+    run_notes = tuple(note for note in run_notes if note not in past_waits)
     facts: Json = {
         "pod": source.title,
         "namespace": source.namespace,

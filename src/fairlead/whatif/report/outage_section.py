@@ -24,7 +24,10 @@ from fairlead.whatif.outcome.run_outcome import RunOutcome
 
 
 class OutageFigures(TypedDict, total=False):
-    """The key figures: numbers of pods, except `nodes`, their `failures` and the times (`_s`)."""
+    """The key figures: numbers of pods, except `nodes`, `failures` and the times.
+
+    `failures` counts the failures of all nodes. The names of the times end in `_s`.
+    """
 
     nodes: int
     failures: int

@@ -153,6 +153,7 @@ class RunControllers(Struct, frozen=True):
 
 def controllers_of(engine: Engine, experiment: Experiment) -> RunControllers:
     """Return the controllers of `engine`, which was built for `experiment`."""
+    karpenter = experiment.karpenter
     return RunControllers(
         scheduler=engine.find(Scheduler),
         workloads=engine.find(Workloads),
@@ -160,11 +161,9 @@ def controllers_of(engine: Engine, experiment: Experiment) -> RunControllers:
         pod_autoscalers=engine.find(HorizontalPodAutoscalers),
         rolling_drains=engine.find(RollingDrains),
         batch=None if experiment.batch is None else _batch_of(engine),
-        karpenter=None if experiment.karpenter is None else _karpenter_of(engine),
+        karpenter=None if karpenter is None else _karpenter_of(engine),
         autoscaler=None if experiment.autoscaler is None else _autoscaler_of(engine),
-        estimated_prices=experiment.karpenter.estimated_prices
-        if experiment.karpenter
-        else frozenset(),
+        estimated_prices=frozenset() if karpenter is None else karpenter.estimated_prices,
     )
 
 

@@ -1067,8 +1067,8 @@ def _interrupted(effect: Effect) -> str | None:
         after = f" after {_time(effect.changed.after_start(max(back)))}" if back else ""
         come = "comes" if pods == 1 else "come"
         times = max(one.returns for one in outage.nodes)
-        are_others = outage.evicted or found.displaced  # an earlier sentence counts these
-        who = f"{pods:,} more {'pod' if pods == 1 else 'pods'}" if are_others else _pods(pods)
+        has_displaced = outage.evicted or found.displaced  # an earlier sentence counts these pods
+        who = counted(pods, "more pod") if has_displaced else _pods(pods)
         if times > 1:  # flapping nodes
             most = "" if len(outage.nodes) == 1 else "up to "
             last = f", the last time{after}" if after else ""

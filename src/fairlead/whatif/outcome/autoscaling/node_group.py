@@ -74,9 +74,8 @@ class AutoscalingOutcome(Struct, frozen=True):
     they trigger no scale-up. `staying` maps nodes to the reasons why they are not removed.
     `undelivered` counts, by group or NodePool, machines that the provider lacked. `earlier` are the
     transitions before the change; the other fields do not include them. `pauses` are the times in
-    which unready nodes stop Cluster Autoscaler. `refused` are pods that waited for another reason
-    and have a node at the end. `estimated_prices` are the instance types with an estimated
-    price.
+    which unready nodes stop Cluster Autoscaler. `refused` are pods that got a node, but first
+    waited for another reason. `estimated_prices` are the instance types with an estimated price.
     """
 
     autoscaler: str

@@ -1,4 +1,4 @@
-"""Pods that waited because the node autoscaler added no node for them, and notes about them."""
+"""RefusedPods: pods that got a node late, because the node autoscaler added no node for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTES_MAX: Final = 2
 
 
 class RefusedPods(Struct, frozen=True):
-    """`count` pods of `workloads` that have a node at the end, but waited for the reason `why`.
+    """`count` pods of `workloads` that got a node, but first waited for the reason `why`.
 
     The reason applied to one of the pods for `longest`, and to each for at least a minute. The
     workloads with the most pods come first.
@@ -57,7 +57,11 @@ def refused_pods(log: RefusalLog, waits: Iterable[PodWait]) -> tuple[RefusedPods
 
 
 def refused_notes(refused: Sequence[RefusedPods], autoscaler: str) -> Iterator[str]:
-    """Yield a note for each of the first reasons in `refused`; `autoscaler` is its name."""
+    """Yield notes about `refused`, the pods that waited for the autoscaler named `autoscaler`.
+
+    Each of the first `_NOTES_MAX` reasons has a note of its own. One more note counts the pods of
+    all other reasons.
+    """
     for one in refused[:_NOTES_MAX]:
         pods, workloads = counted(one.count, "pod"), listed([str(ref) for ref in one.workloads])
         yield (

@@ -56,12 +56,11 @@ class SizeResult(Struct):
 
     `cycles` is the number of scheduling cycles. `tried_all_changes` is set if the search ended
     because it had no change left to try. In this case, a larger effort gives the same result.
-    `waiting_at_once` is the number of pods that would
-    find no final node if all pods were created at one instant. Three fields are about the nodes
-    before the search. `waiting_today` is the number of pods without a node. `tried_today` is the
-    number of failures that were tried, and `losses_today` are the failures that these nodes do not
-    survive. `image_notes` say which pods are placed only on nodes on which their images run
-    (`ImageRule`).
+    `waiting_at_once` is the number of pods that would find no final node if all pods were created
+    at one instant. Three fields are about the nodes before the search. `waiting_today` is the
+    number of pods without a node. `tried_today` is the number of failures that were tried, and
+    `losses_today` are the failures that these nodes do not survive. `image_notes` say which pods
+    are placed only on nodes on which their images run (`ImageRule`).
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)

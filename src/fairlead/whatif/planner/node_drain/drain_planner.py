@@ -190,9 +190,9 @@ class DrainPlanner:
     """Empties nodes of `model`, and finds the evictions that the `budgets` refuse.
 
     If `reorders` is set, the pods of a node may be placed in another order than the order of the
-    scheduling queue. If `deletes_nodes` is set, drained nodes are deleted. So no pod may move to a
-    drained node, even if it tolerates the taint of cordoned nodes. `waiting` counts the pods that
-    waited in the snapshot. `at_rest` places them before any node is emptied.
+    scheduling queue. If `deletes_nodes` is set, drained nodes are deleted. Therefore, even a pod
+    that tolerates the taint of cordoned nodes may not move to such a node. `waiting` counts the
+    pods that waited in the snapshot. `at_rest` places them before any node is emptied.
     """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:

@@ -92,8 +92,8 @@ def karpenter_outcome(
 ) -> AutoscalingOutcome:
     """Return Karpenter's groups, and the nodes that it added and removed from `since` to `until`.
 
-    `waits` are the times that pods waited for a node.
-    A group consists of the nodes with the same NodePool, instance type and capacity type.
+    A group consists of the nodes with the same NodePool, instance type and capacity type. `waits`
+    are the times that pods waited for a node.
     """
     history = karpenter.history
     counted = [one for one in history.changes if since <= one.at <= until]
