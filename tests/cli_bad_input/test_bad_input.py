@@ -651,6 +651,13 @@ CASES = [
         for command in ("explain", "whatif")
     ),
     *(
+        Case(f"{command} a pod with a null in the list of containers",
+             f"{command} dump.yaml --apply new.yaml",
+             ("new.yaml: Pod shop/web: spec.containers[0].name: Required value",), (
+                 ("dump.yaml", NODE), ("new.yaml", POD.replace("[", "[null, ", 1))))
+        for command in ("explain", "whatif")
+    ),
+    *(
         Case(f"{command} a new CronJob with the {step} {value}", f"{command} new.yaml",
              ("new.yaml", f"CronJob shop/cj: spec.jobTemplate.{says}"), (
                  ("dump.yaml", NODE),

@@ -59,7 +59,7 @@ from fairlead.whatif.result.tabular_answer import TabularAnswer
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.kueue import admission_sentence
-from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.manifest import Manifest, manifests_to_apply
 from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.validation.invalid_object import refuse_invalid_object
@@ -316,17 +316,18 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
 def _written(files: Sequence[str]) -> list[Manifest]:
     """Return the objects of `files`, and for each Volcano Job the objects that `gang_of` yields.
 
-    Raises InputError, also for unknown fields, for fields of a wrong type, for pods and workloads
-    that the API server refuses, and for too many pods.
+    Raises InputError, also for unknown kinds and fields, for fields of a wrong type, for pods and
+    workloads that the API server refuses, and for too many pods.
     """
-    found = manifests([document for path in files for document in read(path)])
-    gangs = [Document(one.source, value) for one in found for value in gang_of(one)]
-    found = [*found, *manifests(gangs)]
+    written = manifests_to_apply(document for path in files for document in read(path))
+    gangs = [Document(one.source, value) for one, _ in written for value in gang_of(one)]
+    written += manifests_to_apply(gangs)
+    found = [one for one, _ in written]
     refuse_excess(found)
     refuse_malformed_fields(found)
-    for one in found:
+    for one, value in written:
         if one.kind is POD or one.kind in WORKLOADS:
-            refuse_invalid_object(one, one.value)
+            refuse_invalid_object(one, value)
     return found
 
 
