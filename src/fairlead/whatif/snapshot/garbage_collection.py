@@ -5,17 +5,17 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from threading import Event
 from typing import Final
 
 _FROZEN_AT_START_MAX: Final = 1_000
-_FROZEN_UNTIL_EXIT: Final = ContextVar("frozen_until_exit", default=False)
+_frozen_until_exit: Final = Event()  # set once per process at most
 
 
 def freeze_until_exit() -> None:
     """Exempt all existing objects from garbage collection until this process ends."""
     gc.freeze()
-    _FROZEN_UNTIL_EXIT.set(True)
+    _frozen_until_exit.set()
 
 
 def has_frozen_objects() -> bool:
@@ -25,7 +25,7 @@ def has_frozen_objects() -> bool:
     hundred objects when it starts.
     """
     # Python counts frozen objects one by one, which takes long for the objects of a large cluster.
-    return _FROZEN_UNTIL_EXIT.get() or gc.get_freeze_count() > _FROZEN_AT_START_MAX
+    return _frozen_until_exit.is_set() or gc.get_freeze_count() > _FROZEN_AT_START_MAX
 
 
 @contextmanager
