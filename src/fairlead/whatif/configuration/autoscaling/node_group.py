@@ -142,11 +142,12 @@ def mixed_size_notes(
 ) -> Iterator[str]:
     """Yield a note about those of `groups` whose existing nodes differ in CPU or memory.
 
-    New nodes of such a group are copies of one of these nodes. If a file states another size for
-    the new nodes of a group, there is no note about the group.
+    Only nodes in service count. New nodes of such a group are copies of the first of them, by name
+    (`with_model_first`). If a file states another size for the new nodes of a group, there is no
+    note about the group.
     """
-    nodes = sorted((one.node for one in samples(manifests) if one.kind is NODE), key=name_of_node)
-    nodes = [node for node in nodes if is_in_service(node)]
+    every = (one.node for one in samples(manifests) if one.kind is NODE)
+    nodes = sorted(filter(is_in_service, every), key=name_of_node)
     found = []
     for group in groups:
         members = [node for node in nodes if group.owns(node)]
@@ -156,11 +157,11 @@ def mixed_size_notes(
         if not all(_is_similar(_size(one.status.allocatable), _size(amounts)) for one in members):
             cpu, memory = (amounts.get(key, "0") for key in ("cpu", "memory"))
             name = members[0].metadata.name
-            found.append(f"in {group.id} of {name} ({cpu} cpu, {memory} memory)")
+            found.append(f"{name} ({cpu} cpu, {memory} memory) in {group.id}")
     if found:
         yield (
             "Some node groups have nodes of several sizes. All new nodes of a group are copies of "
-            f"one node: {listed(found)}. A template in --node-groups FILE states another size."
+            f"one node: {listed(found)}. A template in --node-groups FILE can state another size."
         )
 
 
@@ -170,7 +171,7 @@ def _size(amounts: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _is_similar(size: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Return whether CPU is equal, and memory differs by 5% at most, as between equal machines."""
+    """Return whether CPU is equal and memory differs by at most 5%, as between equal machines."""
     (cpu, memory), (other_cpu, other_memory) = size, other
     return cpu == other_cpu and abs(memory - other_memory) * 20 <= max(memory, other_memory)
 

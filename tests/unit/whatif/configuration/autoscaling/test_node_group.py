@@ -126,7 +126,7 @@ def test_a_note_says_which_size_new_nodes_have_if_the_sizes_differ(
     group = {"name": "w", "min": 1, "max": 9, "labels": {"pool": "w"}, **stated}
     path = str(write("groups.json", json.dumps({"node-groups": [group]})))
     read = read_autoscaling(AutoscaleOptions("cluster-autoscaler", path), found(*nodes))
-    said = [one for one in read.notes if "in w of a (4 cpu, 16Gi memory)" in one]
+    said = [one for one in read.notes if "a (4 cpu, 16Gi memory) in w" in one]
     assert len(said) == notes
 
 
