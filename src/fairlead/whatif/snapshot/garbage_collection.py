@@ -1,4 +1,4 @@
-"""Exempts the objects of a snapshot, or all objects, from Python's garbage collections."""
+"""Keeps Python's garbage collector from traversing the objects of a snapshot, or all objects."""
 
 from __future__ import annotations
 
