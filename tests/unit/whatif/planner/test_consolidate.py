@@ -506,6 +506,17 @@ def test_with_a_maximum_the_most_expensive_node_is_removed(planner, make):
     assert (found.removable, found.saving) == (["a"], 3.0)
 
 
+@pytest.mark.parametrize("tolerations", [[], [{"operator": "Exists"}]])
+def test_the_room_on_removed_nodes_does_not_count(planner, make, tolerations):
+    """It does not count for pods that may run on cordoned nodes either."""
+    pods = deployment(make, "web", ["a", "b", "c"], cpu="3", tolerations=tolerations)
+    found = consolidated(planner(*map(make.node, "abcd"), *pods))
+    assert found.removable == ["d"]
+    assert found.blocker_by_node["a"].why == (
+        "the nodes that stay do not have enough free cpu for its pods"
+    )
+
+
 def test_the_most_expensive_node_is_tried_first_in_one_of_the_attempts(planner, make):
     """Only one node can be removed. Node b has the lowest load, also for its price."""
     pods = deployment(make, "web", ["a", "a", "a", "b", "c"])

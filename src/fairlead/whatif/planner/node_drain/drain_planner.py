@@ -532,6 +532,7 @@ class DrainPlanner:
         others = table.alive.copy()
         if not any(map(tolerates_cordon, pods)):
             others &= ~table.unschedulable
+        others &= table.allowed_pods > 0  # 0 for a node without room for pods (`close`)
         others[info.row] = False
         free = np.maximum(table.allocatable - table.requested, 0)[:, others].sum(axis=1)
         needed = np.zeros(len(free), np.int64)
