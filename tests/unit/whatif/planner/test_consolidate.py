@@ -52,6 +52,9 @@ def test_pods_that_may_run_on_cordoned_nodes_need_room_on_other_nodes(planner, m
     assert (len(found.removable), found.most) == (1, 1)
     targets = {move.target for drain in found.plan.drains for move in drain.moves}
     assert targets.isdisjoint(found.removable)
+    assert found.blocker_by_node["a"].why == (
+        "node(s) didn't match pod anti-affinity rules, node(s) were unschedulable (cordoned)"
+    )
 
 
 def kept(found):

@@ -42,9 +42,10 @@ from fairlead.api.pods.facts import (
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import joined
 from fairlead.engine.framework.interface import PostFilterResult
-from fairlead.engine.plugins.node_unschedulable import tolerates_cordon
+from fairlead.engine.plugins.node_resources.fit import TOO_MANY_PODS
+from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE, tolerates_cordon
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
-from fairlead.engine.scheduling.decision import Placement
+from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import PODS
 from fairlead.engine.workloads.deletion.pod_finalizers import is_kept_after_end
@@ -491,7 +492,7 @@ class DrainPlanner:
                 if isinstance(decision, Placement):
                     moves.append(PodMove(pod.key, workload, node, decision.node.name))
                     continue
-                unplaced = unplaced or Unplaced(pod, new, decision.message)
+                unplaced = unplaced or Unplaced(pod, new, self._message(decision))
                 if not _may_follow(new.pod.spec):
                     return unplaced
                 retried.append(pod)
@@ -506,6 +507,17 @@ class DrainPlanner:
             tuple(first),
             _commands_of_order(node, pods, first),
         )
+
+    def _message(self, failure: Failure) -> str:
+        """Return the scheduler's message; it calls closed nodes cordoned instead of full.
+
+        If a node that is not closed is full, the message is unchanged.
+        """
+        table = self.model.table
+        is_full = table.alive & (table.allowed_pods > 0) & (table.pod_count >= table.allowed_pods)
+        if not self.deletes_nodes or is_full.any():
+            return failure.message
+        return failure.message.replace(TOO_MANY_PODS, UNSCHEDULABLE.message)
 
     def _lost(self, pods: Iterable[PodInfo]) -> tuple[str, ...]:
         return tuple(pod.key for pod in pods if _is_lost(pod))
