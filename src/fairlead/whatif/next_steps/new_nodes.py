@@ -3,10 +3,11 @@
 A node is suitable if each of the waiting pods would fit on a copy that runs only static pods and
 pods of DaemonSets. Nodes that run pods of the same workloads are preferred, because their labels
 and taints admit these pods. Other nodes are suitable only if they have no taints, and only if no
-waiting pod was rejected because of a rule, such as affinity. Of the preferred nodes, or else of the
-other nodes, the smallest suitable node is copied. Of nodes of the same size, the one with the most
-pods of workloads that wait for devices is copied, because pods of other workloads use fewer of its
-devices.
+waiting pod was rejected because of a rule, such as affinity. If a rule rejected pods of several
+workloads, nodes that run pods of more of these workloads are preferred. Of the preferred nodes, or
+else of the other nodes, the smallest suitable node is copied. Of nodes of the same size, the one
+with the most pods of workloads that wait for devices is copied, because pods of other workloads use
+fewer of its devices.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -113,21 +114,31 @@ def new_nodes_for(
     apart = _most_together({pod.workload for pod in pending if _is_repelled(pod)}, (*nodes, *known))
     largest = _largest(needs)
     ignored = "" if spread_counts else SPREAD_MISMATCH
-    is_ruled_out = any(RULED_OUT in pod.reason.replace(ignored, "") for pod in pending)
+    ruled_out = {pod.workload for pod in pending if RULED_OUT in pod.reason.replace(ignored, "")}
+    admitted = Counter[str]()  # the number of these workloads of which each node runs pods
+    for node in (*nodes, *known) if ruled_out else ():
+        count = len(ruled_out.intersection(pod.workload for pod in node.pods))
+        admitted[node.name] = max(admitted[node.name], count)
     runs: dict[str, list[NodeEnd]] = {}
     for node in (*nodes, *known):
         runs.setdefault(node.name, []).append(node)
     rooms = [
         (node.name, {**_room(node), **_device_room(runs[node.name], held), **apart})
         for node in nodes
-        if node.name in known_to_fit or not (node.is_tainted or is_ruled_out)
+        if node.name in known_to_fit or not (node.is_tainted or ruled_out)
     ]
     suitable = [(name, room) for name, room in rooms if _fits(largest, room)]
     if not suitable:
         return None
     like, room = min(
         suitable,
-        key=lambda one: (one[0] not in known_to_fit, _size(one[1]), -with_devices[one[0]], one[0]),
+        key=lambda one: (
+            -admitted[one[0]],
+            one[0] not in known_to_fit,
+            _size(one[1]),
+            -with_devices[one[0]],
+            one[0],
+        ),
     )
     return NewNodes(_copies(needs, room), like)
 

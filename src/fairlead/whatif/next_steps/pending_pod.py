@@ -348,7 +348,7 @@ def _best_nodes(
     if 2 * best.gain <= waiting and (best.unused or _is_spread(best)):
         best = _fewer_nodes(best, waiting, added, context)
     still = waiting - best.gain
-    rest = ""
+    rest = "; fewer may be enough" if best.nodes.count > 1 else ""
     if still:
         which = "missing" if waiting > len(context.answer.difference.pending) else "pending"
         verb = "runs" if best.gain == 1 else "run"
@@ -480,14 +480,14 @@ def more_nodes(
 
 
 def _new_nodes(verb: str, found: NewNodes | None) -> Iterator[NextStep]:
-    """Yield a what-if that adds at least the new nodes `found`; nothing if `found` is None.
+    """Yield a what-if that adds about as many nodes as `found` has; nothing if `found` is None.
 
     The what-if has not been simulated. More nodes may be necessary, because the scheduler does not
     pack pods tightly. With new nodes, the scheduler leaves more room on the present nodes, too.
-    This room is often too small for the largest pods.
+    This room is often too small for the largest pods. Fewer nodes may be enough if it is not.
     """
     if found is not None:
-        yield _added_nodes(f"{verb} at least", found)
+        yield _added_nodes(f"{verb} {'at least' if found.count == 1 else 'about'}", found)
 
 
 def _added_nodes(verb: str, found: NewNodes, added: int = 0, rest: str = "") -> NextStep:

@@ -59,6 +59,17 @@ def test_new_nodes_fit_the_pending_pods(pending, nodes, expected):
     assert new_nodes_for(pending, nodes) == expected
 
 
+def test_new_nodes_admit_the_pods_that_a_rule_keeps_off_other_nodes():
+    """The smaller node runs pods of the other workload only; its labels may not match."""
+    reason = "9 Insufficient cpu, 3 node(s) didn't match Pod's node affinity/selector"
+    pending = [pod(1000, OTHER), pod(1000, reason=reason)]
+    small = node("small", 4000, pod(100, OTHER), pod(100, OTHER))
+    assert new_nodes_for(pending, [small, node("large", 9000, pod(100))]) == NewNodes(1, "large")
+    assert new_nodes_for(pending[:1], [small, node("large", 9000, pod(100))]) == NewNodes(
+        1, "small"
+    )
+
+
 REPELLED = "node(s) didn't match pod anti-affinity rules"
 
 

@@ -107,7 +107,7 @@ def test_a_new_node_that_is_suggested_can_hold_the_pods(snapshot, make, web):
         pod["metadata"]["labels"] = {"app": "web"}
     full = make.pod("full", node_name="b", cpu="1")
     steps = steps_of(drained(snapshot, *nodes, *web, *more, full))
-    assert ("ask again with at least 2 more nodes like b", "--add-nodes 2 --like b") in steps
+    assert ("ask again with about 2 more nodes like b", "--add-nodes 2 --like b") in steps
 
 
 BLOCKERS = "list everything that blocks the drain, and what would unblock it"
@@ -332,7 +332,7 @@ def test_a_budget_whose_pods_are_pending_is_not_relaxed(snapshot, make, web):
     nodes = [make.node("a"), make.node("b", cpu="1")]
     answer = drained(snapshot, *nodes, *web, third, budget(maxUnavailable=1))
     assert answer.changed.undrained
-    new_node = ("ask again with at least 2 more nodes like b", "--add-nodes 2 --like b")
+    new_node = ("ask again with about 2 more nodes like b", "--add-nodes 2 --like b")
     assert steps_of(answer) == [(BLOCKERS, plan_of(answer)), new_node]
 
 
@@ -668,7 +668,11 @@ def test_failed_nodes_that_hold_up_pods_need_only_one_trial(make, snapshot, spre
     ("places", "full", "step"),
     [
         ("aabbc", "c", ("one more node like c", "--add-nodes 1 --like c")),
-        ("aabbcc", "", ("3 more nodes like a, b, c", "--add-nodes 3 --like a,b,c")),
+        (
+            "aabbcc",
+            "",
+            ("3 more nodes like a, b, c; fewer may be enough", "--add-nodes 3 --like a,b,c"),
+        ),
     ],
     ids=["the zone with the fewest pods", "one pod in each zone"],
 )  # fmt: skip
@@ -710,7 +714,7 @@ def test_new_nodes_are_in_all_zones_between_which_pods_are_spread(make, snapshot
     nodes = [make.node(name, cpu=cpu, **{ZONE: name}) for name, cpu in sizes.items()]
     answer = what_if(snapshot(*nodes), ClusterChange(apply=(str(write("web.json", web)),)))
     assert len(answer.difference.pending) == 23
-    words = "ask again with 12 more nodes like a, b, c"
+    words = "ask again with 12 more nodes like a, b, c; fewer may be enough"
     assert (words, "--add-nodes 12 --like a,b,c") in steps_of(answer)
     change = ClusterChange(apply=(str(write("web.json", web)),), add_nodes=12, like="a,b,c")
     assert not what_if(snapshot(*nodes), change).difference.pending
@@ -1388,7 +1392,7 @@ def test_nodes_of_the_question_are_included_in_the_suggested_number(snapshot, ma
     """--add-nodes can be given only once."""
     cluster = snapshot(make.node("a", cpu="1"), make.node("b", cpu="1"), *web)
     answer = what_if(cluster, ClusterChange(add_nodes=1, like="b", scale=("rs/web=5",)))
-    words = "ask again with 2 more nodes like b"
+    words = "ask again with 2 more nodes like b; fewer may be enough"
     assert steps_of(answer) == [(words, "--add-nodes 3 --like b")]
 
 
@@ -1478,7 +1482,7 @@ def test_pods_of_an_ordered_stateful_set_that_are_not_created_need_nodes_too(sna
     cluster = snapshot(*nodes, db, *pods)
     answer = what_if(cluster, ClusterChange(drain=("a", "b")))
     assert answer.difference.not_created
-    step = ("ask again with at least 2 more nodes like a", "--add-nodes 2 --like a")
+    step = ("ask again with about 2 more nodes like a", "--add-nodes 2 --like a")
     assert step in steps_of(answer)
     helped = what_if(cluster, ClusterChange(drain=("a", "b"), add_nodes=2, like="a"))
     assert not helped.difference.pending
@@ -1653,7 +1657,7 @@ def test_a_copy_of_one_failed_node_takes_the_pods_of_equal_nodes_too(snapshot, m
     failures = Failures(fail_node=("pool=spot",))
     answer = what_if(snapshot(*nodes, make.node("c"), web, *pods), ClusterChange(failures=failures))
     assert len(answer.difference.pending) == 4
-    step = ("ask again with at least 2 more nodes like a", "--add-nodes 2 --like a")
+    step = ("ask again with about 2 more nodes like a", "--add-nodes 2 --like a")
     assert step in steps_of(answer)
 
 
