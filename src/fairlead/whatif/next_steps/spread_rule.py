@@ -31,6 +31,7 @@ from fairlead.engine.plugins.pod_topology_spread.constraint import (
 )
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.scheduling_message import reasons_of
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 _ANTI_AFFINITY: Final = STATUSES[REPELLED].message
@@ -144,15 +145,23 @@ def spread_rules(
     for ref, pods in sorted(by_workload.items()):
         spec = templates[ref]
         constraints = [one for one in items(spec, _CONSTRAINTS) if _is_constraint(one)]
-        skewed = sum(SPREAD_MISMATCH in pod.reason for pod in pods)
+        skewed = _rejected(pods, SPREAD_MISMATCH)
         if skewed and any(map(is_hard, constraints)):
             yield SpreadRule(ref, skewed, constraints=constraints)
         rules = mapping(spec, "affinity", "podAntiAffinity")
         terms = items(rules, "requiredDuringSchedulingIgnoredDuringExecution")
         keys = [key for one in terms if isinstance(key := at(one, "topologyKey"), str)]
-        repelled = sum(_ANTI_AFFINITY in pod.reason for pod in pods)
+        repelled = _rejected(pods, _ANTI_AFFINITY)
         if repelled and keys:
             yield SpreadRule(ref, repelled, apart=keys)
+
+
+def _rejected(pods: Iterable[PodEnd], reason: str) -> int:
+    """Return how many of `pods` a node with room rejected for `reason`.
+
+    The reasons that preemption gives do not count, because these nodes lack room.
+    """
+    return sum(any(reason in one for one in reasons_of(pod.reason)) for pod in pods)
 
 
 def _min_domains(constraint: Json) -> int:

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from fairlead.whatif.next_steps.spread_rule import SpreadRule
+from fairlead.whatif.next_steps.spread_rule import SpreadRule, spread_rules
+from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 HARD = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
@@ -53,3 +54,30 @@ def test_an_edit_changes_only_the_constraints_that_keep_pods_pending():
 )
 def test_constraints_ignore_taints_unless_they_honor_them(constraints, ignores):
     assert rule(*constraints).ignores_taints == ignores
+
+
+REPELS = "node(s) didn't match pod anti-affinity rules"
+
+
+@pytest.mark.parametrize(
+    ("message", "rules"),
+    [
+        pytest.param(f"0/2 nodes are available: 1 Insufficient cpu, 1 {REPELS}.", 1, id="a node"),
+        pytest.param(
+            "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: "
+            f"2 {REPELS}.",
+            0,
+            id="preemption",
+        ),
+    ],
+)
+def test_a_rule_keeps_pods_off_nodes_with_room_only_if_it_rejects_them_without_preemption(
+    message, rules
+):
+    workload = WorkloadRef("StatefulSet", "shop", "db")
+    terms = [{"topologyKey": "kubernetes.io/hostname"}]
+    spec = {
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    }
+    pod = PodEnd(namespace="shop", name="db-0", requests={}, owner=workload, reason=message)
+    assert len(list(spread_rules([pod], {workload: spec}))) == rules
