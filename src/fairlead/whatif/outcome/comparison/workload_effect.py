@@ -32,7 +32,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
     frequent first. `elsewhere` counts the `moved` pods that were not displaced. `recreated` counts
-    the pods in `elsewhere` that were deleted and created again. `staying` counts the pods in
+    the pods in `elsewhere` that were deleted and created again. `moved_by_preemption` counts the
+    `moved` pods that were preempted. `staying` counts the pods in
     `elsewhere` that the change keeps on nodes out of service. `moved_alike` counts the `returned`
     pods that both runs moved to the same node. `completed` and `failed` pods ended after the
     change; they are not in `placed`. `ended` counts those of them that existed already when the run
@@ -62,6 +63,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     preempted: int = 0
     evicted: int = 0
     moved: int = 0
+    moved_by_preemption: int = 0
     elsewhere: int = 0
     recreated: int = 0
     staying: int = 0
@@ -173,8 +175,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         lost = self._lost
         moved = self.moved - self.elsewhere
         displaced, others = self.preempted + self.evicted, lost + moved + self.returned
-        # The causes of evictions are not those of pods that moved because their node was deleted.
-        is_all = is_short and not lost and displaced == others
+        # The causes of evictions are not those of pods that moved because they were preempted, or
+        # because their node was deleted.
+        is_mixed = bool(self.moved_by_preemption if moved else self.preempted)
+        is_all = is_short and not lost and displaced == others and not is_mixed
         is_implied = is_all or (is_short and lost > 0 and displaced <= others)
         fewer = "fewer" if is_short else "fewer than without the change"
         if self.placed:  # The workload may have as many pods as without the change.
@@ -329,7 +333,10 @@ def _uncreated(refs: Collection[WorkloadRef], run: RunOutcome) -> Counter[Worklo
 def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[PodEnd]]]:
     yield "preempted", [one.pod for one in found.preempted]
     yield "evicted", [one.pod for one in found.evicted]
-    yield "moved", [one.pod for one in found.moved]
+    preempted = {one.pod.key for one in found.preempted}
+    moved = [one.pod for one in found.moved]
+    yield "moved", moved
+    yield "moved_by_preemption", [pod for pod in moved if pod.key in preempted]
     yield "elsewhere", found.elsewhere
     yield "recreated", found.recreated
     yield "staying", found.staying

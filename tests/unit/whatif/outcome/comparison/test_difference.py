@@ -176,6 +176,10 @@ def test_new_pods_of_both_runs_on_other_nodes_are_not_displaced():
         ({"evicted": 1}, "1 evicted (drain), 2 moved"),
         ({"evicted": 2}, "2 moved (drain)"),
         ({"evicted": 1, "pending": 1}, "1 pending, 2 moved"),
+        (
+            {"evicted": 1, "preempted": 1, "moved_by_preemption": 1},
+            "1 preempted, 1 evicted (drain), 2 moved",
+        ),
     ],
 )
 def test_the_cause_of_evictions_is_not_stated_for_pods_that_were_not_evicted(counts, words):
