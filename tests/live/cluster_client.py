@@ -33,6 +33,16 @@ class Direct:
         assert answer.is_success, answer
         return json.loads(answer.body)
 
+    async def create_namespace(self, name):
+        """Create a namespace; wait for its default ServiceAccount, which pods need."""
+        await self.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        account = ApiRequest("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default")
+        async with asyncio.timeout(30):
+            while True:
+                if (await self.client.exchange(account, 10)).is_success:
+                    break
+                await asyncio.sleep(0.1)
+
     async def create(self, pods):
         for start in range(0, len(pods), 50):
             await asyncio.gather(

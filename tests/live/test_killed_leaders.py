@@ -127,12 +127,7 @@ class Stage:
         self.direct = direct
 
     async def set_up(self):
-        await self.direct.send("POST", "/api/v1/namespaces", {"metadata": {"name": NAME}})
-        account = ApiRequest("GET", f"/api/v1/namespaces/{NAME}/serviceaccounts/default")
-        for _ in range(50):  # a controller creates it, and pods need it
-            if (await self.direct.client.exchange(account, 10)).is_success:
-                break
-            await asyncio.sleep(0.2)
+        await self.direct.create_namespace(NAME)
         for start in range(0, NODES, 50):
             await asyncio.gather(*map(self.add_node, range(start, start + 50)))
 

@@ -104,8 +104,7 @@ def test_namespaces_that_refuse_events_do_not_delay_others(connection):
     async def story(direct):
         names = [f"p{at}" for at in range(20)]
         for name in ("full", "ending"):
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            await direct.send("POST", NAMESPACES, body)
+            await direct.create_namespace(name)
         quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "events"}}
         hard = {"hard": {"count/events.events.k8s.io": "0", "count/events": "0"}}
         await direct.send("POST", f"{NAMESPACES}/full/resourcequotas", {**quota, "spec": hard})
