@@ -47,8 +47,8 @@ def fit(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="With --like: namespace of the object, if --like names none (default: search all "
-            "namespaces). With --pod: namespace of the objects in FILE that have no "
+            help="With --like: namespace of the object, if --like contains no namespace (default: "
+            "search all namespaces). With --pod: namespace of the objects in FILE that have no "
             "metadata.namespace (default: 'default').",
             metavar="NAME",
             show_default=False,

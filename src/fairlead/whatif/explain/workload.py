@@ -310,7 +310,7 @@ def _is_of(pod: PodInfo, workload: Manifest, ref: WorkloadRef, between: Iterable
 
 
 def _kept_template(workload: Manifest, pods: Iterable[PodInfo]) -> Iterator[str]:
-    """Yield a sentence if the settings of `workload` keep pods of an old template.
+    """Yield a sentence if a setting of `workload` keeps pods of an old template running.
 
     A StatefulSet or DaemonSet gets a sentence only if `pods` are of several revisions. A paused
     Deployment always gets one: it may have a new template although its pods are of one revision.

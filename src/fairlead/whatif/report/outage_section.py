@@ -51,10 +51,10 @@ class OutageTimeline(TypedDict):
 
 
 class ZoneRate(TypedDict):
-    """The numbers of rate-limited taints in `zone` until each of the instants `t_s`.
+    """The total numbers of NoExecute taints in `zone` from the start to each instant in `t_s`.
 
-    `tainted` are the numbers of taints that nodes got. `allowed` are the numbers of taints that the
-    eviction rate permitted (`RateLine`).
+    `tainted` is how many taints nodes got. `allowed` is how many taints the eviction rate permitted
+    (`RateLine`).
     """
 
     zone: str
