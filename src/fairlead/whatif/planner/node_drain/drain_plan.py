@@ -507,10 +507,21 @@ def left_out_findings(plan: DrainPlan) -> Iterator[str]:
 
 
 def _pace_findings(plan: DrainPlan) -> list[str]:
-    found = list(unsafe_findings(plan.runs))
+    found = [*_again_findings(plan.best), *unsafe_findings(plan.runs)]
     if len(plan.drains) > 1 and all(run.pace.away is None for run in plan.runs):
         found += _cordon_finding(plan)
     return found
+
+
+def _again_findings(run: DrainRun | None) -> Iterator[str]:
+    """Yield a sentence if `run` evicts pods more than once, which explains its evictions."""
+    if run is not None and run.evicted_again:
+        is_one = run.evicted_again == 1
+        pods = "is the second of a pod" if is_one else "are further evictions of pods"
+        yield (
+            f"{run.evicted_again:,} of the {run.evicted:,} evictions {pods} that moved to a node "
+            "that is drained later."
+        )
 
 
 def _cordon_finding(plan: DrainPlan) -> Iterator[str]:
@@ -779,6 +790,7 @@ def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
             "at_once": run.pace.max_unavailable,
             "takes_s": pace_seconds(run.took),
             "evicted": run.evicted,
+            "evicted_again": run.evicted_again,
             "waited": run.waited,
             "stopped": [str(one.workload) for one in run.stopped],
             "stops": len(run.stopped),

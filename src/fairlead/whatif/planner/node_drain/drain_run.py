@@ -157,7 +157,9 @@ class DrainRun(Struct, frozen=True):
     those unfinished nodes whose drain never began. `held_up_by` are the budgets that refused
     evictions until the end. `stopped` are the workloads that had no ready pod for a time. `waited`
     is the number of pods whose eviction a budget refused at least once. `refused` contains these
-    pods by budget. `kept` are the pods that finalizers keep on nodes, with the reasons.
+    pods by budget. `kept` are the pods that finalizers keep on nodes, with the reasons. `evicted`
+    is the number of evictions; `evicted_again` of them are further evictions of a pod (or of its
+    replacement) that moved to a node that was drained later.
 
     The following fields contain only effects of the drains. `pending` pods have no node at the end;
     the values are the scheduler's reasons. `lost` pods had no controller, and were displaced from
@@ -185,6 +187,7 @@ class DrainRun(Struct, frozen=True):
     held_up_by: tuple[str, ...] = ()
     kept: dict[str, str] = field(default_factory=dict)
     image_notes: tuple[str, ...] = ()
+    evicted_again: int = 0
 
     @property
     def away(self) -> dict[str, DurationNs]:
@@ -488,6 +491,7 @@ def _drain_run(
         tuple(one.pdb for one in outcome.budgets if refusals.intersection(one.refused)),
         {one.pod.key: one.why for one in outcome.undrained if one.cause is UndrainedCause.KEPT},
         outcome.image_notes,
+        len(outcome.evicted) - len({one.pod.key for one in outcome.evicted}),
     )
 
 

@@ -327,6 +327,22 @@ def test_pods_without_another_node_wait_until_their_node_returns(planner, experi
     assert f"{down} (5m35s at most)." in found["findings"]
 
 
+def test_second_evictions_of_pods_are_named(planner, experiment, make):
+    """The pod of node a moves to b, from where it is evicted again; all 3 evictions count."""
+    objects = [
+        *map(make.node, "ab"),
+        *deployment(make, "web", ["a"]),
+        *deployment(make, "x", ["b"]),
+    ]
+    plan = plan_of(planner(*objects), ["a", "b"], return_again=True)
+    run_plan(plan, experiment(*objects), NoProgress(), away=seconds(60))
+    found = drain_answer(plan, "dump.yaml", ()).to_json()
+    [pace] = found["paces"]
+    assert (pace["evicted"], pace["evicted_again"]) == (3, 1)
+    second = "1 of the 3 evictions is the second of a pod that moved to a node"
+    assert f"{second} that is drained later." in found["findings"]
+
+
 def test_pods_that_wait_at_the_same_time_can_make_a_pace_unsafe(planner, experiment, make):
     """No budget protects the two replicas if both nodes are drained at once."""
     objects = [*bound_to_its_pool(make), budget("other", maxUnavailable=1)]
