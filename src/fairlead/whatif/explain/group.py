@@ -271,6 +271,7 @@ def group_explanation_json(explained: ExplainedGroup) -> Json:
             {"node": fact.node, "reason": fact.reason, "lacking": dict(fact.lacking)}
             for fact in found.nodes
         ],
+        "nodes_left_out": found.nodes_left_out,
         "starts_after_s": None if begins is None else round(to_seconds(begins - explained.at), 3),
         "is_too_large": found.is_too_large,
         "victims": list(found.victims),

@@ -318,6 +318,16 @@ def test_a_group_that_only_pods_name_does_not_exist(tmp_path, capsys):
     assert "g: 1 pod names this PodGroup, which does not exist" in capsys.readouterr().out
 
 
+def test_nodes_beyond_the_tenth_are_counted(tmp_path, capsys):
+    nodes = [{**NODES[0], "metadata": {"name": f"n{number}"}} for number in range(13)]
+    big, group = member("g-0"), {**GANG, "spec": {"minMember": 1, "queue": "default"}}
+    big["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1000"}}
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, group, big]}))
+    main.run(["explain", str(dump), "podgroup/g"])
+    assert "\n... and 3 more\n" in capsys.readouterr().out
+
+
 def test_a_group_of_volcano_without_pods_awaits_its_admission(tmp_path, capsys):
     """Its minResources are within the capability of the queue only for cpu."""
     group = {**GANG, "status": {"phase": "Pending"}}

@@ -130,6 +130,8 @@ def _print_nodes(console: Console, found: GroupExplanation) -> None:
     ]
     title = f"nodes that {found.member} does not fit, smallest shortage first"
     print_table(console, title, ("node", "because", "lacks"), rows)
+    if found.nodes_left_out:
+        print_line(console, f"... and {found.nodes_left_out:,} more", "dim")
 
 
 def _start(explained: ExplainedGroup) -> str:

@@ -44,7 +44,7 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.shape import Amounts
 
-_NODES_SHOWN: Final = 10
+_NODES_MAX: Final = 10
 
 
 class Obstacle(StrEnum):
@@ -96,10 +96,11 @@ class GroupExplanation(Struct, frozen=True):
     that wait on a node for resources that are being released (pipelined members). `placeable` is
     the number of additional members that would fit now. `member` is the first member that could not
     be placed. `summary` says why the group or `member` does not start. `nodes` contains up to ten
-    nodes, each with the reason why `member` cannot run there. Nodes that lack only resources come
-    first. Among them, the node that lacks least comes first. `starts_at` is the estimated start,
-    None if unknown. `lacks_other` is set if the start is unknown because free resources alone would
-    not let the group start: for example, devices are in use, or pod affinity excludes nodes.
+    nodes, each with the reason why `member` cannot run there, and `nodes_left_out` is the number of
+    further nodes. Nodes that lack only resources come first. Among them, the node that lacks the
+    smallest share of the request comes first. `starts_at` is the estimated start, None if unknown.
+    `lacks_other` is set if the start is unknown because free resources alone would not let the
+    group start: for example, devices are in use, or pod affinity excludes nodes.
     `is_too_large` is set if the missing members of the group would not fit even if all pods ended.
     `victims` are the pods that the next session evicts for the group, and `rule` is the action that
     evicts them. `no_evictions` are sentences that say why the actions reclaim and preempt evict no
@@ -121,6 +122,7 @@ class GroupExplanation(Struct, frozen=True):
     member: str = ""
     summary: str = ""
     nodes: tuple[NodeFact, ...] = ()
+    nodes_left_out: int = 0
     starts_at: Instant | None = None
     lacks_other: bool = False
     is_too_large: bool = False
@@ -279,6 +281,7 @@ def _explain(
         member=trial.member_key,
         summary=trial.summary,
         nodes=trial.nodes,
+        nodes_left_out=trial.nodes_left_out,
         starts_at=trial.starts_at,
         lacks_other=trial.lacks_other,
         is_too_large=trial.is_too_large,
@@ -308,6 +311,7 @@ class _Trial:
         self.member: TaskInfo | None = None
         self.summary = ""
         self.nodes: tuple[NodeFact, ...] = ()
+        self.nodes_left_out = 0
         self.starts_at: Instant | None = None
         self.lacks_other = False
         self.is_too_large = False
@@ -445,7 +449,8 @@ class _Trial:
             return Obstacle.RESERVED
         diagnosis = session.choices(job).now.find(task.info).diagnosis()
         self.summary = fit_error(diagnosis, "")
-        self.nodes = _facts(session, task, diagnosis)
+        facts = _facts(session, task, diagnosis)
+        self.nodes, self.nodes_left_out = tuple(facts[:_NODES_MAX]), max(len(facts) - _NODES_MAX, 0)
         choices = session.policy.choices
         if len(choices.whole.now.find(task.info).positions()):
             return Obstacle.RESERVED
@@ -454,15 +459,20 @@ class _Trial:
         return Obstacle.NO_NODE
 
 
-def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> tuple[NodeFact, ...]:
-    """Return up to ten nodes on which `task` cannot run, each with the reason.
+def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> list[NodeFact]:
+    """Return the nodes on which `task` cannot run, each with the reason.
 
-    Nodes that lack only resources come first. Those that lack the least come first among them
-    (`_gap`).
+    Nodes that lack only resources come first. Among them, those that lack the smallest shares of
+    the task's requests come first.
     """
+    names = session.table.resources.names
+    requests = {names[column]: amount for column, amount in task.request.starting}
+
+    def shortage(fact: NodeFact) -> float:
+        return float_sum(amount / max(requests[name], 1) for name, amount in fact.lacking.items())
+
     facts = [_fact(session, task, diagnosis, node) for node in session.table.nodes()]
-    facts.sort(key=lambda fact: (not fact.lacking, _gap(session, fact), fact.node))
-    return tuple(facts[:_NODES_SHOWN])
+    return sorted(facts, key=lambda fact: (not fact.lacking, shortage(fact), fact.node))
 
 
 def _fact(session: Session, task: TaskInfo, diagnosis: Diagnosis, node: NodeInfo) -> NodeFact:
@@ -475,17 +485,6 @@ def _fact(session: Session, task: TaskInfo, diagnosis: Diagnosis, node: NodeInfo
     }
     only_resources = status.plugin == "NodeResourcesFit"
     return NodeFact(node.name, status.message, lacking if only_resources else {})
-
-
-def _gap(session: Session, fact: NodeFact) -> float:
-    """Return the sum of the amounts in `fact.lacking`, as fractions of the node's capacity."""
-    node = session.table.find(fact.node)
-    assert node is not None
-    names = session.table.resources.names
-    return float_sum(
-        amount / max(node.allocatable_of(names.index(name)), 1)
-        for name, amount in fact.lacking.items()
-    )
 
 
 class _Limits(Struct, frozen=True):

@@ -93,8 +93,8 @@ def test_insufficient_resources_for_two_members_are_explained(harness):
         "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
     )
     assert [(fact.node, dict(fact.lacking)) for fact in found.nodes] == [
-        ("n1", {"cpu": 1500}),
         ("n2", {"cpu": 500}),
+        ("n1", {"cpu": 1500}),
         ("n3", {}),
     ]
     assert found.remedies == ("room for 2 more members like default/g-2",)
@@ -243,6 +243,15 @@ def test_a_gang_without_pods_would_have_a_smaller_dominant_share(make_harness):
         PREEMPT + "a gang is evicted as a whole or not at all, and each of these gangs would then "
         "have a smaller dominant share than the group (plugin drf).",
     )
+
+
+def test_the_smallest_shortage_comes_first_whatever_the_size_of_the_node(harness):
+    """A full node of 6 CPU lacks more than an empty node of 1; an eleventh is only counted."""
+    harness.put(make_node("big", cpu="6"), make_task("other", node="big", cpu=6))
+    harness.put(*(make_node(f"small-{number}", cpu="1") for number in range(10)))
+    found = explain(harness.put(make_gang("g", 1, cpu=8)))
+    assert [fact.node for fact in found.nodes] == [f"small-{number}" for number in range(10)]
+    assert found.nodes_left_out == 1
 
 
 @pytest.mark.parametrize(
