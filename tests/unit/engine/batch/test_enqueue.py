@@ -73,6 +73,19 @@ def test_used_resources_and_missing_members_of_running_groups_count(harness):
     assert phases(harness.put(asking("b", 10), asking("c", 9)).run()) == {"c": "Inqueue"}
 
 
+@pytest.mark.parametrize("rest", ["Succeeded", "Running"])
+def test_nothing_is_kept_for_members_that_have_ended(harness, rest):
+    """upstream: volcano: pkg/scheduler/plugins/overcommit/overcommit.go: OnSessionOpen."""
+    status = {"phase": "Running", "running": 2}
+    harness.put(make_group("a", 2, minResources={"cpu": "8"}, status=status))
+    harness.put(make_task("a-0", "a", node="n1", status={"phase": "Succeeded"}))
+    harness.put(make_task("a-1", "a", node="n1", status={"phase": rest}))
+    done = "Completed" if rest == "Succeeded" else None
+    assert phases(harness.run()).get("a") == done
+    harness.put(make_group("a", 2, minResources={"cpu": "8"}, status={"phase": done or "Running"}))
+    assert phases(harness.put(asking("b", 11)).run()) == {"b": "Inqueue"}
+
+
 def test_pods_of_a_group_that_is_not_enqueued_are_not_scheduled(harness):
     harness.put(asking("a", 20), make_task("p", "a"))
     found = harness.run()

@@ -37,12 +37,13 @@ GROUP_LABELS: Final = (
 KIND: Final = "PodGroup"
 COSCHEDULING_API: Final = "scheduling.x-k8s.io"
 UPSTREAM_API: Final = "scheduling.k8s.io"
+VOLCANO_API: Final = "scheduling.volcano.sh"
 PREFERENCE: Final = (
     "scheduling.incubator.k8s.io",
     "scheduling.sigs.dev",
     COSCHEDULING_API,
     UPSTREAM_API,
-    "scheduling.volcano.sh",
+    VOLCANO_API,
 )
 
 

@@ -6,7 +6,10 @@ not placed gets the condition PodScheduled=False. There are events about the gro
 tasks that were not placed. The phase is
 
     Unknown    if this session found the job unschedulable and a member runs
-    Running    if at least the minimum number of members have a node
+    Completed  if at least the minimum number of members, and all that had a node, have ended
+               (only in Volcano's API; kube-batch's has no such phase)
+    Running    if at least the minimum number of members have a node; in Volcano's API, members that
+               have ended count too
     Inqueue    if the group was admitted (only if the action enqueue runs)
     Pending    otherwise
 
@@ -26,7 +29,7 @@ from msgspec import Struct
 from fairlead.api.objects import PodGroupCondition
 from fairlead.api.pods.facts import condition
 from fairlead.engine.batch.defect import Defect
-from fairlead.engine.batch.info.group import UPSTREAM_API
+from fairlead.engine.batch.info.group import UPSTREAM_API, VOLCANO_API
 from fairlead.engine.batch.info.job import INQUEUE, JobInfo, TaskInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.plugin import Unschedulable
@@ -124,8 +127,12 @@ def _not_tried(session: Session, job: JobInfo) -> str | None:
 def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
     if found is not None and job.by_status[TaskStatus.RUNNING]:
         return "Unknown"
-    if job.allocated_count >= job.min_available:
-        return "Running"
+    assert job.group is not None
+    ended = len(job.by_status[TaskStatus.SUCCEEDED]) + len(job.by_status[TaskStatus.FAILED])
+    if job.group.api_group != VOLCANO_API:
+        ended = 0
+    if job.allocated_count + ended >= job.min_available:
+        return "Running" if job.allocated_count or not ended else "Completed"
     return INQUEUE if session.admits_groups and job.id not in session.outside else "Pending"
 
 
@@ -168,7 +175,7 @@ def _group_commands(session: Session, report: JobReport, ref: ObjectRef) -> Iter
     if fields or conditions:
         yield PatchStatus(ref, fields=fields, conditions=conditions)
     quiet = not session.defects.has(Defect.MUTE_FIT_ERROR) and not conditions
-    if report.phase != "Running" and not quiet:
+    if report.phase not in ("Running", "Completed") and not quiet:
         component = session.job_table.component_of(report.job)
         yield _event(ref, UNSCHEDULABLE, group_note(report), component)
 

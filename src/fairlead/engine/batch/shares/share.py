@@ -74,13 +74,18 @@ def outstanding(job: JobInfo, columns: ResourceColumns) -> Amounts:
     """Return the part of minResources in the PodGroup of `job` that is still reserved for `job`.
 
     In the phase Inqueue, all of minResources is reserved. In the phase Running, the amounts that
-    the job does not hold yet are reserved if the job is ready. In all other cases, the result is
-    ().
+    the job does not hold yet are reserved if the minimum number of members have a node. Without
+    this condition, the amounts of members that have ended would be reserved again. In all other
+    cases, the result is ().
+
+    upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go: OnSessionOpen
     """
     needs = needs_of(job, columns)
     if job.is_inqueue:
         return needs
-    if job.group is None or job.group.status.phase != "Running" or not job.is_ready:
+    if job.group is None or job.group.status.phase != "Running":
+        return ()
+    if job.allocated_count < job.min_available:
         return ()
     return tuple(
         (c, amount - _held(job.held, c)) for c, amount in needs if amount > _held(job.held, c)

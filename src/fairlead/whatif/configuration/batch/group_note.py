@@ -12,12 +12,11 @@ from fairlead.api.objects import Pod
 from fairlead.api.text.name_list import joined, listed
 from fairlead.apiserver.kind import CRON_JOB, POD, kind_of
 from fairlead.apiserver.validation.core.pod.spec import template_view
-from fairlead.engine.batch.info.group import KIND, group_name
+from fairlead.engine.batch.info.group import KIND, VOLCANO_API, group_name
 from fairlead.engine.core.command import ObjectRef
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
-_VOLCANO: Final = "scheduling.volcano.sh"
 _IGNORED: Final = ("minTaskMember", "networkTopology", "subGroupPolicy")
 
 
@@ -87,7 +86,7 @@ def _named_groups(
 
 
 def _is_of_volcano(one: Manifest) -> bool:
-    return one.kind.kind == KIND and one.kind.group == _VOLCANO
+    return one.kind.kind == KIND and one.kind.group == VOLCANO_API
 
 
 def _spec(one: Manifest) -> Json:

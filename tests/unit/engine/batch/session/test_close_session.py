@@ -117,6 +117,28 @@ def test_the_status_counts_the_members_by_phase(harness):
     }
 
 
+@pytest.mark.parametrize(
+    ("api", "phases", "expected"),
+    [
+        ("scheduling.volcano.sh/v1beta1", ("Succeeded", "Succeeded"), "Completed"),
+        ("scheduling.volcano.sh/v1beta1", ("Succeeded", "Failed"), "Completed"),
+        ("scheduling.volcano.sh/v1beta1", ("Succeeded", "Running"), "Running"),
+        ("scheduling.volcano.sh/v1beta1", ("Succeeded",), "Pending"),
+        ("scheduling.incubator.k8s.io/v1alpha1", ("Succeeded", "Succeeded"), "Pending"),
+    ],
+)
+def test_a_gang_whose_members_have_ended_is_completed_in_volcano(harness, api, phases, expected):
+    """upstream: volcano: pkg/scheduler/framework/session.go: jobStatus."""
+    harness.put(make_node("n1"), make_group("g", 2, api=api))
+    for number, phase in enumerate(phases):
+        pod = make_task(f"g-{number}", "g", node="n1", status={"phase": phase})
+        harness.put(pod)
+    found = harness.run()
+    assert found.patches["PodGroup", "g"].fields["phase"] == expected
+    if expected == "Completed":
+        assert not [one for one in found.events if one.startswith("PodGroup g")]
+
+
 def test_a_running_gang_with_too_few_members_has_phase_unknown(harness):
     harness.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g", node="n1"))
     found = harness.run()
