@@ -15,7 +15,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.whatif.configuration.autoscaling.open_cost_price import spot_label
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
-from fairlead.whatif.planner.cluster_size.size_result import SizeResult
+from fairlead.whatif.planner.cluster_size.size_result import SizeResult, TodaysLoss
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -86,7 +86,7 @@ def size_answer(
         "tried_all_changes": found.tried_all_changes,
         "waiting_at_once": found.waiting_at_once,
         "waiting_today": found.waiting_today,
-        "pending_today_after_failure": _worst_today(found)[0] if found.tried_today else None,
+        "pending_today_after_failure": _pending_today(found),
     }
     tables = (
         _nodes(question, found),
@@ -110,7 +110,10 @@ def size_answer(
 
 def _verdict(question: SizeQuestion, found: SizeResult) -> str:
     nodes = counted(len(found.nodes), "node")
-    kept = f" and {counted(question.kept, 'kept node')}" if question.kept else ""
+    kept = ""
+    if question.kept:  # then "today" could mean all present nodes, or only the replaced ones
+        nodes = counted(len(found.nodes), "new node")
+        kept = f", and {counted(question.kept, 'kept node')},"
     also = _survived(question.survival, found)
     today = f"today {question.replaced:,}"
     money = ""
@@ -125,7 +128,11 @@ def _verdict(question: SizeQuestion, found: SizeResult) -> str:
         count = len(found.unplaceable)
         which = "The pod fits no" if count == 1 else f"None of {count:,} pods fits a"
         return f"{which} new node on offer ({today})."
-    return f"{nodes}{money}{kept} {verb} {what}{also} ({today})."
+    if kept:
+        return (
+            f"{nodes}{money} in place of {today.removeprefix('today ')}{kept} {verb} {what}{also}."
+        )
+    return f"{nodes}{money} {verb} {what}{also} ({today})."
 
 
 def _survived(survival: Survival, found: SizeResult) -> str:
@@ -149,6 +156,7 @@ def _survived(survival: Survival, found: SizeResult) -> str:
 
 
 def _survival_words(survival: Survival) -> str:
+    """Return the failures as words that can follow "any", such as `zone or 2 nodes`."""
     parts = ["zone"] if survival.zones else []
     if survival.nodes == 1:
         parts.append("node")
@@ -174,8 +182,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
             "No set of these types is cheaper (proven)." if found.is_proven else f"{limit}{more}."
         )
     if not found.survives:
-        lost = _survival_words(question.survival)
-        yield f"No nodes were found whose pods survive the loss of any {lost}."
+        yield "No nodes were found whose pods survive all failures of --survive."
     elif found.sets_covered < found.sets:
         yield (
             f"Of all sets of {question.survival.nodes} nodes, only the sets whose loss is hardest "
@@ -243,38 +250,52 @@ def _held(found: SizeResult) -> Iterator[str]:
     )
 
 
-def _worst_today(found: SizeResult) -> tuple[int, str, list[str]]:
-    """Return (number of pending pods, failure, the pods' workloads) for the worst failure.
+def _pending_today(found: SizeResult) -> int | None:
+    """Return how many pods the worst failure of today's nodes leaves pending; None if untried."""
+    if not found.tried_today:
+        return None
+    return max((len(loss.pods) for loss in _losses_today(found)), default=0)
 
-    The worst failure is the one that leaves most pods pending on today's nodes. Pods in
-    `found.pinned` do not count, because no node on offer could hold them after a failure.
+
+def _losses_today(found: SizeResult) -> list[TodaysLoss]:
+    """Return the failures that today's nodes do not survive, the one with most pending pods first.
+
+    Pods in `found.pinned` do not count, because no node on offer could hold them after a failure.
     """
-    pinned, worst = {pod for pod, _ in found.pinned}, (0, "", list[str]())
-    for loss in found.losses_today:
-        pods = loss.pods.keys() - pinned
-        if len(pods) > worst[0]:
-            worst = len(pods), loss.failed, sorted({loss.pods[one] for one in pods})
-    return worst
+    pinned = {pod for pod, _ in found.pinned}
+    losses = [
+        TodaysLoss(loss.failed, {pod: loss.pods[pod] for pod in loss.pods if pod not in pinned})
+        for loss in found.losses_today
+    ]
+    return sorted((loss for loss in losses if loss.pods), key=lambda loss: -len(loss.pods))
 
 
 def _today(survival: Survival, found: SizeResult) -> Iterator[str]:
-    """Yield a sentence that says whether today's nodes survive the failures.
+    """Yield a sentence that says which of the failures today's nodes do not survive.
 
     Yield nothing if no failure was tried on these nodes.
     """
     if not found.tried_today:
         return
-    words, (pending, failed, workloads) = _survival_words(survival), _worst_today(found)
-    if not pending:
+    words, losses = _survival_words(survival), _losses_today(found)
+    if not losses:
         tried = f", as far as tried ({found.tried_today:,} sets)" if survival.nodes > 1 else ""
         apart = " apart from these pods" if found.pinned else ""
         yield f"Today's nodes also survive the loss of any {words}{apart}{tried}."
         return
-    stay = "stays" if pending == 1 else "stay"
-    pods = counted(pending, "other pod" if found.pinned else "pod")
+    worst = losses[0]
+    which, without = f"the loss of {worst.failed}", ""
+    if len(losses) == 2:
+        names = sorted(loss.failed for loss in losses)
+        which, without = f"the loss of {' or '.join(names)}", f"without {worst.failed}, "
+    elif len(losses) > 2:
+        which = f"{len(losses):,} of the {found.tried_today:,} failures that were tried"
+        without = f"without {worst.failed}, "
+    pods = counted(len(worst.pods), "other pod" if found.pinned else "pod")
+    stay = "stays" if len(worst.pods) == 1 else "stay"
     yield (
-        f"Today's nodes do not survive the loss of any {words}: without {failed}, {pods} {stay} "
-        f"pending, of {listed(workloads, 2)}."
+        f"Today's nodes do not survive {which}: {without}{pods} {stay} pending, of "
+        f"{listed(sorted(set(worst.pods.values())), 2)}."
     )
 
 

@@ -312,12 +312,12 @@ def test_all_pods_run_after_the_loss_of_any_zone(planner, make):
         (
             5,
             Survival(zones=True),
-            "Today's nodes do not survive the loss of any zone: without zone z1, 1 pod stays",
+            "Today's nodes do not survive the loss of zone z1 or zone z2: without zone z1, 1 pod",
         ),
         (
             8,
             Survival(nodes=1),
-            "Today's nodes do not survive the loss of any node: without a, 4 pods stay",
+            "Today's nodes do not survive the loss of a or b: without a, 4 pods stay pending, of ",
         ),
     ],
 )
@@ -332,6 +332,19 @@ def test_the_answer_says_whether_todays_nodes_survive_the_failures(
     question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, ())
     findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
     assert [one for one in findings if one.startswith(says)]
+
+
+def test_the_number_of_failures_that_todays_nodes_do_not_survive_is_named(planner, make):
+    nodes = [make.node(name, **{ZONE: f"z{name}"}) for name in "abcd"]
+    pods = deployment(make, "web", ["a", "b", "c", "d"] * 3 + ["a", "b", "c"])
+    survival = Survival(zones=True)
+    question = SizeQuestion(3, 1, 1.0, survival, 0.0, 5, False, ())
+    found = sized(planner(*nodes, *pods), survival=survival)
+    answer = size_answer(question, found, "dump.yaml", ()).to_json()
+    some = "Today's nodes do not survive 4 of the 4 failures that were tried: without zone za, 3"
+    assert [one for one in answer["findings"] if one.startswith(some)]
+    run = "new nodes in place of 3, and 1 kept node, run everything, even after"
+    assert answer["verdict"].endswith(f" {run} the loss of any zone.")
 
 
 def test_todays_nodes_are_not_blamed_for_pods_that_survive_on_no_nodes(planner, make):
@@ -462,7 +475,9 @@ def test_no_survival_is_claimed_that_no_check_confirmed(planner, make, monkeypat
     question = SizeQuestion(4, 0, 1.0, survival, 0.0, 5, False, ())
     answer = size_answer(question, found, "dump.yaml", ()).to_json()
     assert "without" not in answer["verdict"]
-    assert "No nodes were found whose pods survive the loss of any node." in answer["findings"]
+    assert "No nodes were found whose pods survive all failures of --survive." in answer["findings"]
+    today = "Today's nodes do not survive the loss of d: 1 pod stays pending, of deploy/default/db."
+    assert today in answer["findings"]
 
 
 def test_the_verdict_excludes_pods_that_cannot_survive(planner, make):
