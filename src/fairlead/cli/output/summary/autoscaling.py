@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rich.console import Console
@@ -19,6 +19,7 @@ from fairlead.whatif.outcome.autoscaling.node_group import (
     HOURS_PER_MONTH,
     AutoscalingOutcome,
     GroupOutcome,
+    NodeTransition,
 )
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
 from fairlead.whatif.outcome.autoscaling.waiting_time import waiting_times_by_workload
@@ -41,14 +42,15 @@ def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> tu
     without = None if without_change is None else without_change.autoscaling
     # The node hours of both runs are counted until the end of the longer run.
     ends = [one.ended_at for one in (run, without_change) if one is not None]
-    span = max(ends) - run.started_at
+    span, start = max(ends) - run.started_at, run.started_at
 
     def show_totals(console: Console, _: int) -> None:
         print_line(console, "")
-        print_line(console, f"nodes by {outcome.autoscaler}: {_totals(outcome)}", "bold")
+        print_line(console, f"nodes by {outcome.autoscaler}: {_totals(outcome, start)}", "bold")
         print_line(console, _spent(outcome, span))
         if without is not None:
-            print_line(console, f"without the change: {_totals(without)}; {_spent(without, span)}")
+            totals = _totals(without, start)
+            print_line(console, f"without the change: {totals}; {_spent(without, span)}")
 
     def show(console: Console, count: int) -> None:
         _print_groups(console, outcome, run, without_change, count)
@@ -131,10 +133,15 @@ def _autoscaler_line(one: PodAutoscalerOutcome, start: Instant) -> str:
     return f"{line}; its metrics propose up to {one.shortage.proposed:,} replicas for {lasted}{end}"
 
 
-def _totals(outcome: AutoscalingOutcome) -> str:
-    line = (
-        f"{outcome.added:,} added, {outcome.removed:,} removed, {outcome.nodes_after:,} at the end"
+def _totals(outcome: AutoscalingOutcome, start: Instant) -> str:
+    added, removed = (
+        f"{number:,} {word}{_when(outcome.transitions, start, came=came)}"
+        for number, word, came in (
+            (outcome.added, "added", True),
+            (outcome.removed, "removed", False),
+        )
     )
+    line = f"{added}, {removed}, {outcome.nodes_after:,} at the end"
     cost = outcome.cost_per_hour
     if cost is not None:
         month = cost * HOURS_PER_MONTH
@@ -143,6 +150,15 @@ def _totals(outcome: AutoscalingOutcome) -> str:
         unpriced = listed(outcome.unpriced)
         line += f"; the total cost is unknown, because no price is known for {unpriced}"
     return line
+
+
+def _when(transitions: Sequence[NodeTransition], start: Instant, *, came: bool) -> str:
+    """Return ` after 1m` or ` after 1m to 2m`: when nodes came, or were removed; "" if none."""
+    times = [one.at for one in transitions if one.came is came]
+    if not times:
+        return ""
+    first, last = for_readers(times[0] - start), for_readers(times[-1] - start)
+    return f" after {first if first == last else f'{first} to {last}'}"
 
 
 def _spent(outcome: AutoscalingOutcome, span: DurationNs) -> str:
@@ -162,11 +178,9 @@ def _group_line(outcome: AutoscalingOutcome, group: GroupOutcome, start: Instant
     if group.maximum is not None:
         line += f" ({group.minimum:,} to {group.maximum:,})"
     for came, word in ((True, "added"), (False, "removed")):
-        times = [one.at for one in own if one.came is came]
-        if times:
-            first, last = for_readers(times[0] - start), for_readers(times[-1] - start)
-            span = first if first == last else f"{first} to {last}"
-            line += f", {len(times):,} {word} after {span}"
+        number = sum(one.came is came for one in own)
+        if number:
+            line += f", {number:,} {word}{_when(own, start, came=came)}"
             reasons = Counter(one.reason for one in own if one.came is came and one.reason)
             if reasons:
                 line += f" ({', '.join(sorted(reasons))})"

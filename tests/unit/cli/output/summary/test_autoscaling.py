@@ -11,7 +11,11 @@ from rich.console import Console
 
 from fairlead.cli.output.summary.autoscaling import autoscaling
 from fairlead.cli.output.summary.simulation import print_simulation
-from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome, GroupOutcome
+from fairlead.whatif.outcome.autoscaling.node_group import (
+    AutoscalingOutcome,
+    GroupOutcome,
+    NodeTransition,
+)
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -124,6 +128,20 @@ def test_a_cost_that_includes_estimated_prices_is_called_estimated(kind, nodes, 
 def test_a_run_that_takes_no_time_has_no_cost_without_prices():
     brief = replace(group("a"), node_hours=0.0)
     assert AutoscalingOutcome("cluster-autoscaler", (brief,), (), {}, {}).cost is None
+
+
+def test_the_totals_say_when_nodes_were_added_and_removed():
+    """The default text may leave out the list of the groups, which has the times too."""
+    at = [(60, "n1", True), (90, "n2", True), (600, "n1", False)]
+    moves = tuple(NodeTransition(s * 10**9, node, "a", came) for s, node, came in at)
+    both = replace(group("a", added=2), removed=1)
+    found, screen = AutoscalingOutcome("karpenter", (both,), moves, {}, {}), io.StringIO()
+    totals, *_ = autoscaling(
+        run_of(found), run_of(replace(found, groups=(group("a"),), transitions=()))
+    )
+    totals.show(Console(file=screen, width=200), 1)
+    assert "2 added after 1m00s to 1m30s, 1 removed after 10m00s, " in screen.getvalue()
+    assert "without the change: 0 added, 0 removed, " in screen.getvalue()
 
 
 def test_node_groups_that_change_come_first():
