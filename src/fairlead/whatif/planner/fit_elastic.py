@@ -363,6 +363,7 @@ def elastic_fit_answer(
         "nodes_added": found.added,
         "nodes_after": found.nodes_after,
         "cost_per_hour": found.cost_per_hour,
+        "cost_is_estimated": found.is_cost_estimated,
         "preempted": len(result.victims),
         "preempted_without_node": result.lost,
         "breached_budgets": breaches_json(result.breached),

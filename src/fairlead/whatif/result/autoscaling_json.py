@@ -32,7 +32,10 @@ def autoscaling_json(
         return {}
     found: Json = {
         "autoscaler": outcome.autoscaler,
-        "groups": [_group(one) for one in outcome.groups],
+        "groups": [
+            {**_group(one), "cost_is_estimated": one.instance_type in outcome.estimated_prices}
+            for one in outcome.groups
+        ],
         "nodes": [
             {
                 "at_s": round(to_seconds(one.at - start), 3),
@@ -155,6 +158,7 @@ def _totals(outcome: AutoscalingOutcome) -> Json:
         "cost_per_hour": _money(outcome.cost_per_hour),
         "cost_per_month": _money(outcome.cost_per_month),
         "cost": _money(outcome.cost),
+        "cost_is_estimated": outcome.is_cost_estimated,
     }
 
 

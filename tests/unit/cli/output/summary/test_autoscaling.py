@@ -19,6 +19,7 @@ from fairlead.whatif.outcome.autoscaling.node_group import (
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.result.autoscaling_json import autoscaling_json
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
@@ -123,6 +124,9 @@ def test_a_cost_that_includes_estimated_prices_is_called_estimated(kind, nodes, 
     section.show(Console(file=screen, width=120), 1)
     assert f"at the end for {words}0.50 per hour" in screen.getvalue()
     assert f"which cost {words}0.50" in screen.getvalue()
+    told = autoscaling_json(found, 0)["autoscaling"]
+    assert told["cost_is_estimated"] is bool(words)
+    assert [one["cost_is_estimated"] for one in told["groups"]] == [False, kind == "small"]
 
 
 def test_a_run_that_takes_no_time_has_no_cost_without_prices():
