@@ -143,6 +143,25 @@ def new_nodes_for(
     return NewNodes(_copies(needs, room), like)
 
 
+def least_copies(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeEnd]) -> int:
+    """Return a lower bound of the number of copies of `like` that let all `pending` pods run.
+
+    `nodes` are the present nodes. The sum of the requests must fit into the free room of the
+    schedulable nodes and the copies. The bound ignores that a pod fits only as a whole, and that
+    rules may keep pods off nodes. It is at least 1.
+    """
+    lacking = Counter[str]()
+    for pod in pending:
+        lacking.update(_with_pod(pod.requests))
+    for node in nodes:
+        if node.is_schedulable:
+            used = {**node.requested, "pods": len(node.pods)}
+            for name in lacking:
+                lacking[name] -= max(node.allocatable.get(name, 0) - used.get(name, 0), 0)
+    room = _room(like)
+    return max(1, *(-(-lacking[name] // room[name]) for name in lacking if room.get(name, 0) > 0))
+
+
 def lacks_room(pod: PodEnd) -> bool:
     """Return whether a node rejected `pod` for lack of resources or devices.
 

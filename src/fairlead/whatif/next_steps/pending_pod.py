@@ -18,6 +18,7 @@ from fairlead.whatif.next_steps.new_nodes import (
     RULED_OUT,
     NewNodes,
     lacks_room,
+    least_copies,
     new_nodes_for,
     node_to_copy,
 )
@@ -103,7 +104,7 @@ def _first_nodes(
             covered += near
             short = [pod for pod in short if not reach.reaches(pod, old_node)]
         is_tried = has_rules or (has_zones and _may_need_a_zone(covered, context))
-        yield from _copies_of(copies, context, is_tried=is_tried)
+        yield from _copies_of(copies, covered, context, is_tried=is_tried)
     short, nodes = reach.most_reached(short, nodes)
     is_tried = has_rules or (has_zones and _may_need_a_zone(short, context))
     yield from _room_for(short, nodes, context, is_tried=is_tried)
@@ -172,9 +173,9 @@ def _has_zonal_rule(spec: Json) -> bool:
 
 
 def _copies_of(
-    more: NewNodes | None, context: StepContext, *, is_tried: bool
+    more: NewNodes | None, pods: Collection[PodEnd], context: StepContext, *, is_tried: bool
 ) -> Iterator[NextStep]:
-    """Yield a what-if with the new nodes `more`.
+    """Yield a what-if with the new nodes `more`, which have room for `pods`.
 
     If `is_tried` is set, or if other pods may take the room first, the what-if is tried. It is
     then yielded only if fewer pods wait with the new nodes than without them.
@@ -182,7 +183,7 @@ def _copies_of(
     if more is not None and (is_tried or _others_lack_room(context)):
         yield from _best_nodes([more], 0, context)
     else:
-        yield from _new_nodes("ask again with", more)
+        yield from _new_nodes("ask again with", more, pods, context.answer.changed.nodes)
 
 
 def _room_for(
@@ -202,7 +203,7 @@ def _room_for(
     elif is_tried or is_spread:
         yield from _best_nodes(_by_zone(more, short, nodes, context), 0, context)
     else:
-        yield from _new_nodes("ask again with", more)
+        yield from _new_nodes("ask again with", more, short, context.answer.changed.nodes)
 
 
 def _others_lack_room(context: StepContext) -> bool:
@@ -476,18 +477,29 @@ def more_nodes(
 
     `verb` begins the sentence of the step; `new_nodes_for` explains the other arguments.
     """
-    yield from _new_nodes(verb, new_nodes_for(filter(lacks_room, pending), nodes, known))
+    short = [pod for pod in pending if lacks_room(pod)]
+    yield from _new_nodes(verb, new_nodes_for(short, nodes, known), short, nodes)
 
 
-def _new_nodes(verb: str, found: NewNodes | None) -> Iterator[NextStep]:
+def _new_nodes(
+    verb: str, found: NewNodes | None, pods: Iterable[PodEnd], nodes: Sequence[NodeEnd]
+) -> Iterator[NextStep]:
     """Yield a what-if that adds about as many nodes as `found` has; nothing if `found` is None.
 
-    The what-if has not been simulated. More nodes may be necessary, because the scheduler does not
-    pack pods tightly. With new nodes, the scheduler leaves more room on the present nodes, too.
-    This room is often too small for the largest pods. Fewer nodes may be enough if it is not.
+    The what-if has not been simulated. More nodes may be necessary for `pods`, because the
+    scheduler does not pack pods tightly. With new nodes, the scheduler leaves more room on the
+    present `nodes`, too. This room is often too small for the largest pods. Fewer nodes may be
+    enough if it is not, so the text names a lower bound (`least_copies`).
     """
-    if found is not None:
-        yield _added_nodes(f"{verb} {'at least' if found.count == 1 else 'about'}", found)
+    if found is None:
+        return
+    like = next(node for node in nodes if node.name == found.like)
+    least = min(least_copies(pods, like, nodes), found.count)
+    if least == found.count:
+        yield _added_nodes(f"{verb} at least", found)
+    else:
+        rest = f" (at least {least:,})" if least > 1 else ""
+        yield _added_nodes(f"{verb} about", found, rest=rest)
 
 
 def _added_nodes(verb: str, found: NewNodes, added: int = 0, rest: str = "") -> NextStep:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fairlead.whatif.next_steps.new_nodes import NewNodes, lacks_room, new_nodes_for, node_to_copy
+from fairlead.whatif.next_steps.new_nodes import (
+    NewNodes,
+    lacks_room,
+    least_copies,
+    new_nodes_for,
+    node_to_copy,
+)
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
 
@@ -57,6 +63,22 @@ SMALL, MIDDLE, LARGE = node("s", 1000), node("m", 4000), node("l", 9000)
 )
 def test_new_nodes_fit_the_pending_pods(pending, nodes, expected):
     assert new_nodes_for(pending, nodes) == expected
+
+
+@pytest.mark.parametrize(
+    ("pending", "nodes", "expected"),
+    [
+        ([pod(3000)] * 4, [], 3),
+        ([pod(3000)] * 4, [node("free", 4000)], 2),
+        ([pod(3000)] * 4, [replace(node("free", 4000), unschedulable=True)], 3),
+        ([pod(3000)] * 4, [replace(node("over", 4000), requested={"cpu": 9000})], 3),
+        ([pod(1)] * 4, [], 2),
+        ([pod(1)], [LARGE], 1),
+    ],
+    ids=["sum", "free room", "cordoned", "overcommitted", "number of pods", "never 0"],
+)
+def test_the_sum_of_the_requests_is_a_lower_bound(pending, nodes, expected):
+    assert least_copies(pending, MIDDLE, nodes) == expected
 
 
 def test_new_nodes_admit_the_pods_that_a_rule_keeps_off_other_nodes():

@@ -107,7 +107,7 @@ def test_a_new_node_that_is_suggested_can_hold_the_pods(snapshot, make, web):
         pod["metadata"]["labels"] = {"app": "web"}
     full = make.pod("full", node_name="b", cpu="1")
     steps = steps_of(drained(snapshot, *nodes, *web, *more, full))
-    assert ("ask again with about 2 more nodes like b", "--add-nodes 2 --like b") in steps
+    assert ("ask again with at least 2 more nodes like b", "--add-nodes 2 --like b") in steps
 
 
 BLOCKERS = "list everything that blocks the drain, and what would unblock it"
@@ -323,6 +323,17 @@ def test_a_budget_is_deleted_only_if_another_one_covers_the_pod(snapshot, make):
     assert first[1] == "--delete pdb/default/c-both"
 
 
+def test_an_estimate_of_new_nodes_names_a_lower_bound(snapshot, make):
+    """Six pods of 3 CPU wait, and 3 CPU are free in all; each new node has 4 CPU."""
+    nodes = [make.node("a", cpu="4"), make.node("b", cpu="2")]
+    objects = [*nodes, make.workload("ReplicaSet", replicas=0, cpu="3")]
+    steps = steps_of(what_if(snapshot(*objects), ClusterChange(scale=("rs/web=7",))))
+    assert steps[0] == (
+        "ask again with about 6 more nodes like a (at least 4)",
+        "--add-nodes 6 --like a",
+    )
+
+
 def test_a_budget_whose_pods_are_pending_is_not_relaxed(snapshot, make, web):
     """The budget is exhausted because the first evicted pod finds no node."""
     third = make.pod("web-3", node_name="a", owner="web")
@@ -332,7 +343,7 @@ def test_a_budget_whose_pods_are_pending_is_not_relaxed(snapshot, make, web):
     nodes = [make.node("a"), make.node("b", cpu="1")]
     answer = drained(snapshot, *nodes, *web, third, budget(maxUnavailable=1))
     assert answer.changed.undrained
-    new_node = ("ask again with about 2 more nodes like b", "--add-nodes 2 --like b")
+    new_node = ("ask again with at least 2 more nodes like b", "--add-nodes 2 --like b")
     assert steps_of(answer) == [(BLOCKERS, plan_of(answer)), new_node]
 
 
