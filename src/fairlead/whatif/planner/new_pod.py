@@ -209,10 +209,14 @@ def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Invento
 
     If `written` is a StatefulSet that `inventory` does not contain, the first new pod has the first
     ordinal of the StatefulSet. The newest ReplicaSet of a Deployment is looked up in `revisions`.
-    Raises InputError if `written` has a value of a wrong type, and for the same reasons as
-    `new_pods_of`.
+    Raises InputError if `written` has a value of a wrong type or no containers, and for the same
+    reasons as `new_pods_of`.
     """
     written.require_right_types()
+    if written.kind is POD:
+        _require_containers(written, written.value, "spec")
+    elif written.kind in _WORKLOADS:
+        _require_containers(written, _template(written), f"{written.pod_template_path}.spec")
     new, ref = new_pods_of(written.source, written, revisions), written.ref
     if written.kind in _DEFAULT_SPREAD_KINDS:
         new = replace(new, controller=_with_namespace(written))
@@ -408,6 +412,15 @@ def _template(found: Manifest) -> Mapping[str, Any]:
         problem = "ephemeral containers not allowed in pod template"
         raise found.refuse(problem, field=f"{found.pod_template_path}.spec.ephemeralContainers")
     return template
+
+
+def _require_containers(written: Manifest, pod: Mapping[str, Any], field: str) -> None:
+    """Raise InputError if `pod`, a pod or a template, has no containers; `field` is its spec.
+
+    The simulation accepts such pods. Here, they would request nothing, so too many would fit.
+    """
+    if not (pod.get("spec") or {}).get("containers"):
+        raise written.refuse("Required value", field=f"{field}.containers")
 
 
 def _controller(pod: Manifest) -> Json | None:

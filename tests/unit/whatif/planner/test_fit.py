@@ -370,6 +370,18 @@ def test_a_file_with_a_pod_can_be_the_template(fitted, make, write):
     assert found.count == 2
 
 
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [("Pod", "spec.containers"), ("Deployment", "spec.template.spec.containers")],
+)
+def test_a_file_with_a_pod_without_containers_is_refused(snapshot, make, write, kind, field):
+    """Such a pod requests nothing, so as many of them would fit as nodes allow pods."""
+    pod, web = make.pod("p", containers=[]), make.workload(containers=[])
+    path = str(write("new.json", pod if kind == "Pod" else web))
+    with pytest.raises(InputError, match=f"{field}: Required value"):
+        pod_source(path, None, "", Inventory(snapshot(make.node("n")).manifests))
+
+
 def test_copies_of_a_pod_lack_its_ephemeral_containers(fitted, make):
     """`kubectl debug` adds them to running pods; the API server refuses them in new pods."""
     debugged = make.pod("p", cpu="1", node_name="a", ephemeralContainers=[{"name": "debug"}])
