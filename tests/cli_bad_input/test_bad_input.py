@@ -819,8 +819,11 @@ CASES = [
     change("set a request by two names", "--set-resources deploy/shop/web=cpu=1,requests.cpu=2",
            "--set-resources: Deployment shop/web: requests.cpu: is given twice"),
     change("set a field that is immutable", "--set deploy/shop/web:spec.selector.matchLabels.app=x",
-           '--set: Deployment shop/web: Deployment.apps "web" is invalid: [spec',
-           'spec.selector: Invalid value: {"matchLabels":{"app":"x"}}: field is immutable]'),
+           "--set: Deployment shop/web: spec.selector: Invalid value: "
+           '{"matchLabels":{"app":"x"}}: field is immutable'),
+    change("set a field that no simulation uses",
+           "--set deploy/shop/web:spec.template.spec.dnsPolicy=Foo",
+           '--set: Deployment shop/web: spec.template.spec.dnsPolicy: Unsupported value: "Foo": '),
     change("no recommendation", "--apply-vpa", "--apply-vpa: the dump has no Vertical"),
     change("a load of nothing", "--cordon n1 --load dump.yaml", "dump.yaml: "),
     change("no resources", "--set-resources deploy/shop/web=much", "'much' is not RESOURCE=AMOUNT"),

@@ -719,6 +719,7 @@ def _edit(collected: _Steps) -> None:
     if change.apply_vpa:
         _apply_recommendations(collected, fields)
     edited: dict[ObjectRef, Manifest] = {}
+    originals: dict[ObjectRef, Manifest] = {}
     for option, texts, edit_of in (
         (SET, change.set, with_field),
         (SET_RESOURCES, change.set_resources, with_resources),
@@ -731,6 +732,7 @@ def _edit(collected: _Steps) -> None:
             changed = change_to(collected, edit.target, edit.content, option)
             refuse_absent_classes([changed], inventory)
             refuse_excess([changed])
+            originals.setdefault(changed.ref, edit.target)
             edited[changed.ref] = changed
             known = set(unknown_annotations([edit.target]))
             collected.notes += [
@@ -738,7 +740,12 @@ def _edit(collected: _Steps) -> None:
             ]
     if edited:
         from fairlead.whatif.change.note.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
+        from fairlead.whatif.snapshot.validation.invalid_object import (  # noqa: PLC0415
+            refuse_invalid_change,
+        )
 
+        for ref, changed in edited.items():  # after the last edit: one may make another one valid
+            refuse_invalid_change(originals[ref], changed)
         collected.notes += [
             note for note in unsimulated_notes(edited.values()) if note not in collected.notes
         ]

@@ -16,13 +16,10 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
-    DAEMON_SET,
-    DEPLOYMENT,
     JOB,
     NODE,
     POD,
     PRIORITY_CLASS,
-    REPLICA_SET,
     SERVICE,
     Kind,
 )
@@ -32,7 +29,7 @@ from fairlead.apiserver.validation.validator import check_changes
 from fairlead.whatif.snapshot.manifest import Manifest
 
 # The simulation compares all immutable fields of these kinds itself.
-_COMPARED_BY_SIMULATION: Final = (DAEMON_SET, DEPLOYMENT, JOB, POD, PRIORITY_CLASS, REPLICA_SET)
+_COMPARED_BY_SIMULATION: Final = (JOB, POD, PRIORITY_CLASS)
 # --set may change the status of a Node.
 _NOT_COMPARED: Final[tuple[Kind, ...]] = (*_COMPARED_BY_SIMULATION, NODE)
 
