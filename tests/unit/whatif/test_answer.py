@@ -333,6 +333,17 @@ def test_markdown_has_the_amounts_of_the_text(drained):
     assert "| cpu | 48 | 48 |" in markdown
 
 
+def test_markdown_has_the_times_of_the_text(failed):
+    """Times have units, so no column of a table is in seconds."""
+    markdown = markdown_answer(failed, (), "")
+    assert "| pod | node | why | after |" in markdown
+    [evicted] = [
+        line for line in markdown.splitlines() if line.startswith("| default/owned | a | t")
+    ]
+    assert evicted.endswith(" | 5m50s |")
+    assert "(s) |" not in markdown
+
+
 def test_markdown_counts_the_evidence_that_it_does_not_name(drained):
     """A condition of --fail-on names three pods or workloads, and the number of the others."""
     results = [ConditionResult("displaced>0", ("a/p", "a/q", "a/r", "a/s", "a/t"))]
