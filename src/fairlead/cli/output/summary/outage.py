@@ -26,6 +26,7 @@ from fairlead.whatif.outcome.outage import (
     NodeHistory,
     NodeState,
     OutageOutcome,
+    ZoneChange,
     nodes_by_state,
     zone_phrase,
     zone_title,
@@ -261,18 +262,29 @@ def node_steps(outage: OutageOutcome, states: Sequence[NodeState]) -> StepFuncti
 
 
 def _zones(found: OutageOutcome, start: Instant) -> Section:
-    """Return the section with the state and eviction rate of each zone with failed nodes."""
+    """Return the section with the state and eviction rate of each zone with failed nodes.
+
+    Changes of only the number of nodes that are not ready are one row, which shows the range.
+    """
     troubled = {one.zone for one in found.nodes}
+    rows: list[list[ZoneChange]] = []  # one for each state
+    last: dict[str, list[ZoneChange]] = {}
+    for one in found.zones:
+        row = last.get(one.zone)
+        if row is not None and _state_of(row[0]) == _state_of(one):
+            row.append(one)
+        elif one.zone in troubled:
+            last[one.zone] = [one]
+            rows.append(last[one.zone])
     cells = [
         (
-            zone_title(one.zone),
-            _after(start, one.at),
-            one.state or "gone",
-            f"{one.unready:,} of {one.size:,}",
-            f"{one.rate:g} nodes/s",
+            zone_title(first.zone),
+            _after(start, first.at),
+            first.state or "gone",
+            f"{_range([one.unready for one in (first, *others)])} of {first.size:,}",
+            f"{first.rate:g} nodes/s",
         )
-        for one in found.zones
-        if one.zone in troubled
+        for first, *others in rows
     ]
     columns = (
         TableColumn("ZONE OF FAILED NODES", is_name=True),
@@ -282,6 +294,15 @@ def _zones(found: OutageOutcome, start: Instant) -> Section:
         TableColumn("EVICTIONS AT"),
     )
     return table_section("states of zones", columns, cells, Rank.PROGRESS)
+
+
+def _state_of(one: ZoneChange) -> tuple[str, int, float]:
+    return one.state, one.size, one.rate
+
+
+def _range(numbers: Sequence[int]) -> str:
+    least, most = min(numbers), max(numbers)
+    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _nodes(rows: Sequence[NodeHistory], start: Instant) -> Section:

@@ -75,6 +75,21 @@ def test_a_row_says_for_how_many_failures_it_stands(tmp_path, event, failures):
     assert ("For a node with several failures, BACK is" in text) == (failures == 5)
 
 
+def test_a_row_of_a_zone_stands_for_one_state(tmp_path):
+    """The zone of three nodes stays Normal while one of them fails and returns five times."""
+    path = tmp_path / "s.yaml"
+    flap = "flap: node-1@2m/8m, for: 50m"
+    path.write_text(SCENARIO.replace("zones: 3", "zones: 1").replace("fail-zone: zone-a", flap))
+    experiment = experiment_of(str(path), read_scenario(str(path)))
+    outcome, screen = run_experiment(experiment).outcome, io.StringIO()
+    print_simulation(experiment, outcome, Console(file=screen, width=100))
+    assert len(outcome.outage.zones) > 5
+    rows = [line for line in screen.getvalue().splitlines() if "nodes/s" in line]
+    assert [row.split() for row in rows] == [
+        ["zone-a", "0s", "Normal", "0", "to", "1", "of", "3", "0.1", "nodes/s"]
+    ]
+
+
 def test_the_return_of_pods_is_not_stated_if_no_pod_was_on_the_failed_node(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(SCENARIO.replace("fail-zone: zone-a", "fail-zone: zone-c"))
