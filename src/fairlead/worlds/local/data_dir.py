@@ -7,6 +7,7 @@
     DIR/tokens            a line for each user: token,user,uid,"group,..."
     DIR/used              exists once objects.db has contained objects, to detect lost objects
     DIR/address           the server's host and port, while the cluster runs
+    DIR/port              the server's last port, which the next run uses again if it can
 
 Only the operating-system user who runs the cluster can read these files.
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from io import StringIO
 from pathlib import Path
@@ -45,6 +47,7 @@ _AUTHORITY: Final = ("ca.crt", "ca.key")
 _ACCOUNTS: Final = "accounts.key"
 _TOKENS: Final = "tokens"
 _USED: Final = "used"
+_PORT: Final = "port"
 
 
 class DataDir(Struct, frozen=True, kw_only=True):
@@ -117,7 +120,22 @@ def backup_files() -> tuple[str, ...]:
 
 def data_files(directory: Path) -> tuple[Path, ...]:
     """Return the paths of all files that a cluster can have in `directory`."""
-    return tuple(directory / name for name in (OBJECTS, MARK, ADDRESS, _USED, *backup_files()))
+    names = (OBJECTS, MARK, ADDRESS, _PORT, _USED, *backup_files())
+    return tuple(directory / name for name in names)
+
+
+def last_port(directory: Path) -> int:
+    """Return the port of the last cluster in `directory`, or 0 if it is not known."""
+    with suppress(OSError, ValueError):
+        port = int((directory / _PORT).read_text())
+        if 0 < port < 1 << 16:
+            return port
+    return 0
+
+
+def note_port(directory: Path, port: int) -> None:
+    """Store `port` in `directory` for `last_port`. Raises OSError."""
+    write_secret(directory / _PORT, str(port))
 
 
 def missing_credentials(directory: Path) -> str:

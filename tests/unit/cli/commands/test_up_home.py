@@ -65,13 +65,28 @@ def test_a_cluster_continues_in_a_new_process(tmp_path):
         assert (token["name"], len(config["contexts"])) == ("alice", 2)
         with pytest.raises(HTTPError, match="403"):
             call(config, CONFIG_MAPS, user=1)
-    with up("--nodes", "1", "--data-dir", str(home)) as config:
-        assert call(config, f"{CONFIG_MAPS}/x") == made
-        assert config["users"][1] == token
+    with up("--nodes", "1", "--data-dir", str(home)) as again:
+        assert call(config, f"{CONFIG_MAPS}/x") == made  # with the kubeconfig from before
+        assert again["clusters"] == config["clusters"]
+        assert again["users"][1] == token
     lines = [json.loads(line) for line in audit.read_text().splitlines()]
     assert [line["responseStatus"]["code"] for line in lines] == [201, 403]
     for secret in (home / "tokens", home / "ca.key", home / "objects.db", audit):
         assert stat.S_IMODE(secret.stat().st_mode) == 0o600, secret
+
+
+@pytest.mark.parametrize("stored", ["in use", "99999", "eighty"])
+def test_a_stored_port_that_is_not_available_is_replaced(tmp_path, capfd, stored):
+    objects_file(tmp_path)
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        taken = other.getsockname()[1]
+        (tmp_path / "port").write_text(str(taken) if stored == "in use" else stored)
+        with up("--nodes", "0", "--data-dir", str(tmp_path)) as config:
+            assert call(config, "/version")["minor"] == "36"
+            port = config["clusters"][0]["cluster"]["server"].rpartition(":")[2]
+    assert (tmp_path / "port").read_text() == port
+    warning = f"port {taken}, which this cluster had before, is not available; "
+    assert capfd.readouterr().err.startswith(warning if stored == "in use" else "")
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,12 @@ def up(
     ] = 1,
     host: Annotated[str, named("HOST", HOST_HELP)] = "127.0.0.1",
     port: Annotated[
-        int, Parameter(help="Port to listen on; 0 picks any free port.", converter=integer)
+        int,
+        Parameter(
+            help="Port to listen on. 0 means the port that the cluster in --data-dir had before, "
+            "or else any free port.",
+            converter=integer,
+        ),
     ] = 0,
     snapshot: Annotated[str | None, named("SNAPSHOT", SNAPSHOT_HELP)] = None,
     data_dir: Annotated[

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from socket import socket
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -57,10 +58,12 @@ from fairlead.worlds.local.control_plane import OBSERVED
 from fairlead.worlds.local.data_dir import (
     ADDRESS,
     DataDir,
+    last_port,
     missing_credentials,
     missing_objects,
     new_data_dir,
     note_objects,
+    note_port,
     objects_file,
     open_data_dir,
 )
@@ -82,7 +85,7 @@ def serve(options: UpOptions) -> int:
     child = ChildCommand(options.command)
     remove_abandoned()
     with ExitStack() as opened:
-        listening = opened.enter_context(open_socket(options.host, options.port))
+        listening = opened.enter_context(_open_socket(options))
         audit = opened.enter_context(opened_audit(options.audit, options.audit_level))
         path = opened.enter_context(_kubeconfig_path(options.kubeconfig))
         address = str(client_address(options.host, listening))
@@ -95,6 +98,7 @@ def serve(options: UpOptions) -> int:
         cluster = _cluster(options, address, data_dir, clock, log, dashboard)
         if options.data_dir is not None:
             note_objects(options.data_dir)
+            _note_port(options, options.data_dir, listening.getsockname()[1])
         pairs = _pairs(data_dir, real_now) if options.client_certificates else {}
         _write_kubeconfig(path, _kubeconfig(f"https://{address}", data_dir, pairs))
 
@@ -129,6 +133,31 @@ def serve(options: UpOptions) -> int:
         opened.enter_context(closing(child))
         serve_cluster(cluster, serve_options, say_ready)
     return child.exit_code
+
+
+def _open_socket(options: UpOptions) -> socket:
+    """Return a listening socket. Raises InputError.
+
+    Without --port, the port is the last one of the data directory, so that kubeconfigs that were
+    written before still work. If it is not available, any free port is chosen.
+    """
+    if not options.port and options.data_dir is not None and (port := last_port(options.data_dir)):
+        with suppress(InputError):
+            return open_socket(options.host, port)
+    return open_socket(options.host, options.port)
+
+
+def _note_port(options: UpOptions, directory: Path, port: int) -> None:
+    """Store `port` in the data directory; without --port, warn if the last port was another one."""
+    before = last_port(directory)
+    if before == port:
+        return
+    if before and not options.port:
+        print_notice(
+            f"port {before}, which this cluster had before, is not available; the cluster has "
+            "another port, so kubeconfigs from before do not reach it"
+        )
+    note_port(directory, port)
 
 
 @contextmanager
