@@ -214,15 +214,27 @@ def _verdict(
         if one.preempts:
             return f"After a drain of {name}, {one.pod} fits on no node: {one.why}."
         return f"A drain of {name} would leave {one.pod} pending: {one.why}."
-    if not emptied.moves:
+    if not emptied.moves and not emptied.lost:
         return f"{name} can be drained: no pod on it has to move."
     provided = ""
     if emptied.first:
         provided = f" if the pods of {listed(emptied.first)} are evicted first"
-    jobs = sorted(set(emptied.failing.values()))
-    moves = f": its {moves_in_words(emptied.replaced)}" if emptied.replaced else ""
-    failure = f", but {failure_in_words(jobs)}" if jobs else ""
-    return f"{name} can be drained{provided}{moves}{failure}."
+    moves = ""
+    if emptied.replaced:
+        # With lost or failing pods, the pods that move are not all pods that leave the node.
+        its = "" if emptied.lost or emptied.failing else "its "
+        moves = f": {its}{moves_in_words(emptied.replaced)}"
+    harm = " and ".join(_harm(emptied))
+    return f"{name} can be drained{provided}{moves}{f', but {harm}' if harm else ''}."
+
+
+def _harm(drain: PlannedDrain) -> Iterator[str]:
+    """Yield a clause for each kind of harm that `drain` does."""
+    if drain.lost:
+        is_ = "is" if len(drain.lost) == 1 else "are"
+        yield f"{counted(len(drain.lost), 'pod')} without a controller {is_} gone for good"
+    if drain.failing:
+        yield failure_in_words(sorted(set(drain.failing.values())))
 
 
 def _state(node: Node) -> Iterator[str]:

@@ -164,7 +164,10 @@ def test_a_node_lists_its_evictable_pods_and_says_that_its_drain_succeeds(explai
     huge = make.pod("huge", node_name="a", owner="rs", cpu="3")
     nodes = [make.node("a", cpu="8"), make.node("b")]
     answer = explained("node/a", *nodes, replica(make, 1, "a"), bare)
-    assert answer.verdict == "a can be drained: its 1 pod moves to another node."
+    assert answer.verdict == (
+        "a can be drained: 1 pod moves to another node, but 1 pod without a controller is gone "
+        "for good."
+    )
     [note] = answer.notes
     assert re.search(r"fairlead drain-plan \S*/snapshot.json --nodes a also simulates", note)
     assert answer.facts["can_be_drained"]
@@ -264,13 +267,27 @@ def test_a_drain_that_makes_a_job_fail_is_named(explained, make):
     job = job_of(make, "a", backoffLimit=0)
     answer = explained("node/a", make.node("a"), make.node("b"), replica(make, 1, "a"), *job)
     assert answer.verdict == (
-        "a can be drained: its 1 pod moves to another node, but Job default/j fails, because "
-        "evicted pods count as failures."
+        "a can be drained: 1 pod moves to another node, but Job default/j fails, because evicted "
+        "pods count as failures."
     )
     leaves = {row["pod"]: row["leaves"] for row in rows(answer, "pods")}
     assert leaves["default/j-0"].startswith("yes, but its Job fails")
     alone = explained("node/a", make.node("a"), make.node("b"), *job)
     assert alone.verdict.startswith("a can be drained, but Job default/j fails")
+
+
+def test_a_drain_that_loses_all_pods_is_not_said_to_move_none(explained, make):
+    bare = [make.pod(f"bare-{index}", node_name="a") for index in range(2)]
+    answer = explained("node/a", make.node("a"), make.node("b"), *bare)
+    assert answer.verdict == (
+        "a can be drained, but 2 pods without a controller are gone for good."
+    )
+    job = job_of(make, "a", backoffLimit=0)
+    answer = explained("node/a", make.node("a"), make.node("b"), bare[0], *job)
+    assert answer.verdict == (
+        "a can be drained, but 1 pod without a controller is gone for good and Job default/j "
+        "fails, because evicted pods count as failures."
+    )
 
 
 def test_a_node_whose_kubelet_does_not_answer_cannot_be_drained(explained, make):
