@@ -666,13 +666,16 @@ def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
 
     If some workloads have no ready pod at the end, the sentence names only these and counts the
     others: `deploy/a has no ready pod to the end, and 2 more workloads for up to 31s.`
+
+    The reasons are those of pods that do not run at the end. So they explain why a workload has no
+    ready pod at the end, but not why another workload had none for a time.
     """
     if not found:
         return None
     rows = sorted(found, key=_gap, reverse=True)
     endless = sum(one.readiness.lowest_for is None for one in rows)
     named, others = (rows[:endless], rows[endless:]) if endless else (rows, [])
-    reasons = with_explanation(", ".join(rows[0].reasons)) if len(rows) == 1 else ""
+    reasons = with_explanation(", ".join(rows[0].reasons)) if len(rows) == endless == 1 else ""
     why = f": {reasons}" if reasons else ""
     verb = "has" if len(named) == 1 else "have"
     rest = f", and {counted(len(others), 'more workload')} {_how_long(others)}" if others else ""

@@ -635,6 +635,25 @@ def test_only_lasting_outages_are_reported_as_lasting_to_the_end():
     assert verdict_of(effect_of(outcome(HERE), changed)).first.sentence == sentence
 
 
+@pytest.mark.parametrize(
+    ("lasted", "sentence"),
+    [
+        (None, "deploy/ns/web has no ready pod to the end: Insufficient cpu."),
+        (90, "deploy/ns/web has no ready pod for 1m30s."),
+    ],
+    ids=["to the end", "for a time"],
+)
+def test_pods_that_wait_at_the_end_are_no_cause_of_an_earlier_outage(lasted, sentence):
+    waits = pod("q", reason="0/2 nodes are available: 2 Insufficient cpu.")
+    changed = outcome(
+        THERE,
+        waits,
+        evicted=(evicted(HERE),),
+        workloads={WEB: ready(2, 0, 0 if lasted is None else 1, lasted)},
+    )
+    assert verdict_of(effect_of(outcome(HERE), changed)).first.sentence == sentence
+
+
 def test_worse_findings_are_listed_first():
     """A pod stays pending, and others are displaced: both are findings, in this order."""
     changed = outcome(
