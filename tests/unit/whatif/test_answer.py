@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 from tests.unit.whatif import rollout
+from tests.unit.whatif.planner.conftest import job_of
 
 from fairlead.cli.commands.whatif.junit import JunitSuite, junit_report
 from fairlead.cli.output.answer import print_answer
@@ -1132,6 +1133,24 @@ def test_a_pod_that_is_replaced_while_its_node_is_down_does_not_come_back_with_i
     answer = what_if(dump, ClusterChange(failures=Failures(fail_node=("a",))))
     assert answer.changed.outage.replaced == 1
     assert sentence_of(answer, OutcomeKind.INTERRUPTED) is None
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        ((), "1 pod of job/default/j is replaced within 21s."),
+        (("b",), "1 pod of job/default/j is created again on another node and runs after 21s."),
+    ],
+    ids=["on the same node", "on another node"],
+)
+def test_a_pod_that_ends_with_its_node_does_not_come_back_with_it(make, snapshot, others, words):
+    """The kubelet fails the pod when it returns; the Job, unlike the node, creates it again."""
+    stays = make.pod("stays", node_name="a", restartPolicy="Always")
+    nodes = [make.node("a"), *(make.node(name, cpu="9") for name in others)]
+    dump = snapshot(*nodes, *job_of(make, "a"), stays)
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="10s")
+    sentences = [one.sentence for one in what_if(dump, change).verdict.findings]
+    assert sentences[-2:] == [words, "1 pod is down with its node and comes back after 10s."]
 
 
 def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(evicted_before, make, snapshot):

@@ -1060,9 +1060,14 @@ def _interrupted(effect: Effect) -> str | None:
     pods = outage.back_with_node
     back = [one.back_at for one in outage.nodes if one.back_at is not None]
     if back and not (outage.evicted or found.displaced):
-        # Pods that were deleted before the run, and replaced when the kubelet returned. A
-        # replacement that waited for a node is among `waited`.
-        pods += max(0, outage.replaced - sum(not one.pod.is_initial for one in waited))
+        # Pods that were deleted before the run, and replaced when the kubelet returned. Other
+        # sentences count the replacements that waited for a node, and those of pods that ended with
+        # their node, such as the pods of a Job whose restartPolicy is Never.
+        failed = {one.node for one in outage.nodes}
+        others = sum(not one.pod.is_initial for one in waited)
+        others += sum(one.is_recreated and one.origin in failed for one in found.moved)
+        others += sum(one.before.node in failed for one in found.updated)
+        pods += max(0, outage.replaced - others)
     if pods:
         nodes = "node" if len(outage.nodes) == 1 else "nodes"
         down = "is down with its node" if pods == 1 else f"are down with their {nodes}"
