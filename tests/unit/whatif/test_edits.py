@@ -610,6 +610,41 @@ def test_a_stateful_set_that_waits_for_a_pod_before_it_scales_is_named(
     assert bool(answer.difference.placed) == (policy == "Parallel")
 
 
+@pytest.mark.parametrize(
+    ("policy", "replicas", "cpu", "sentence"),
+    [
+        pytest.param("OrderedReady", 4, "1", "2 pods of sts/default/web are not created: the "
+                     "StatefulSet waits until its pods with lower ordinals are ready.",
+                     id="a pod is not ready"),
+        pytest.param("OrderedReady", 3, "99", "1 pod of sts/default/web is not created: the "
+                     "StatefulSet waits until its pods with lower ordinals are ready.",
+                     id="a pod is pending"),
+        pytest.param("OrderedReady", 2, "1", "Nothing changes for any pod.", id="no new pods"),
+        pytest.param("Parallel", 4, "1", "2 more pods of sts/default/web run after 1s, and none is "
+                     "displaced.", id="in parallel"),
+    ],
+)  # fmt: skip
+def test_new_pods_that_a_stateful_set_holds_back_are_a_difference(
+    ask, make, policy, replicas, cpu, sentence
+):
+    """The first pod is ready; the second is not, or requests more than the node has."""
+    workload = held(make, "StatefulSet", 2, podManagementPolicy=policy)
+    workload["metadata"]["uid"] = "web"
+    pods = [make.pod("web-0", node_name="a", owner="web")]
+    pods.append(make.pod("web-1", node_name="" if cpu == "99" else "a", owner="web", cpu=cpu))
+    for number, pod in enumerate(pods):
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "apps/v1", "kind": "StatefulSet"}
+        pod["metadata"]["labels"] = {"app": "web"}
+        if pod["spec"].get("nodeName"):
+            status = "False" if number else "True"
+            pod["status"]["conditions"] = [{"type": "Ready", "status": status}]
+    answer = ask([make.node("a", cpu="9"), workload, *pods], scale=(f"sts/web={replicas}",))
+    assert answer.verdict.first.sentence == sentence
+    assert answer.effect.is_none == (replicas == 2)
+    new = 0 if policy == "Parallel" else replicas - 2
+    assert sum(one.missing for one in answer.effect.workloads) == new
+
+
 def test_a_paused_deployment_without_a_replica_set_creates_no_pods(ask, make):
     answer = ask([make.node("a"), held(make, "Deployment", paused=True)], scale=("deploy/web=2",))
     assert not answer.changed.pods

@@ -99,7 +99,11 @@ from fairlead.whatif.run.capacity.device_use import (
     total_device_amounts,
     with_devices,
 )
-from fairlead.whatif.run.capacity.wanted_pods import desired_pods, wanted_pods
+from fairlead.whatif.run.capacity.wanted_pods import (
+    desired_pods,
+    incomplete_stateful_sets,
+    wanted_pods,
+)
 from fairlead.whatif.run.controllers import controllers_of
 from fairlead.whatif.run.end_state import EndState
 from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, livelock_error
@@ -629,6 +633,7 @@ class ExperimentRun:
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
+        concerned.update(incomplete_stateful_sets(world.store, pods.values()))
         waits = tuple(recorder.waits(since))
         autoscaling = self._controllers.autoscaling(since, until, waits)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since, until)

@@ -503,7 +503,7 @@ def gone_for_good(pods: Sequence[PodEnd]) -> str | None:
 def _not_created(effect: Effect) -> str | None:
     pods = effect.difference.not_created
     if not pods:
-        return None
+        return _held_back(effect)
     verb = "is" if len(pods) == 1 else "are"
     awaited = list(dict.fromkeys(one.waits_for for one in pods if one.waits_for))
     refused = {one.workload for one in effect.errors}
@@ -515,6 +515,16 @@ def _not_created(effect: Effect) -> str | None:
     others = (one for one in effect.workloads if one.not_created)
     rollouts = _stopped_rollouts(one for one in others if not (one.pending or one.missing))
     return f"{_pods_of([one.pod for one in pods])} {verb} not created again{why}.{rollouts}"
+
+
+def _held_back(effect: Effect) -> str | None:
+    """Return a sentence about the pods that `effect.held_back` do not create; None if none."""
+    rows = effect.held_back
+    if not rows:
+        return None
+    count, names = sum(one.missing for one in rows), _names([str(one.workload) for one in rows])
+    verb = "is" if count == 1 else "are"
+    return f"{_pods(count)} of {names} {verb} not created: {WAITS_FOR_LOWER}."
 
 
 def _old_pods_stay(pods: Sequence[PodEnd], run: RunOutcome) -> str:

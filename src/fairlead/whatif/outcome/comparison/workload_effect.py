@@ -39,8 +39,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     change; they are not in `placed`. `ended` counts those of them that existed already when the run
     began. `fewer` counts the `removed` pods that never existed in the run with the change.
     `missing` counts the pods that the workload wants but could not create. It also counts those
-    that a StatefulSet creates only after a pending pod is ready. Pods in `not_created` or `down`
-    are not counted.
+    that a StatefulSet creates only after another pod is ready. Pods in `not_created` or `down` are
+    not counted.
 
     `belongs_to_node` is set for a DaemonSet and for a static pod.
 
@@ -299,35 +299,41 @@ def _tallies(
 
 
 def _add_later_pods(
-    tallies: Mapping[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
+    tallies: dict[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
 ) -> None:
-    """Count pods as "missing" if a StatefulSet creates them only after a pending pod is ready.
+    """Count pods as "missing" if a StatefulSet creates them only after another pod is ready.
 
-    A StatefulSet with the policy Parallel creates all its pods at once, so none are missing.
+    A StatefulSet with the policy Parallel creates all its pods at once, so none are missing. If the
+    run with the change did not settle, only StatefulSets with pending pods certainly wait.
     """
     waiting = {
         ref
-        for ref, tally in tallies.items()
-        if ref.kind == STATEFUL_SET.kind and tally.counts["pending"]
+        for ref in changed.workloads
+        if ref.kind == STATEFUL_SET.kind
+        and (changed.settled or (ref in tallies and tallies[ref].counts["pending"]))
     }
     if not waiting:
         return
     before, after = (_uncreated(waiting, run) for run in (without, changed))
-    for ref in waiting:
-        counts = tallies[ref].counts
+    for ref in sorted(waiting):
+        counts = tallies[ref].counts if ref in tallies else Counter[str]()
         more = after[ref] - before[ref] - counts["not_created"] - counts["down"]
-        counts["missing"] = max(counts["missing"], more)
+        if more > counts["missing"]:
+            tallies.setdefault(ref, _Tally()).counts["missing"] = more
 
 
 def _uncreated(refs: Collection[WorkloadRef], run: RunOutcome) -> Counter[WorkloadRef]:
-    """Return how many of their wanted pods the workloads `refs` lack at the end of `run`."""
+    """Return how many of their wanted pods the workloads `refs` lack at the end of `run`.
+
+    Workloads that lack none may be left out.
+    """
     lacking = Counter({ref: one.wanted for ref, one in run.workloads.items() if ref in refs})
     lacking.subtract(
         pod.workload
         for pod in run.pods.values()
         if pod.workload in lacking and not pod.is_completed
     )
-    return lacking
+    return +lacking  # without the workloads that have more pods than they want
 
 
 def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[PodEnd]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from fairlead.api.json import Json
@@ -13,10 +13,12 @@ from fairlead.apiserver.kind import (
     JOB,
     REPLICA_SET,
     SCALABLE,
+    STATEFUL_SET,
 )
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.workloads.daemon_set.rule import target_node
 from fairlead.engine.workloads.pod_control.unknown_owner import keeps_name
+from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef
 
 SCALED: Final = {kind.kind: kind for kind in (*SCALABLE, JOB)}
@@ -65,6 +67,23 @@ def wanted_pods(
 def _is_created_again(pod: Pod) -> bool:
     owner = controller_of(pod.metadata)
     return owner is not None and keeps_name(owner.kind, pod)
+
+
+def incomplete_stateful_sets(store: Store, pods: Iterable[PodEnd]) -> Iterator[WorkloadRef]:
+    """Yield the StatefulSets in `store` that have fewer of the `pods` than they want.
+
+    Such a StatefulSet may wait for a pod that is not ready, and may have changed no pod.
+    """
+    kind = STATEFUL_SET.kind
+    existing = Counter(
+        pod.owner
+        for pod in pods
+        if pod.owner is not None and pod.owner.kind == kind and not pod.is_completed
+    )
+    for one in store.list(STATEFUL_SET):
+        ref = WorkloadRef(kind, one["metadata"]["namespace"], one["metadata"]["name"])
+        if existing[ref] < wanted_by(one):
+            yield ref
 
 
 def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
