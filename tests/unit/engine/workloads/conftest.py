@@ -217,7 +217,7 @@ class World:
                 self._changed(command.target)
                 return None
             case Bind(pod):
-                self._update(pod, {"spec": {"nodeName": command.node}})
+                self._update(pod, {"spec": {"nodeName": command.node}} | self._scheduled(pod))
             case EvictPod(pod):
                 return self._evict(pod)
             case PatchObject(target, patch):
@@ -281,6 +281,13 @@ class World:
         self.objects[self._key(target)] = found | {"status": status}
         self._changed(target)
         return None
+
+    def _scheduled(self, pod):
+        """Return a patch that adds the condition PodScheduled, as the API server does."""
+        status = self.objects.get(self._key(pod), {}).get("status", {})
+        kept = [one for one in status.get("conditions", []) if one["type"] != "PodScheduled"]
+        scheduled = {"type": "PodScheduled", "status": "True"}
+        return {"status": {"conditions": [*kept, scheduled]}}
 
     def _delete(self, target, grace_s):
         found, reason = self._find(target)

@@ -8,7 +8,8 @@ The Node annotation `fairlead.dev/drain: requested` starts a drain. Removing the
 uncordoning the node cancels the drain. All pods are evicted except static pods and unfinished pods
 of DaemonSets, as with `--force --ignore-daemonsets --delete-emptydir-data`. kubectl lists the pods
 of a node once. Fairlead also evicts a pod that a scheduler binds to the node later, unless the pod
-tolerates the cordon's taint.
+tolerates the cordon's taint. A later pod that was created with the node's name is not evicted,
+because its controller would replace it without end.
 
 If a terminating node has Karpenter's finalizer, its pods with the annotation
 `karpenter.sh/do-not-disrupt` are not evicted. The drain waits until they are gone, as a drain of
@@ -31,7 +32,13 @@ from msgspec import Struct, field
 
 from fairlead.api.nodes.taint import NO_SCHEDULE, is_tolerated
 from fairlead.api.objects import ApiObject, Node, Pod, Taint
-from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
+from fairlead.api.pods.facts import (
+    condition,
+    is_daemon_pod,
+    is_static,
+    is_terminal,
+    is_terminating,
+)
 from fairlead.engine.core.command import (
     Command,
     EvictPod,
@@ -222,7 +229,7 @@ class Drain:
         drain = self._drains.get(node)
         if drain is None:
             return []
-        if is_new and not is_tolerated(CORDON, pod.spec.tolerations):
+        if is_new and _is_bound(pod) and not is_tolerated(CORDON, pod.spec.tolerations):
             return self._evict(drain, pod)
         return []
 
@@ -328,6 +335,12 @@ class Drain:
         drain.refused[ref.key] = DrainBlocker(drain.node, ref, message, since)
         if reason is FailureReason.TOO_MANY_REQUESTS:
             self._retries.add(now + RETRY_AFTER, (drain, ref))
+
+
+def _is_bound(pod: Pod) -> bool:
+    """Return True if a scheduler bound `pod`, and False if it was created with a node's name."""
+    scheduled = condition(pod, "PodScheduled")
+    return scheduled is not None and scheduled.status == "True"
 
 
 def _marks_end(node: Node) -> bool:

@@ -266,6 +266,14 @@ def test_a_pod_bound_during_the_drain_is_evicted_unless_it_would_return(
     assert ("late" in evicted(world)) is is_evicted
 
 
+def test_a_pod_created_with_the_name_of_the_node_during_the_drain_stays(world, build):
+    """A ReplicaSet whose pod template has spec.nodeName replaces each evicted pod immediately."""
+    world.load(build.node("n1"), build.pod("a"))
+    request(world)
+    world.create(build.pod("again"))
+    assert evicted(world) == ["a"]
+
+
 @given(
     replicas=st.integers(1, 5),
     allowed=st.integers(0, 3),
