@@ -322,7 +322,7 @@ class Recorder(Struct):
         if record.pdb_violations is None:
             for pod in pods:
                 self.budgets.evicted(pod, by.key, record.at)
-        elif record.pdb_violations:
+        else:  # even without violations: the scheduler ignores budgets with an empty selector
             self.budgets.preempted(pods, by.key, record.at)
 
     def _leave_budgets(self, ref: ObjectRef) -> None:

@@ -196,14 +196,14 @@ def test_pods_on_nodes_that_do_not_work_count_as_down(stimuli, running, down):
     assert (last.running, last.down) == (running, down)
 
 
-def budget():
-    """A budget that selects the pods of a snapshot, and allows no disruption."""
+def budget(**selector):
+    """A budget that allows no disruption of the pods that `selector` selects."""
     return decode(
         {
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",
             "metadata": {"name": "b", "namespace": "default"},
-            "spec": {"maxUnavailable": 0, "selector": {"matchLabels": LABELS}},
+            "spec": {"maxUnavailable": 0, "selector": selector},
         }
     )
 
@@ -213,7 +213,7 @@ def evicting(why, owner="ReplicaSet"):
     (owners,) = (one for one in OWNERS if one[0].kind == owner)
     pod = loaded_pod("p", "a", "Running", owners, ends=False)
     recorder = Recorder(now=0)
-    recorder.observe(ObjectsLoaded((make_node("a"), budget(), pod)), 0)
+    recorder.observe(ObjectsLoaded((make_node("a"), budget(matchLabels=LABELS), pod)), 0)
     meta = pod.metadata
     ref = ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
     recorder.report(PodEvicted(ref, "a", why, 1))
@@ -234,6 +234,17 @@ def test_an_eviction_that_bypasses_budgets_may_breach_them(why, asks):
     recorder = evicting(why)
     assert [(one.pod.name, one.node, one.why) for one in recorder.evicted] == [("p", "a", why)]
     assert [one.by for one in recorder.budgets.breaches] == ([] if asks else [why])
+
+
+def test_a_preemption_may_breach_a_budget_that_the_scheduler_ignores():
+    """kube-scheduler ignores a budget with an empty selector, but the budget protects all pods."""
+    recorder = Recorder(now=0)
+    pod = make_pod("low")
+    meta = pod.metadata
+    recorder.observe(ObjectsLoaded((make_node("n"), budget(), pod)), 0)
+    victim = ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+    recorder.report(changed(preempting("top"), victims=(victim,), victim_workloads=("Pod/ns/low",)))
+    assert [(one.pdb, one.by) for one in recorder.budgets.breaches] == [("default/b", "ns/top")]
 
 
 @pytest.mark.parametrize("why", ["node scale down", "karpenter drain"])
