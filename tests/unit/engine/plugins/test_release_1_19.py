@@ -7,6 +7,7 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node, Pod, Service
+from fairlead.engine.core.status import Code
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.preemption.nominator import Nominator
@@ -151,3 +152,15 @@ def test_zones_have_two_thirds_of_the_score():
     placed = make_pod("a", node="n1", labels=APP)
     scene = Scene("SelectorSpread", *nodes, service(), placed)
     assert scene.scores(make_pod("p", labels=APP)) == {"n1": 0, "n2": 33, "n3": 100}
+
+
+@pytest.mark.parametrize(("requests", "is_short"), [({"cpu": "4"}, False), ({"cpu": "5"}, True)])
+def test_preemption_may_help_on_a_node_that_is_too_small(requests, is_short):
+    """Before 1.34, no rejection for lack of resources was UnschedulableAndUnresolvable."""
+    scene = Scene("NodeResourcesFit", make_node("n", cpu="4", memory="4Gi"))
+    pod = scene.info(make_pod("p", requests=requests))
+    alone = scene.plugin.filter(CycleState(), pod, scene.table.find("n"))
+    found = scene.plugin.filter_columns(CycleState(), pod, scene.table, scene.rows)
+    codes = [found.statuses[code].code for code in found.codes]
+    assert codes == [Code.UNSCHEDULABLE if is_short else Code.SUCCESS]
+    assert (alone.code if alone else Code.SUCCESS) is codes[0]

@@ -60,7 +60,14 @@ class NodeResourcesFit:
     )
     wakes_alike = True
 
-    def __init__(self, handle: Handle, args: FitArgs | None = None) -> None:
+    def __init__(
+        self, handle: Handle, args: FitArgs | None = None, *, checks_empty_node: bool = True
+    ) -> None:
+        """`checks_empty_node` is False for versions in which preemption may help on every node.
+
+        These versions, before 1.34, never reject with UnschedulableAndUnresolvable.
+        """
+        self._checks_empty_node = checks_empty_node
         self._table = handle.cluster.table
         self._resources = handle.cluster.table.resources
         self._extended = handle.cluster.devices.extended
@@ -331,6 +338,7 @@ class NodeResourcesFit:
         return self._rejection(short, crowded=bool(mask & 1), beyond=bool(mask & 2))
 
     def _rejection(self, short: tuple[int, ...], *, crowded: bool, beyond: bool) -> Status:
+        beyond = beyond and self._checks_empty_node
         found = self._rejections.get((short, crowded, beyond))
         if found is None:
             names = tuple(self._resources.names[column] for column in short)

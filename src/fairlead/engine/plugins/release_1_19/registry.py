@@ -16,6 +16,8 @@ import msgspec
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.node_affinity import NodeAffinityArgs
+from fairlead.engine.plugins.node_resources.args import FitArgs
+from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.plugins.registry import Args, Factory
 
 
@@ -29,6 +31,11 @@ def _node_affinity(_handle: Handle, args: Args) -> Plugin:
     from fairlead.engine.plugins.release_1_19.reasons import SelectorNodeAffinity
 
     return SelectorNodeAffinity(msgspec.convert(dict(args), NodeAffinityArgs))
+
+
+def _node_resources_fit(handle: Handle, args: Args) -> Plugin:
+    fit_args = msgspec.convert(dict(args), FitArgs)
+    return NodeResourcesFit(handle, fit_args, checks_empty_node=False)
 
 
 def _balanced_allocation(_handle: Handle, _args: Args) -> Plugin:
@@ -66,6 +73,7 @@ def _check_node_pressure(
 RELEASE_1_19: Final[Mapping[str, Factory]] = {
     "TaintToleration": _taint_toleration,
     "NodeAffinity": _node_affinity,
+    "NodeResourcesFit": _node_resources_fit,
     "NodeResourcesBalancedAllocation": _balanced_allocation,
     "NodePreferAvoidPods": _node_prefer_avoid_pods,
     "SelectorSpread": _selector_spread,
