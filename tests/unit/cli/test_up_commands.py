@@ -221,3 +221,44 @@ def test_an_object_that_the_server_refuses_is_named(fairlead, tmp_path):
     done = fairlead("up", "--snapshot", str(tmp_path / "bad.yaml"), "--", "true")
     assert done.returncode == 2
     assert "bad.yaml: Pod default/p: metadata.labels: Invalid value" in done.stderr
+
+
+NODE = """
+apiVersion: v1
+kind: Node
+metadata: {name: node-0, annotations: {fairlead.dev/kubelet: stopped}}
+status: {allocatable: {cpu: "1", pods: "9"}, conditions: [{type: Ready, status: "True"}]}
+"""
+
+
+def test_a_cluster_has_the_flags_of_kube_controller_manager(fairlead, tmp_path):
+    path = tmp_path / "node.yaml"
+    path.write_text(NODE)
+    advance = (sys.executable, "-m", "fairlead.cli", "clock", "advance", "20s")
+    flags = ("--node-monitor-grace-period", "8s", "--node-monitor-period", "3s")
+    done = fairlead("up", "--snapshot", str(path), "--paused", *flags, "-v", "4", "--", *advance)
+    assert done.returncode == 0
+    assert '"Node has not posted its status in time" node="node-0"' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (
+            ("--node-eviction-rate", "fast"),
+            "--node-eviction-rate: 'fast' is not a number",
+        ),
+        (
+            ("--node-eviction-rate", "1", "--without", "node-lifecycle"),
+            "--node-eviction-rate: has no effect with --without node-lifecycle",
+        ),
+        (
+            ("--pod-eviction-timeout", "1m", "--behave-like", "1.16"),
+            "--pod-eviction-timeout: needs either --enable-taint-manager false",
+        ),
+    ],
+)
+def test_a_flag_without_effect_or_with_an_invalid_value_is_refused(fairlead, arguments, problem):
+    done = fairlead("up", *arguments, "--", "true")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"fairlead: {problem}")

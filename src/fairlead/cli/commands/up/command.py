@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.dashboard import DashboardPort
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
@@ -163,6 +164,7 @@ def up(
             "plugin ResourceQuota.",
         ),
     ] = None,
+    controllers: ControllerOptions = NO_FLAGS,
     release: ReleaseOptions = NO_RELEASE,
     log: DecisionLogOptions = NO_DECISION_LOG,
 ) -> int:
@@ -218,6 +220,7 @@ def up(
         dashboard=dashboard,
         dashboard_port=dashboard_port,
         client_certificates=client_certificates,
+        controllers=controllers,
         release=read_release(release.choice),
         logging=log.logging_with_warnings(),
         limited=() if file is None else read_limited_resources(file),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fairlead.api.pods.run_duration import FOREVER
 from fairlead.apiserver.admission.quota.resource_quota import LimitedResource
 from fairlead.apiserver.endpoints.audit import AuditLevel
 from fairlead.apiserver.request import User
 from fairlead.cli.commands.up.user import user_of
+from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.dashboard import PORT_MAX, check_dashboard_port
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.distinct_outputs import require_distinct
@@ -30,9 +31,13 @@ from fairlead.worlds.local.data_dir import data_files
 from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster
 from fairlead.worlds.local.server.clock_control import SPEED_MAX, SPEED_MIN, SPEED_RANGE
 
+if TYPE_CHECKING:
+    from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+
 NODES: Final = 3
 ZONES: Final = 1
 NODES_MAX: Final = 10_000
+NODE_LIFECYCLE: Final = "node-lifecycle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,7 @@ class UpOptions:
     job_duration: str = "5s"
     command: Names = ()
     client_certificates: bool = False
+    controllers: ControllerOptions = NO_FLAGS
     release: Release = CURRENT
     limited: tuple[LimitedResource, ...] = ()
     limits_file: str | None = None
@@ -89,6 +95,9 @@ class UpOptions:
             if name not in PARTS:
                 problem = f"must be one of {', '.join(PARTS)}"
                 raise InputError("--without", problem, object_name=name)
+        for flag in self.controllers.flags if NODE_LIFECYCLE in self.without_components else ():
+            raise InputError(f"--{flag}", f"has no effect with --without {NODE_LIFECYCLE}")
+        self.node_lifecycle  # noqa: B018 - raises
         self.job_time  # noqa: B018 - raises
         check_dashboard_port(self.dashboard_port, dashboard=self.dashboard)
         self._check_users()
@@ -143,6 +152,19 @@ class UpOptions:
             return read_duration(self.job_duration)
         except ValueError as cause:
             raise InputError("--job-duration", f"{cause}, or {FOREVER}") from None
+
+    @property
+    def node_lifecycle(self) -> NodeLifecycleConfig | None:
+        """The node controllers' configuration; None if no option sets one of their flags.
+
+        Raises InputError.
+        """
+        if not self.controllers.flags:
+            return None
+        # Imported only if needed: most clusters have upstream's defaults.
+        from fairlead.cli.options.node_lifecycle import node_lifecycle
+
+        return node_lifecycle(self.controllers, release=self.release)
 
     @property
     def without_components(self) -> Names:

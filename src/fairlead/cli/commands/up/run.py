@@ -299,9 +299,11 @@ def _cluster(
 
 
 def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> EngineConfig:
-    """Return the engine's configuration, with the chosen autoscaler. Raises InputError."""
+    """Return the engine's configuration, with the flags and the autoscaler. Raises InputError."""
+    flags = options.node_lifecycle
+    config = OBSERVED if flags is None else replace(OBSERVED, node_lifecycle=flags)
     if options.autoscale.autoscale == OFF:
-        return OBSERVED
+        return config
     # Imported only if needed: most clusters have no autoscaler.
     from fairlead.cli.commands.up.node_groups import read_local_autoscaling
 
@@ -310,15 +312,15 @@ def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> Engi
 
         zones = {zone_name(number) for number in range(options.zones)}
         provider = provision_times(options.provision_time)
-        config = karpenter_setup(options.instance_types, zones, snapshot, provider)
-        return replace(OBSERVED, karpenter=config)
+        karpenter = karpenter_setup(options.instance_types, zones, snapshot, provider)
+        return replace(config, karpenter=karpenter)
     if options.instance_types is not None:
         raise InputError("--instance-types", "needs --autoscale karpenter")
     found = read_local_autoscaling(options.autoscale, options.nodes, options.zones, snapshot, now)
     for note in found.notes if found.config is None else ():
         print_notice(note)
     provider = provision_times(options.provision_time)
-    return replace(OBSERVED, autoscaler=with_provider(found, provider).config)
+    return replace(config, autoscaler=with_provider(found, provider).config)
 
 
 def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:
