@@ -5,7 +5,8 @@
     fit on no other node
     other pods that fit on no other node        a change that drain-plan finds
     one replica of a Deployment, ReplicaSet     a second replica, and a budget that keeps one
-    or ReplicationController                    of the two ready
+    or ReplicationController                    of the two ready; if no node has room for the
+                                                second replica, the remedy says so
     one replica of a workload of another kind,  none that Fairlead knows; the node should be
     or one with a PersistentVolumeClaim or a    drained at a time when the workload may stop
     named ResourceClaim
@@ -17,7 +18,10 @@
     all replicas are evicted together           a budget that allows one unavailable pod
 
 A budget with maxUnavailable 1 is enough for several replicas. The eviction API refuses the second
-eviction until the replacement of the first pod is ready. The remedies are not simulated.
+eviction until the replacement of the first pod is ready. A second replica that stays pending would
+make things worse: the budget would then refuse every eviction. Therefore the scheduler tries to
+place it, together with the second replicas of the previous remedies. Apart from this, the remedies
+are not simulated.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from itertools import chain, count
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.objects import (
     Deployment,
@@ -44,6 +49,8 @@ from fairlead.api.selector import format_selector
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.scheduling.decision import Placement
+from fairlead.whatif.outcome.scheduling_message import short_reason, with_explanation
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
@@ -113,28 +120,28 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
         if move.pod in drain.waits
     }
     uncreated = {one.workload: one for one in run.uncreated}
-    changes = _Changes(planner)
     found = []
-    for one in sorted(run.stopped, key=lambda one: (-one.wanted, str(one.workload))):
-        member = members.get(one.workload, _Member())
-        waiting = waits.get(str(one.workload))
-        missing = uncreated.get(one.workload) if one.stopped_for is None else None
-        # A refused pod cannot wait for a node, even if the plan places it on the returned node.
-        if missing is not None and (missing.is_refused or waiting is None):
-            why = f"its pods are not created again: {missing.reason}"
-            edit = _quota_edit(one, missing.reason)
-        elif waiting is None:
-            why, edit = _cause(one, member, run.pace.max_unavailable), changes.of(one, member)
-        else:
-            node, reasons = waiting
-            why = f"it waits for {node}: {reasons}"
-            edit = changes.of(one, member) if member.is_one_per_node else ""
-            if not edit:
-                search = f"fairlead drain-plan {planner.model.snapshot_words} --nodes {node}"
-                edit = f"find a change that lets it move: {search}"
-        found.append(
-            WorkloadStop(one.workload, one.wanted, one.stopped_for, tuple(member.nodes), why, edit)
-        )
+    with planner.model.hypothesis():  # reverts the second replicas that `_Changes` places
+        changes = _Changes(planner)
+        for one in sorted(run.stopped, key=lambda one: (-one.wanted, str(one.workload))):
+            member = members.get(one.workload, _Member())
+            waiting = waits.get(str(one.workload))
+            missing = uncreated.get(one.workload) if one.stopped_for is None else None
+            nodes = tuple(member.nodes)
+            # A refused pod cannot wait for a node, even if the plan places it on the returned node.
+            if missing is not None and (missing.is_refused or waiting is None):
+                why = f"its pods are not created again: {missing.reason}"
+                edit = _quota_edit(one, missing.reason)
+            elif waiting is None:
+                why, edit = _cause(one, member, run.pace.max_unavailable), changes.of(one, member)
+            else:
+                node, reasons = waiting
+                why = f"it waits for {node}: {reasons}"
+                edit = changes.of(one, member) if member.is_one_per_node else ""
+                if not edit:
+                    search = f"fairlead drain-plan {planner.model.snapshot_words} --nodes {node}"
+                    edit = f"find a change that lets it move: {search}"
+            found.append(WorkloadStop(one.workload, one.wanted, one.stopped_for, nodes, why, edit))
     return found
 
 
@@ -226,6 +233,7 @@ class _Changes:
             return f"drain {nodes} when {ref} may stop"
         changes = (
             self._quota(member.pods[0]),
+            self._room(member.pods[0]),
             self._second_replica(ref),
             self._budget(ref, member.pods[0]),
         )
@@ -239,6 +247,22 @@ class _Changes:
         excess = QuotaExcess.read(refusal)
         which = f"raise quota {pod.metadata.namespace}/{excess.quota}" if excess else refusal
         return f"first {which}"
+
+    def _room(self, pod: Pod) -> str:
+        """Place a second pod like `pod`, and return ""; if it fits no node, say so.
+
+        The placed pod stays in the model, so that the next second pod cannot take its room. Return
+        "" without a check for a pod with claims that belong only to this pod.
+        """
+        if pod.spec.resource_claims or any(one.ephemeral for one in pod.spec.volumes):
+            return ""
+        new = self._model.replacement(self._model.pod_info(pod)).pod
+        named = replace(new, metadata=replace(new.metadata, name=f"{new.metadata.name}-second"))
+        decision = self._model.schedule(self._model.pod_info(named))
+        if isinstance(decision, Placement):
+            return ""
+        reasons = with_explanation(short_reason(decision.message))
+        return f"first make room for a second pod ({reasons})"
 
     def _second_replica(self, ref: WorkloadRef) -> str:
         found = self._autoscalers.get((ref.kind, ref.namespace, ref.name))

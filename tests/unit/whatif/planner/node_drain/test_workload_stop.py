@@ -144,6 +144,18 @@ def test_an_autoscaler_keeps_the_second_replica(planner, experiment, make, limit
     assert stop.edit == f"kubectl -n default patch hpa grow -p '{patch}'; {BUDGET}"
 
 
+def test_a_remedy_says_if_no_node_has_room_for_a_second_replica(planner, experiment, make):
+    """The budget would refuse every eviction while the second pod is pending.
+
+    Node c has room for the second pod of `api`, but not for those of both workloads.
+    """
+    pods = [*deployment(make, "api", ["a"], cpu="3"), *deployment(make, "web", ["b"], cpu="3")]
+    api, web = stops_of(planner, experiment, [*nodes(make), *pods])
+    assert str(api.workload) == "deploy/default/api"
+    assert web.edit == (f"first make room for a second pod (Insufficient cpu); {SECOND}; {BUDGET}")
+    assert api.edit == f"{SECOND}; {BUDGET}".replace("web", "api")
+
+
 def test_a_new_budget_has_a_name_of_its_own(planner, experiment, make):
     """kubectl create fails if an object of this name exists."""
     other = budget("web", maxUnavailable=1)
