@@ -32,6 +32,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     PlannedDrain,
     PodMove,
 )
+from fairlead.whatif.planner.node_drain.unplaced_pod import with_preemption
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -62,6 +63,8 @@ def check_alone(
         drained = planner.drained_alone(name, return_again=return_again)
         if isinstance(drained, PlannedDrain):
             drained = replace(drained, failing=planner.failing(name))
+        else:
+            drained = with_preemption(planner, drained)
         return planner.refusals(name), drained
 
     progress.begin("checking nodes", len(plan.nodes))

@@ -63,6 +63,7 @@ _NODES_MAX: Final = 12
 # maximum number of trials for a blocker; each trial places all pods of the node
 _TRIALS_MAX: Final = 8
 _NO_CHANGES: Final[Mapping[str, _Candidate]] = {}
+_PREEMPTS: Final = "it would preempt pods of lower priority"
 _SEARCHED_MAX: Final = 4  # maximum number of blockers of a node for which a change is searched
 
 
@@ -294,6 +295,22 @@ def unplaced_blockers(
     return list(blockers.values()) or [found]
 
 
+def with_preemption(planner: DrainPlanner, found: Blocker) -> Blocker:
+    """Return `found`; its reason says if a pod of its workload would make room by preemption.
+
+    `found` is the blocker from `DrainPlanner.empty`. The model does not change.
+    """
+    if found.cause not in UNPLACED:
+        return found
+    trials = _Trials(planner, found.node, returns=False)
+    for is_first in (True, False):
+        with trials.emptied(found.owner, is_first=is_first) as (_, stuck):
+            for one in stuck:
+                if one.workload == found.owner:
+                    return _with_preemption(planner, found, one)
+    return found
+
+
 def _choices(
     trials: _Trials,
     blockers: Mapping[str, Blocker],
@@ -369,11 +386,16 @@ def _examined(
             if one is None:
                 continue
             blocker = known or blocker_of(trials.node, one, is_first=is_first)
-            if trials.planner.room_by_preemption(one.replacement) is not None:
-                why = f"{blocker.why}; it would preempt pods of lower priority"
-                blocker = replace(blocker, why=why, preempts=True)
+            blocker = _with_preemption(trials.planner, blocker, one)
             return blocker, trials.candidates(one.replacement) if searches else []
     return known, []
+
+
+def _with_preemption(planner: DrainPlanner, blocker: Blocker, one: Unplaced) -> Blocker:
+    """Return `blocker`; its reason says if the pod `one`, which blocks the node, would preempt."""
+    if planner.room_by_preemption(one.replacement) is None:
+        return blocker
+    return replace(blocker, why=f"{blocker.why}; {_PREEMPTS}", preempts=True)
 
 
 def _change(

@@ -183,3 +183,16 @@ def test_the_command_for_one_node_names_the_dump(snapshot, make, cpu, does):
     made = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     answer = single_drain_answer(check_alone(made, NODES, "prod.json", NoProgress()), "", ())
     assert f"fairlead drain-plan prod.json --nodes NODE also {does}." in answer.findings[0]
+
+
+def test_a_reason_says_that_the_pod_would_preempt(planner, make):
+    """A drain of node a succeeds, but ends the pod on node b."""
+    nodes = [make.node(name, cpu="4", pool="db") for name in "ab"]
+    spec = {"nodeSelector": {"pool": "db"}, "priorityClassName": "high"}
+    db = [make.priority_class("high", 9), *deployment(make, "db", ["a"], cpu="3", **spec)]
+    db[-1]["spec"]["priority"] = 9
+    made = planner(*nodes, make.node("c", cpu="1"), *db, *deployment(make, "web", ["b"], cpu="2"))
+    drainable, why = rows_of(made)["a"]
+    assert drainable == "no"
+    assert why.endswith("(cordoned); it would preempt pods of lower priority")
+    assert "preempt" not in rows_of(made)["b"][1]
