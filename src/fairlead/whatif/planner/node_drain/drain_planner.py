@@ -62,6 +62,7 @@ from fairlead.whatif.planner.cluster_model import (
     moves_with_drain,
 )
 from fairlead.whatif.planner.node_drain.job_room import JobRoom
+from fairlead.whatif.planner.node_drain.second_replica import SecondReplicas
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims
 from fairlead.whatif.planner.waiting_pods import WaitingPodCounts, place_waiting_pods
 from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck, stuck_words
@@ -581,7 +582,23 @@ class DrainPlanner:
         found = [_several(node, pod, limits, others)] if others else []
         if permitting:
             return found
-        return [*found, *_exhausted(node, pod, kept, max(lost.get(kept.key, 0), 1))]
+        spare = max(lost.get(kept.key, 0), 1)
+        return [*found, *_exhausted(node, pod, kept, spare, self._scaled_up(pod, kept))]
+
+    def _scaled_up(self, pod: PodInfo, limit: BudgetLimit) -> str:
+        """Return an edit that gives the workload of `pod` two replicas; "" if it is useless."""
+        workload = workload_of(pod.pod)
+        can_scale = workload.kind in ("Deployment", "StatefulSet", "ReplicaSet", ROLLOUT)
+        is_number = limit.rule == f"minAvailable {limit.wanted}"
+        if limit.wanted != 1 or not can_scale or not is_number:
+            return ""
+        with self.model.hypothesis():
+            room = self._second_replicas.place(pod)
+        return "; ".join(filter(None, (room, self._second_replicas.command(workload))))
+
+    @cached_property
+    def _second_replicas(self) -> SecondReplicas:
+        return SecondReplicas(self.model)
 
     def _last_losses(self, node: str, pods: Iterable[PodInfo]) -> Iterator[Blocker]:
         """Yield a blocker for each budget that allows the loss of some, but not all, of `pods`."""
@@ -758,11 +775,14 @@ def _name(limit: BudgetLimit) -> str:
     return limit.key.partition("/")[2]
 
 
-def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Iterator[Blocker]:
+def _exhausted(
+    node: str, pod: PodInfo, limit: BudgetLimit, spare: int, scaled_up: str
+) -> Iterator[Blocker]:
     """Yield blockers, each with an edit, for `pod`, whose budget allows no eviction now.
 
-    If the budget never allows an eviction, the edit adds a replica or changes the budget's rule. If
-    too few pods would be ready even after this edit, a second blocker follows.
+    If the budget never allows an eviction, the edit is `scaled_up`, which adds a replica. If this
+    is "", the edit changes the budget's rule. If too few pods would be ready even after this edit,
+    a second blocker follows.
 
     An edit that changes the rule sets maxUnavailable 1. This value would allow no eviction if the
     pods have no controller with a known scale. For such pods, the edit sets a minAvailable that
@@ -785,7 +805,6 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
             # admitters/pod-eviction-admitter.go: Admit, longhorn-manager
             # controller/instance_manager_controller.go: syncInstanceManagerPDB
             why += f", unless {operator} reacts to the drain"
-        scaled_up = _scaled_up(pod, limit)
         edit = scaled_up or relaxed(limit, spare)
         yield _of_budget(node, pod, BlockCause.BUDGET_NEVER, limit, why, edit)
         if scaled_up:
@@ -880,14 +899,3 @@ def _patched(limit: BudgetLimit, patch: str, rule: str) -> str:
         return f"set {rule} for pdb/{limit.key} in {limit.owner}, which owns the budget"
     namespace, _, name = limit.key.partition("/")
     return f"kubectl -n {namespace} patch pdb {name} --type merge -p '{patch}'"
-
-
-def _scaled_up(pod: PodInfo, limit: BudgetLimit) -> str:
-    """Return the command that scales the workload of `pod` to two replicas; "" if it is useless."""
-    workload = workload_of(pod.pod)
-    can_scale = workload.kind in ("Deployment", "StatefulSet", "ReplicaSet", ROLLOUT)
-    is_number = limit.rule == f"minAvailable {limit.wanted}"
-    if limit.wanted != 1 or not can_scale or not is_number:
-        return ""
-    kind, _, rest = str(workload).partition("/")
-    return f"kubectl -n {workload.namespace} scale {kind}/{rest.partition('/')[2]} --replicas 2"

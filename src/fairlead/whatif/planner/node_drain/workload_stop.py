@@ -26,18 +26,15 @@ are not simulated.
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterable, Mapping
 from itertools import chain, count
 from typing import Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from fairlead.api.objects import (
     Deployment,
-    HorizontalPodAutoscaler,
     LabelSelector,
     Pod,
     PodDisruptionBudget,
@@ -49,14 +46,13 @@ from fairlead.api.selector import format_selector
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.scheduling.decision import Placement
-from fairlead.whatif.outcome.scheduling_message import short_reason, with_explanation
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import RELAXED_RULE, DrainPlanner, relaxed
 from fairlead.whatif.planner.node_drain.drain_run import StoppedWorkload, pace_seconds
 from fairlead.whatif.planner.node_drain.quota_room import QuotaRoom
+from fairlead.whatif.planner.node_drain.second_replica import SecondReplicas
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims, named_devices
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -68,7 +64,6 @@ from fairlead.whatif.result.tabular_answer import (
 
 _WITH_SELECTOR: Final = (Deployment, StatefulSet, ReplicaSet, ReplicationController)
 _REPEATABLE: Final = ("Deployment", "ReplicaSet", "ReplicationController")
-_SEVERAL: Final = 2  # replicas, so that one is ready while the other moves
 _NAMED_MAX: Final = 3  # maximum number of nodes that a text names
 
 
@@ -121,7 +116,7 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
     }
     uncreated = {one.workload: one for one in run.uncreated}
     found = []
-    with planner.model.hypothesis():  # reverts the second replicas that `_Changes` places
+    with planner.model.hypothesis():  # reverts the second replicas that `changes` places
         changes = _Changes(planner)
         for one in sorted(run.stopped, key=lambda one: (-one.wanted, str(one.workload))):
             member = members.get(one.workload, _Member())
@@ -207,12 +202,7 @@ class _Changes:
         self._budgets = planner.budgets
         self._selectors = _selectors(planner.model)
         self._shared = SharedClaims(planner.model.cluster)
-        self._autoscalers = {
-            (one.spec.scale_target_ref.kind, one.metadata.namespace, one.spec.scale_target_ref.name)
-            : one
-            for one in planner.model.objects
-            if isinstance(one, HorizontalPodAutoscaler)
-        }  # fmt: skip
+        self._replicas = SecondReplicas(planner.model)
         # (namespace, name) of the budgets that exist or that a returned command creates
         self._budget_names = {
             (one.metadata.namespace, one.metadata.name)
@@ -233,8 +223,8 @@ class _Changes:
             return f"drain {nodes} when {ref} may stop"
         changes = (
             self._quota(member.pods[0]),
-            self._room(member.pods[0]),
-            self._second_replica(ref),
+            self._replicas.place(self._model.pod_info(member.pods[0])),
+            self._replicas.command(ref),
             self._budget(ref, member.pods[0]),
         )
         return "; ".join(filter(None, changes))
@@ -247,37 +237,6 @@ class _Changes:
         excess = QuotaExcess.read(refusal)
         which = f"raise quota {pod.metadata.namespace}/{excess.quota}" if excess else refusal
         return f"first {which}"
-
-    def _room(self, pod: Pod) -> str:
-        """Place a second pod like `pod`, and return ""; if it fits no node, say so.
-
-        The placed pod stays in the model, so that the next second pod cannot take its room. Return
-        "" without a check for a pod with claims that belong only to this pod.
-        """
-        if pod.spec.resource_claims or any(one.ephemeral for one in pod.spec.volumes):
-            return ""
-        new = self._model.replacement(self._model.pod_info(pod)).pod
-        named = replace(new, metadata=replace(new.metadata, name=f"{new.metadata.name}-second"))
-        decision = self._model.schedule(self._model.pod_info(named))
-        if isinstance(decision, Placement):
-            return ""
-        reasons = with_explanation(short_reason(decision.message))
-        return f"first make room for a second pod ({reasons})"
-
-    def _second_replica(self, ref: WorkloadRef) -> str:
-        found = self._autoscalers.get((ref.kind, ref.namespace, ref.name))
-        if found is not None and found.spec.min_replicas < _SEVERAL:
-            # The API server refuses a minReplicas above maxReplicas.
-            limits = {"minReplicas": _SEVERAL}
-            if found.spec.max_replicas < _SEVERAL:
-                limits["maxReplicas"] = _SEVERAL
-            patch = json.dumps({"spec": limits}, separators=(",", ":"))
-            name = found.metadata.name
-            return shlex.join(("kubectl", "-n", ref.namespace, "patch", "hpa", name, "-p", patch))
-        kind, _, rest = str(ref).partition("/")
-        target = f"{kind}/{rest.partition('/')[2]}"
-        replicas = ("--replicas", str(_SEVERAL))
-        return shlex.join(("kubectl", "-n", ref.namespace, "scale", target, *replicas))
 
     def _budget(self, ref: WorkloadRef, pod: Pod) -> str:
         """Return an edit of a budget, as text, after which pods of `ref` are evicted one at a time.

@@ -151,6 +151,31 @@ def test_a_budget_that_can_never_be_met_blocks_with_an_edit(planner, make, repli
     assert found == [(BlockCause.BUDGET_NEVER, "pdb/default/web", edit)] * replicas
 
 
+def test_an_edit_says_if_no_node_has_room_for_a_second_replica(planner, make):
+    """The budget would still refuse the eviction while the second pod is pending."""
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a"], cpu="3")]
+    full = deployment(make, "full", NODES[1:], cpu="3")
+    [(_, _, edit), _] = blocked(planner(*objects, *full, budget("web", minAvailable=1)), "a")
+    assert edit == (
+        "first make room for a second pod (Insufficient cpu); "
+        "kubectl -n default scale deploy/web --replicas 2"
+    )
+
+
+def test_an_edit_changes_the_autoscaler_of_a_single_replica(planner, make):
+    """The autoscaler would revert the number of replicas that kubectl scale sets."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "grow", "namespace": "default"},
+        "spec": {"scaleTargetRef": target, "maxReplicas": 3},
+    }
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a"]), autoscaler]
+    [(_, _, edit)] = blocked(planner(*objects, budget("web", minAvailable=1)), "a")
+    assert edit == """kubectl -n default patch hpa grow -p '{"spec":{"minReplicas":2}}'"""
+
+
 SCALE = "kubectl -n shop scale {} --replicas 2"
 
 
