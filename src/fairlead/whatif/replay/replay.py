@@ -202,8 +202,9 @@ def _gaps(cluster: RecordedCluster) -> Iterable[str]:
     if unknown := len(cluster.unknown_nodes):
         placements, first = counted(unknown, "placement"), cluster.unknown_nodes[0]
         yield (
-            f"Counted as infeasible: {placements} on nodes of which the history contains no Node "
-            f"object at that time, such as {first}."
+            "Counted as infeasible, or as unschedulable if no known node fits the pod: "
+            f"{placements} on nodes of which the history contains no Node object at that time, "
+            f"such as {first}."
         )
     if cluster.unfollowed:
         yield f"{_unfollowed(cluster).capitalize()}."
