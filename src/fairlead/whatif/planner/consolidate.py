@@ -699,8 +699,12 @@ def _about_drains_by_hand(found: ConsolidationPlan) -> Iterator[str]:
 
 
 def _limit(found: ConsolidationPlan) -> str:
-    binds, stay = found.bound.binds, counted(found.bound.count, "node")
-    if not found.bound.count:
+    count, candidates, binds = found.bound.count, found.candidates, found.bound.binds
+    stay = counted(count, "node")
+    if candidates < found.total:  # nodes that are no candidates stay, too
+        which = f"{count:,} of the {candidates:,} nodes" if candidates > 1 else "the only node"
+        stay = f"{which} that the plan may remove"
+    if not count:
         why = "the pods that controllers would create again need none of them"
     elif binds == PODS_PER_NODE:
         why = f"with the limits of pods per node, the pods need {stay}"

@@ -28,12 +28,12 @@ NODES = ("a", "b", "c")
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
-def consolidated(planner, *, ignored=(), prices=None, of_karpenter=(), limit=None):
+def consolidated(planner, *, ignored=(), prices=None, of_karpenter=(), limit=None, names=None):
     model = planner.model
     budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
     options = AutoscalingOptions()
     rules = AutoscalerRules(options, budgets, model.now, ignored, of_karpenter=of_karpenter)
-    names = [info.name for info in model.table.nodes()]
+    names = names or [info.name for info in model.table.nodes()]
     return consolidate(planner, rules, names, prices or {}, NoProgress(), limit=limit)
 
 
@@ -644,6 +644,22 @@ def test_the_answer_says_that_all_nodes_are_blocked(planner, make):
         "All 2 are blocked.",
         "No plan can remove a node: the cpu requests of the pods need 2 nodes.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("names", "on", "limit"),
+    [
+        ("ab", "ac", "No plan can remove more than 1 node: {} 1 of the 2 nodes that {}."),
+        ("a", "abc", "No plan can remove a node: {} the only node that {}."),
+    ],
+)
+def test_the_limit_of_a_plan_for_some_nodes_is_about_these_nodes(planner, make, names, on, limit):
+    """Each pod needs a whole node. Node c stays, whatever the pods need."""
+    made = planner(*map(make.node, "abc"), *deployment(make, "web", list(on), cpu="4"))
+    found = consolidated(made, names=list(names))
+    answer = consolidate_answer(found, made.model, "", ()).to_json()
+    expected = limit.format("the cpu requests of the pods need", "the plan may remove")
+    assert expected in answer["findings"]
 
 
 @pytest.mark.parametrize("is_assumed", [True, False], ids=["no autoscaler", "an autoscaler"])
