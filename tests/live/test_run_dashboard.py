@@ -62,25 +62,27 @@ class Visitor:
 
 
 @contextmanager
-def running(kubeconfig, *options):
-    """The link in the output of `fairlead run --dashboard`."""
+def running(kubeconfig):
+    """The output of `fairlead run --dashboard`: the URL of its API, and the link."""
     command = [sys.executable, "-m", "fairlead.cli", "run", "--kubeconfig", kubeconfig]
-    command += ["--dashboard", *options]
+    command += ["--dashboard", "--listen", "127.0.0.1:0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
-        found = re.search(
+        serving = re.search(r"\bserving on (https://127\.0\.0\.1:\d+)$", process.stderr.readline())
+        link = re.search(
             r"\bdashboard: (http://127\.0\.0\.1:\d+/login\S+)$", process.stderr.readline()
         )
-        assert found
-        yield found[1]
+        assert serving
+        assert link
+        yield serving[1], link[1]
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         process.stderr.close()
 
 
 def test_the_dashboard_shows_the_cluster_and_what_ifs_and_changes_nothing(cluster):
-    with running(cluster, "--listen", "none") as link:
+    with running(cluster) as (_, link):
         visitor = Visitor(link)
         assert '"has_controls":false' in visitor.page
         assert '"title":"Context' in visitor.page
@@ -99,19 +101,18 @@ def test_the_dashboard_shows_the_cluster_and_what_ifs_and_changes_nothing(cluste
 
 def test_a_further_link_requires_a_token_with_the_permission(cluster):
     token = yaml.safe_load(Path(cluster).read_text())["users"][0]["user"]["token"]
-    with running(cluster, "--listen", "127.0.0.1:18261") as link:
-        assert ask_for_link(18261, "") == (401, "")
-        assert ask_for_link(18261, "wrong") == (401, "")
-        status, text = ask_for_link(18261, token)
+    with running(cluster) as (url, link):
+        assert ask_for_link(url, "") == (401, "")
+        assert ask_for_link(url, "wrong") == (401, "")
+        status, text = ask_for_link(url, token)
         assert status == 200
         assert json.loads(text)["url"] != link
         assert "has_controls" in Visitor(json.loads(text)["url"]).page
 
 
-def ask_for_link(port, token):
+def ask_for_link(url, token):
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    url = f"https://127.0.0.1:{port}/fairlead/dashboard"
-    request = urllib.request.Request(url, b"", headers)
+    request = urllib.request.Request(f"{url}/fairlead/dashboard", b"", headers)
     context = ssl._create_unverified_context()
     try:
         with urllib.request.urlopen(request, context=context) as answer:

@@ -88,6 +88,7 @@ from fairlead.worlds.cluster.shadow_record import ShadowRecord
 from fairlead.worlds.cluster.telemetry.run_log import LibraryLogHandler, RunLog
 from fairlead.worlds.cluster.telemetry.tracer import Tracer
 from fairlead.worlds.cluster.version_order import VersionOrder
+from fairlead.worlds.extender.address import Address
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.log_entry import FORMS, LogEntry
@@ -404,6 +405,8 @@ async def _run(
             )
             server.log = options.log.problem
             await stack.enter_async_context(served(server, http))
+            address = Address(*http.listening.getsockname()[:2])
+            options.log.note(f"serving on https://{address}")
         if dashboard is not None:
             await stack.enter_async_context(dashboard.serving(runner))
             options.log.note(f"dashboard: {dashboard.new_link()}")
