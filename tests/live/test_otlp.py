@@ -119,7 +119,28 @@ async def bind_a_pod(kubeconfig):
     async with RestClient(Kubeconfig((kubeconfig,)).connection("")) as client:
         direct = Direct(client)
         await direct.create([pod("web-0", "1")])
-        await direct.eventually(lambda pods: pods[0]["spec"].get("nodeName"), 30)
+        await direct.eventually(lambda pods: pods[0]["spec"].get("nodeName"), 60)
+
+
+def spans_of(collector):
+    return [
+        span
+        for _, _, body in list(collector.received)
+        for resource in decoded(body).resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+
+
+def await_child_of_cycle(collector):
+    end = time.monotonic() + 60  # noqa: TID251 - another process works in real time
+    while True:
+        spans = spans_of(collector)
+        cycles = {one.span_id for one in spans if one.name == "Scheduling"}
+        if any(one.parent_span_id in cycles for one in spans):
+            return
+        assert time.monotonic() < end, "waited in vain"  # noqa: TID251
+        time.sleep(0.05)  # noqa: TID251
 
 
 def test_a_binding_is_a_child_of_its_cycle(collector, tmp_path):
@@ -129,17 +150,14 @@ def test_a_binding_is_a_child_of_its_cycle(collector, tmp_path):
     with up("--nodes", "2", "--without", "scheduler", "--kubeconfig", path, paused=False):
         env = {**os.environ, "OTEL_BSP_SCHEDULE_DELAY": "200"}
         with subprocess.Popen(command, env=env) as process:
-            run_until_closed(bind_a_pod(path))
-            time.sleep(0.5)  # noqa: TID251 - the binding is answered in another process
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=20) == 0
-    spans = [
-        span
-        for _, _, body in collector.received
-        for resource in decoded(body).resource_spans
-        for scope in resource.scope_spans
-        for span in scope.spans
-    ]
+            try:
+                run_until_closed(bind_a_pod(path))
+                # The span of the binding ends with its response, after the pod is bound.
+                await_child_of_cycle(collector)
+            finally:
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(timeout=60) == 0
+    spans = spans_of(collector)
     (cycle,) = [one for one in spans if one.name == "Scheduling"]
     values = {one.key: one.value for one in cycle.attributes}
     assert values["k8s.pod.name"].string_value == "web-0"
