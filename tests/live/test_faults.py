@@ -55,8 +55,6 @@ def runner_of(server, connection=None, controllers=("scheduler",), **options):
             build=build,
             limits=RequestLimits(qps=0),
             host="test",
-            watch_seconds=1,
-            request_seconds=1.0,
             **options,
         )
     )
@@ -66,7 +64,7 @@ async def scheduled(connection, seed, story):
     """Run `story` with a scheduler behind a proxy with faults; return the proxy."""
     proxy = FaultProxy(connection, seed)
     async with RestClient(connection) as client:
-        runner = runner_of(await proxy.start())
+        runner = runner_of(await proxy.start(), watch_seconds=1)  # notices a silent watch soon
         running = asyncio.create_task(runner.run())
         try:
             await story(Direct(client))
@@ -101,7 +99,7 @@ def check(proxy):
 
 
 def test_every_pod_is_bound_once_under_faults(connection):
-    check(run(connection, number=160, seed=1, seconds=60))
+    check(run(connection, number=160, seed=1, seconds=180))
 
 
 def test_preemption_succeeds_under_faults(connection):
@@ -114,13 +112,13 @@ def test_preemption_succeeds_under_faults(connection):
         classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
         await direct.send("POST", classes, {**high, "metadata": {"name": "high"}})
         await direct.create([pod(f"low{at}", f"{room // 2}m") for at in range(2 * NODES)])
-        await direct.eventually(all_bound, 60)
+        await direct.eventually(all_bound, 180)
         await direct.create([pod(f"high{at}", f"{room // 2}m", "high") for at in range(NODES)])
 
         def high_bound(pods):
             return all(node_of(one) for one in pods if one["metadata"]["name"].startswith("high"))
 
-        found = await direct.eventually(high_bound, 60)
+        found = await direct.eventually(high_bound, 180)
         assert all(sum_ <= room for sum_ in requested(found).values())
 
     run_until_closed(scheduled(connection, 2, story))
