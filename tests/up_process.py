@@ -28,7 +28,7 @@ def up(*options, ending=signal.SIGTERM, paused=True):
         yield yaml.safe_load(Path(line.partition("=")[2].split()[0]).read_text())
     finally:
         process.send_signal(ending)
-        process.wait(timeout=20)
+        process.wait(timeout=60)
         process.stdout.close()
 
 
@@ -46,7 +46,7 @@ class Connection:
         )
         url = urlsplit(cluster["server"])
         self._http = http.client.HTTPSConnection(
-            url.hostname, url.port, context=context, timeout=30
+            url.hostname, url.port, context=context, timeout=60
         )
         self._headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
 

@@ -29,7 +29,7 @@ class Direct:
 
     async def send(self, method, path, body=None, content_type="application/json"):
         content = None if body is None else json.dumps(body).encode()
-        answer = await self.client.exchange(ApiRequest(method, path, content, content_type), 30)
+        answer = await self.client.exchange(ApiRequest(method, path, content, content_type), 60)
         assert answer.is_success, answer
         return json.loads(answer.body)
 
@@ -37,9 +37,9 @@ class Direct:
         """Create a namespace; wait for its default ServiceAccount, which pods need."""
         await self.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         account = ApiRequest("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while True:
-                if (await self.client.exchange(account, 10)).is_success:
+                if (await self.client.exchange(account, 60)).is_success:
                     break
                 await asyncio.sleep(0.1)
 

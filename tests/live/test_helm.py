@@ -40,7 +40,7 @@ def helm(tmp_path_factory):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=240,
         )
         assert done.returncode == status, done.stderr
         return done.stderr if status else done.stdout
@@ -98,7 +98,7 @@ def test_a_release_is_installed_upgraded_rolled_back_and_removed(helm):
         found = json.loads(helm("status", "fairlead", *own, "-o", "json"))
         return found["version"], found["info"]["status"]
 
-    wait = ("--wait", "--timeout", "60s")
+    wait = ("--wait", "--timeout", "180s")
     helm("install", "fairlead", str(CHART), *own, "--create-namespace", *wait)
     assert status() == (1, "deployed")
     helm("upgrade", "fairlead", str(CHART), *own, "--set", "replicas=3", *wait)
