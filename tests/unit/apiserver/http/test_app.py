@@ -7,6 +7,7 @@ import gzip
 import json
 
 import pytest
+from tests.leaping_loop import run_leaping
 from tests.unit.apiserver.conftest import CountedIds
 
 from fairlead.apiserver.auth.authentication.token import TokenAuthenticator
@@ -61,12 +62,12 @@ class Client:
     async def begun(self):
         while len(self.sent) < 2:
             self.changed.clear()
-            await asyncio.wait_for(self.changed.wait(), 5)
+            await asyncio.wait_for(self.changed.wait(), 60)
 
     async def until(self, text):
         while text not in self.body:
             self.changed.clear()
-            await asyncio.wait_for(self.changed.wait(), 5)
+            await asyncio.wait_for(self.changed.wait(), 60)
 
     @property
     def status(self):
@@ -194,7 +195,7 @@ def test_a_body_is_not_read_before_its_request_is_authorized(store):
     async def headers_only():
         client = Client(app, "POST", CONFIG_MAPS)
         client.incoming = asyncio.Queue()
-        return await asyncio.wait_for(client.run(), 5)
+        return await asyncio.wait_for(client.run(), 60)
 
     assert asyncio.run(headers_only()).status == 403
 
@@ -348,7 +349,7 @@ def test_a_watch_sends_only_durable_changes(server):
         await adding
         await client.until(b'"ADDED"')
         client.leave()
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, 60)
         return early_body
 
     assert asyncio.run(watched()) == b""
@@ -384,10 +385,10 @@ def test_a_watch_sends_events_until_its_timeout(app, server):
         await _ask(app, "POST", CONFIG_MAPS, json.dumps({"metadata": {"name": "a"}}).encode())
         await client.until(b'"ADDED"')
         assert not client.is_complete
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, 60)
         return client
 
-    client = asyncio.run(watched())
+    client = run_leaping(watched())
     assert client.is_complete
     assert server.watches.count() == 0
 
@@ -397,7 +398,7 @@ def test_a_disconnected_client_releases_its_watch(app, server):
         client, task = await _watching(app, f"{CONFIG_MAPS}?watch=1")
         await client.begun()
         client.leave()
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, 60)
 
     asyncio.run(left())
     assert server.watches.count() == 0
@@ -408,7 +409,7 @@ def test_closing_the_app_ends_all_watches(app, server):
         pairs = [await _watching(app, f"{CONFIG_MAPS}?watch=1") for _ in range(20)]
         await asyncio.gather(*(client.begun() for client, _ in pairs))
         app.close()
-        await asyncio.wait_for(asyncio.gather(*(task for _, task in pairs)), 5)
+        await asyncio.wait_for(asyncio.gather(*(task for _, task in pairs)), 60)
         return [client.is_complete for client, _ in pairs]
 
     assert all(asyncio.run(closed()))
@@ -425,10 +426,10 @@ def test_simultaneous_events_are_sent_together(app, server, monkeypatch):
             await _ask(app, "POST", CONFIG_MAPS, body)
         await client.until(b'"c49"')
         client.leave()
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, 60)
         return client
 
-    client = asyncio.run(busy())
+    client = run_leaping(busy())
     assert client.body.count(b'"ADDED"') == 50
     assert len(client.sent) < 25
 

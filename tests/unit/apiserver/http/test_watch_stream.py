@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+from tests.leaping_loop import LeapingLoop
 from tests.unit.apiserver.conftest import CountedIds
 
 from fairlead.apiserver.endpoints.server import ApiServer
@@ -17,24 +18,10 @@ from fairlead.apiserver.request import ADMIN, Request
 NODES = "/api/v1/nodes"
 
 
-class Leaping(asyncio.SelectorEventLoop):
-    """An event loop whose time jumps to the next timer when nothing else is ready."""
-
-    now_s = 0.0
-
-    def time(self):
-        return self.now_s
-
-    def _run_once(self):
-        if not self._ready and self._scheduled:
-            self.now_s = max(self.now_s, self._scheduled[0].when())
-        super()._run_once()
-
-
 def bookmarks(query):
     """Return the times (s) of the bookmarks of a watch without events, and the time of its end."""
     server = ApiServer(Store(CountedIds(), admission=()), clock=lambda: 0)
-    loop = Leaping()
+    loop = LeapingLoop()
     marked = []
 
     async def send(message):

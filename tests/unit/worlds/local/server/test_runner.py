@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import pytest
+from tests.leaping_loop import run_leaping
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.storage.storage import Storage
@@ -66,7 +67,10 @@ class Cluster:
 
 
 def run(control_plane, body):
-    """Call `body` with a started runner; return the exceptions that the event loop reported."""
+    """Call `body` with a started runner; return the exceptions that the event loop reported.
+
+    The loop's time is virtual, so everything that is ready is done before a sleep ends.
+    """
     errors = []
 
     async def main():
@@ -76,7 +80,7 @@ def run(control_plane, body):
         await body(one)
         one.stop()
 
-    asyncio.run(main())
+    run_leaping(main())
     return errors
 
 
