@@ -18,20 +18,33 @@ KNOWN = {"status": {"authenticated": True, "user": {"username": "jane", "groups"
 ALLOWED, DENIED = {"status": {"allowed": True}}, {"status": {"allowed": False}}
 
 
-class Reviewer:
-    """An API server that returns these answers in order; each is (status, body), or a delay."""
+SILENT = "no answer"
 
-    def __init__(self, *answers):
+
+class Reviewer:
+    """An API server that returns these answers in order; each is (status, body), or SILENT.
+
+    `limit` is called with the time within which the server must respond to the next request.
+    """
+
+    def __init__(self, *answers, limit=lambda _: None):
         self.answers = list(answers)
+        self.limit = limit
+        self.is_over = asyncio.Event()
         self.reviews = []
         self.lines = []
         self.now = 0
+        self._limit_next_review()
+
+    def _limit_next_review(self):
+        self.limit(0.2 if self.answers[:1] == [SILENT] else 60)
 
     async def handle(self, request):
         self.reviews.append((await request.json())["spec"])
         answer = self.answers.pop(0)
-        if isinstance(answer, float):
-            await asyncio.sleep(answer)
+        self._limit_next_review()
+        if answer == SILENT:
+            await self.is_over.wait()
             return web.Response()
         status, body = answer
         text = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -58,6 +71,7 @@ class Reviewer:
                     async with session.get(f"{url}{path}", headers=one) as answer:
                         found.append((answer.status, await answer.text()))
                     self.now += wait
+            self.is_over.set()
             await replica.cleanup()
             await api.cleanup()
             return found
@@ -122,16 +136,19 @@ FAILURES = [
     pytest.param(
         (201, {"status": {"authenticated": "false"}}), "the answer is not a review", id="text"
     ),
-    pytest.param(5.0, "the server did not answer in time", id="silent"),
+    pytest.param(SILENT, "the server did not answer in time", id="silent"),
 ]
 
 
 @pytest.mark.parametrize(("failure", "why"), FAILURES)
 @pytest.mark.parametrize("number", [0, 1], ids=["token", "access"])
 def test_a_failed_review_is_logged_once_and_not_cached(monkeypatch, failure, why, number):
-    monkeypatch.setattr(http_server, "REVIEW_SECONDS_MAX", 0.2)
+    def limit(seconds_max):
+        monkeypatch.setattr(http_server, "REVIEW_SECONDS_MAX", seconds_max)
+
     known = [(201, KNOWN)][:number]
-    reviewer = Reviewer(*known, failure, *known, failure, (201, KNOWN), (201, ALLOWED))
+    answers = (*known, failure, *known, failure, (201, KNOWN), (201, ALLOWED))
+    reviewer = Reviewer(*answers, limit=limit)
     answers = reviewer.get(bearer("t"), bearer("t"), bearer("t"))
     refused = (503, "the API server did not review the token")
     assert answers == [refused, refused, (200, "metrics")]
@@ -141,8 +158,8 @@ def test_a_failed_review_is_logged_once_and_not_cached(monkeypatch, failure, why
 
 
 def test_reviews_that_hang_do_not_delay_the_probes(monkeypatch):
-    monkeypatch.setattr(http_server, "REVIEW_SECONDS_MAX", 5)
-    reviewer = Reviewer(*[5.0] * 20)
+    monkeypatch.setattr(http_server, "REVIEW_SECONDS_MAX", 120)
+    reviewer = Reviewer(*[SILENT] * 20)
 
     async def run():
         api, url = await start(reviewer.app())
@@ -160,11 +177,14 @@ def test_reviews_that_hang_do_not_delay_the_probes(monkeypatch):
                 asyncio.create_task(session.get(f"{url}/metrics", headers=bearer(at)))
                 for at in range(20)
             ]
-            await asyncio.sleep(0.1)
-            async with asyncio.timeout(2), session.get(f"{url}/readyz") as answer:
+            async with asyncio.timeout(60):
+                while len(reviewer.reviews) < 2:  # noqa: ASYNC110 - on both connections
+                    await asyncio.sleep(0.01)
+            async with asyncio.timeout(60), session.get(f"{url}/readyz") as answer:
                 status = answer.status
             for one in waiting:
                 one.cancel()
+        reviewer.is_over.set()
         await replica.cleanup()
         await api.cleanup()
         return status

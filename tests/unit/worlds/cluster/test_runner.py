@@ -61,11 +61,16 @@ async def empty_cluster(request):
     return web.json_response({"items": [], "metadata": {"resourceVersion": "1"}})
 
 
-def starting_again(refused):
-    """Returns an empty cluster that refuses one watch of pods, as before its roles are loaded."""
+def starting_again(lines):
+    """Returns an empty cluster that refuses a watch of pods, as before its roles are loaded.
+
+    It then refuses all requests for pods until the runner has logged this in `lines`.
+    """
+    refused = []
 
     async def handle(request):
-        if request.path == "/api/v1/pods" and "resourceVersion" in request.query and not refused:
+        is_watch = "watch" in request.query and "resourceVersion" in request.query
+        if request.path == "/api/v1/pods" and not lines and (refused or is_watch):
             refused.append(request)
             return web.json_response({"reason": "Forbidden"}, status=403)
         return await empty_cluster(request)
@@ -101,7 +106,7 @@ async def run(
             **more,
         )
         runner = ClusterRunner(options)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await runner.run()
     finally:
         await server.cleanup()
@@ -123,7 +128,7 @@ def test_a_defect_ends_the_run_with_a_traceback(commands, problem):
 def test_a_restart_of_the_server_does_not_end_the_run():
     lines = []
     again = "pods can be read again"
-    assert asyncio.run(run([], lines, starting_again([]), until=again)) == ""
+    assert asyncio.run(run([], lines, starting_again(lines), until=again)) == ""
     assert lines == ["pods cannot be read (status 403); the known objects are used", again]
 
 

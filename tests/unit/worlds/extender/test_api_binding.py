@@ -69,7 +69,7 @@ def test_an_api_server_that_does_not_respond_is_a_timeout(bound, monkeypatch):
     monkeypatch.setattr(api_binding, "SECONDS_MAX", 0.05)
 
     def respond(request):
-        request.server.over.wait(1)
+        request.server.over.wait(60)
 
     assert "did not answer" in bound(respond)[0]["Error"]
 
