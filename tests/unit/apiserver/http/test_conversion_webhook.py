@@ -24,7 +24,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import ADMIN
 
 REAL_NOW = datetime.now(UTC)  # noqa: TID251 - certificates are checked in real time
-WAIT_S = 5
+WAIT_S = 60
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -25,7 +25,7 @@ async def _call(answer, ca):
     async with server:
         port = server.sockets[0].getsockname()[1]
         url = f"{'https' if ca else 'http'}://127.0.0.1:{port}/"
-        return await call_webhook(WebhookCall(url, ca, 5, b"{}"))
+        return await call_webhook(WebhookCall(url, ca, 60, b"{}"))
 
 
 def call(body, ca=""):

@@ -159,7 +159,7 @@ def test_a_durable_version_does_not_wait_for_later_changes(tmp_path):
         await journal.wait_until_durable()
         with journal._writing:  # the thread cannot write
             storage.put(CONFIG_MAP, config_map("b"))
-            await asyncio.wait_for(journal.wait_until_durable(1), 5)
+            await asyncio.wait_for(journal.wait_until_durable(1), 60)
             later = asyncio.create_task(journal.wait_until_durable(2))
             await asyncio.sleep(0.05)
             assert not later.done()
@@ -187,7 +187,7 @@ def test_a_change_that_cannot_be_written_is_not_acknowledged(tmp_path):
 
 def until(check):
     """Wait until `check` returns true, which the journal's thread causes."""
-    for _ in range(1_000):
+    for _ in range(6_000):
         if check():
             return
         threading.Event().wait(0.01)
@@ -617,8 +617,16 @@ def test_any_history_is_restored(steps):
 
 
 def test_changes_without_a_waiting_request_are_written_in_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr(journal_module, "COLLECT_S", 0.5)
     storage, journal = opened(tmp_path / "j")
+    is_over = threading.Event()  # the time to collect changes
+    wait_for = journal._changed.wait_for
+
+    def wait(ready, seconds):
+        if seconds == journal_module.COLLECT_S:
+            return wait_for(lambda: ready() or is_over.is_set())
+        return wait_for(ready, seconds)
+
+    monkeypatch.setattr(journal._changed, "wait_for", wait)
     written = []
     write = journal._file.write
     monkeypatch.setattr(
@@ -630,6 +638,9 @@ def test_changes_without_a_waiting_request_are_written_in_batches(tmp_path, monk
         storage.put(CONFIG_MAP, config_map(f"a{count}"))
         threading.Event().wait(0.01)
     assert not written
+    with journal._changed:
+        is_over.set()
+        journal._changed.notify_all()
     until(lambda: written)
     storage.put(CONFIG_MAP, config_map("b"))
     asyncio.run(journal.wait_until_durable())
