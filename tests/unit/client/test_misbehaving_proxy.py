@@ -13,7 +13,7 @@ from fairlead.client.error import ConnectionConfigError, RequestError
 from fairlead.client.http.session import _connector
 from fairlead.client.rest_client import RestClient, _system_proxy
 
-WITHIN_S = 30
+WITHIN_S = 60
 
 
 async def hang_up(reader, writer):

@@ -44,7 +44,7 @@ class RawServer:
             pass
         writer.close()
 
-    def ask(self, work, **more):
+    def ask(self, work, loop_factory=None, **more):
         """Return the result of `work` for a client of this server."""
 
         async def run():
@@ -56,10 +56,11 @@ class RawServer:
             await asyncio.sleep(0)
             return found
 
-        return asyncio.run(run())
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            return runner.run(run())
 
 
-def sent(*requests, seconds_max=5):
+def sent(*requests, seconds_max=60):
     """Send requests one after another; return the answers."""
 
     async def work(client):
@@ -88,7 +89,7 @@ def test_a_request_names_the_server_and_carries_its_body():
 
 def test_the_number_of_connections_is_limited():
     async def work(client):
-        return await asyncio.gather(*(client.exchange(WRITE, 5) for _ in range(9)))
+        return await asyncio.gather(*(client.exchange(WRITE, 60) for _ in range(9)))
 
     server = RawServer(*[OK] * 9)
     assert all(one.status == 201 for one in server.ask(work, connections_max=2))
@@ -254,17 +255,39 @@ def test_an_endless_response_head_is_a_failed_connection(monkeypatch):
     assert answer.message == "the connection failed: the head of the answer has more than 1 MiB"
 
 
-def test_a_read_continues_while_bytes_arrive():
+class StoppedLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time passes only when a test changes `now_s`."""
+
+    now_s = 0.0
+
+    def time(self):
+        return self.now_s
+
+
+def test_a_read_continues_while_bytes_arrive(monkeypatch):
+    is_received = asyncio.Event()
+    receive = http_connection.HttpConnection.data_received
+
+    def data_received(connection, data):
+        receive(connection, data)
+        is_received.set()
+
     async def slow(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         for part in (b"HTTP/1.1 200 OK\r\n", b"Content-Length: 2\r\n\r\n", b"{", b"}"):
-            await asyncio.sleep(0.15)
+            asyncio.get_running_loop().now_s += 0.3
+            for _ in range(3):  # a timer that is due now is handled
+                await asyncio.sleep(0)
+            is_received.clear()
             writer.write(part)
+            await is_received.wait()
         writer.close()
 
+    monkeypatch.setattr(http_connection.HttpConnection, "data_received", data_received)
     server = RawServer()
     server.handle = slow
-    assert server.ask(lambda client: client.get("/x"), read_seconds_max=0.4) == b"{}"
+    found = server.ask(lambda client: client.get("/x"), StoppedLoop, read_seconds_max=0.4)
+    assert found == b"{}"
 
 
 def test_a_read_without_new_bytes_is_a_timeout():
@@ -305,12 +328,12 @@ def test_line_breaks_in_a_path_are_escaped():
     assert server.connections[0][0].startswith(b"POST /prefix/a%20b%0D%0AX-Injected:%201 HTTP/1.1")
 
 
-def begun(*requests, seconds_max=5):
+def begun(*requests, seconds_max=60):
     """Open a connection with a write, then begin requests one after another on it."""
 
     async def work(client):
-        assert not client.begin(WRITE, seconds_max, None)
-        await client.exchange(WRITE, seconds_max)
+        assert not client.begin(WRITE, 60, None)
+        await client.exchange(WRITE, 60)
         answers = []
         for request in requests:
             answer = asyncio.get_running_loop().create_future()
