@@ -72,7 +72,7 @@ class Served:
         lines = (json.loads(line) for line in self.audit.read_bytes().splitlines())
         return Counter(f"{line['verb']} {line['responseStatus']['code']}" for line in lines)
 
-    def connect(self, timeout: float = 20) -> ssl.SSLSocket:
+    def connect(self, timeout: float = 60) -> ssl.SSLSocket:
         """Return a raw connection."""
         plain = socket.create_connection((self.host, self.port), timeout=timeout)
         return self.tls.wrap_socket(plain, server_hostname=self.host)
@@ -123,5 +123,5 @@ def _found(process: subprocess.Popen[str], config: Path) -> Served:
     host, _, port = cluster["server"].removeprefix("https://").partition(":")
     tls = ssl.create_default_context(cafile=str(authority))
     audit = config.with_name("audit.jsonl")
-    line = HTTPSConnection(host, int(port), context=tls, timeout=30)
+    line = HTTPSConnection(host, int(port), context=tls, timeout=60)
     return Served(process, host, int(port), user["token"], authority, audit, tls, line)

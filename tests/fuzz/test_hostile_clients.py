@@ -1,6 +1,7 @@
 """Clients that break the protocol: they are disconnected in time, and others are not affected.
 
-The server is a real one in its own process; only its timeouts are shorter.
+The server is a real one in its own process. For a test that waits for a timeout, only this timeout
+is shorter.
 """
 
 from __future__ import annotations
@@ -21,10 +22,16 @@ END = (ConnectionError, ssl.SSLError)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    waits = dict.fromkeys(("HEAD_SECONDS_MAX", "READING_SECONDS_MAX", "BODY_SECONDS_MAX"), WAIT_S)
+def server(tmp_path_factory, request):
+    """A server; the parameter, if any, is the name of its timeout that is short."""
+    short = getattr(request, "param", None)
+    waits = {} if short is None else {short: WAIT_S}
     with served(tmp_path_factory.mktemp("served"), waits) as found:
         yield found
+
+
+def with_short(timeout):
+    return pytest.mark.parametrize("server", [timeout], indirect=True)
 
 
 @pytest.fixture(autouse=True)
@@ -68,19 +75,20 @@ def is_hung_up_on(connection, data, most):
     return False
 
 
+@with_short("HEAD_SECONDS_MAX")
 @pytest.mark.parametrize("begun", [b"", b"GET /api HTTP/1.1\r\nHost: x\r\nX-Slow: "])
 def test_an_incomplete_head_is_disconnected_after_the_timeout(call, begun):
-    started = perf_counter()
+    """This happens before the server closes idle connections, and before a read here fails."""
     call.sendall(begun)
     assert everything(call) == b""
-    assert perf_counter() - started < 5 * WAIT_S
 
 
+@with_short("HEAD_SECONDS_MAX")
 def test_a_head_that_is_sent_byte_by_byte_is_disconnected_after_the_timeout(call):
     """The timeout applies to the whole head, not to each byte."""
     call.sendall(b"GET /api HTTP/1.1\r\n")
     call.settimeout(WAIT_S / 10)
-    for _ in range(50):
+    for _ in range(600):
         try:
             call.sendall(b"x")
             if call.recv(1) == b"":
@@ -102,6 +110,7 @@ def test_an_endless_path_is_refused(call):
     assert is_hung_up_on(call, b"y" * 8_000, 1_000_000)
 
 
+@with_short("BODY_SECONDS_MAX")
 def test_an_incomplete_body_is_disconnected_after_the_timeout(server, call):
     call.sendall(head(server, "POST", CONFIG_MAPS, "Content-Length: 100") + b'{"a":')
     assert b" 408 " in everything(call)
@@ -216,7 +225,7 @@ def sockets_of(server):
 
 def is_closed_by(server, sockets):
     """Return whether the server closes one of `sockets` in time."""
-    deadline = perf_counter() + 20 * WAIT_S
+    deadline = perf_counter() + 60 * WAIT_S
     while perf_counter() < deadline:
         if not sockets <= sockets_of(server):
             return True
@@ -224,6 +233,7 @@ def is_closed_by(server, sockets):
     return False
 
 
+@with_short("READING_SECONDS_MAX")
 @pytest.mark.parametrize("path", [CONFIG_MAPS, f"{CONFIG_MAPS}?watch=1"])
 def test_a_client_that_does_not_read_its_answer_is_disconnected(server, big, path):
     others = sockets_of(server)
@@ -234,6 +244,7 @@ def test_a_client_that_does_not_read_its_answer_is_disconnected(server, big, pat
         assert is_closed_by(server, opened)
 
 
+@with_short("READING_SECONDS_MAX")
 def test_a_watch_that_is_not_read_is_disconnected(server, call):
     """Buffers for a client are limited in time and size, so the server's memory does not grow."""
     call.sendall(head(server, "GET", f"{CONFIG_MAPS}?watch=1"))
@@ -247,7 +258,7 @@ def test_a_watch_that_is_not_read_is_disconnected(server, call):
 
 def is_hung_up_on_unread(connection):
     """Return whether the server has closed the connection: a write then fails."""
-    for _ in range(100):
+    for _ in range(600):
         try:
             connection.sendall(b"x")
         except END:
