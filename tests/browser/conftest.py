@@ -225,7 +225,7 @@ def browsing(program: Path, profile: Path) -> Iterator[Page]:
             # The browser ends when the pipe closes; this ends a browser that hangs.
             to_browser.close()
             try:
-                process.wait(timeout=20)
+                process.wait(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
 

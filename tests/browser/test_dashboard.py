@@ -29,13 +29,13 @@ def link(tmp_path):
         yield re.search(r"http://\S+", process.stdout.readline())[0]
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         process.stdout.close()
 
 
 def until(page, expression):
     """Wait until a JavaScript expression is true."""
-    for _ in range(200):
+    for _ in range(600):
         if page.js(expression):
             page.settle()
             return

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from kubernetes_asyncio import client, config, watch
 from kubernetes_asyncio.client.exceptions import ApiException
+from tests.live.event_loop import run_until_closed
 
 
 @pytest.fixture
@@ -17,18 +18,17 @@ def run(cluster):
         settings = client.Configuration()
         await config.load_kube_config(str(cluster.kubeconfig), client_configuration=settings)
         async with client.ApiClient(settings) as api:
-            found = await act(client.CoreV1Api(api))
-        await asyncio.sleep(0.25)  # aiohttp closes connections with TLS in the background
-        return found
+            return await act(client.CoreV1Api(api))
 
-    return lambda act: asyncio.run(connected(act))
+    # aiohttp closes connections with TLS in the background
+    return lambda act: run_until_closed(connected(act))
 
 
 def test_a_watch_receives_the_start_of_a_pod(run, namespace, pod) -> None:
     async def act(core):
         await core.create_namespaced_pod(namespace, pod("p"))
         async with watch.Watch().stream(
-            core.list_namespaced_pod, namespace, timeout_seconds=20
+            core.list_namespaced_pod, namespace, timeout_seconds=60
         ) as events:
             async for event in events:
                 if event["object"].status.phase == "Running":

@@ -41,7 +41,7 @@ def test_a_pod_is_created_observed_patched_and_deleted(package, cluster, namespa
         cwd=package,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -40,20 +40,20 @@ def test_a_pod_becomes_ready(api, namespace, pod) -> None:
     manifest["metadata"]["namespace"] = namespace
     running = Pod(manifest, api=api)
     running.create()
-    running.wait("condition=Ready", timeout=20)
+    running.wait("condition=Ready", timeout=60)
     assert running.ready()
     running.label({"tier": "front"})
     [found] = api.get("pods", namespace=namespace, label_selector={"tier": "front"})
     assert found.name == "p"
     running.delete()
-    running.wait("delete", timeout=20)
+    running.wait("delete", timeout=60)
     assert not running.exists()
 
 
 def test_a_deployment_is_scaled(api, cluster, namespace) -> None:
     web = Deployment(deployment("web", namespace, 2), api=api)
     web.create()
-    web.wait("condition=Available", timeout=20)
+    web.wait("condition=Available", timeout=60)
     web.scale(4)
     cluster.expect(lambda: len(cluster.list("pod", namespace)) == 4)
     assert len(web.pods()) == 4

@@ -39,7 +39,7 @@ def test_wait_returns_when_a_pod_is_ready(api, namespace, pod) -> None:
 def test_a_watch_receives_changes(api, namespace) -> None:
     api.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=namespace)))
     seen = []
-    for op, found in api.watch(ConfigMap, namespace=namespace, server_timeout=10):
+    for op, found in api.watch(ConfigMap, namespace=namespace, server_timeout=60):
         if found.metadata.name == "a":
             seen.append(op)
             if op == "ADDED":

@@ -33,7 +33,7 @@ def test_a_pod_is_created_watched_and_deleted(core, namespace, pod) -> None:
     made = core.create_namespaced_pod(namespace, pod("p"))
     assert (made.metadata.name, made.status.phase) == ("p", "Pending")
     watching, phase = watch.Watch(), ""
-    for event in watching.stream(core.list_namespaced_pod, namespace, timeout_seconds=20):
+    for event in watching.stream(core.list_namespaced_pod, namespace, timeout_seconds=60):
         phase = event["object"].status.phase
         if phase == "Running":
             watching.stop()

@@ -129,10 +129,10 @@ def killed(home, rounds):
                 look(observed, config)
                 clients, acknowledged = busy(observed, config, pool)
                 for _ in range(1 + number * 37 % 40):
-                    assert acknowledged.acquire(timeout=30)
+                    assert acknowledged.acquire(timeout=60)
                 threading.Event().wait(number * 7 % 20 / 1_000)
             for client in clients:
-                client.result(30)
+                client.result(60)
     with up(*options) as config:
         look(observed, config)
     return observed

@@ -60,13 +60,13 @@ def read_all(recording, config, number):
 
 def wait_for_answers(answered, number, clients):
     for _ in range(number):
-        while not answered.acquire(timeout=10):
+        while not answered.acquire(timeout=60):
             finish(one for one in clients if one.done())  # raises the exception of a client
 
 
 def finish(clients):
     for client in clients:
-        client.result(30)
+        client.result(60)
 
 
 def check(recording):

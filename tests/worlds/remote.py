@@ -90,7 +90,7 @@ class RemoteStore:
         path = resource.path(namespace, name) if name else resource.collection(namespace)
         content = None if body is None else json.dumps(body).encode()
         request = ApiRequest(method, path, content, **more)
-        answer = self._loop.run_until_complete(self._client.exchange(request, 10))
+        answer = self._loop.run_until_complete(self._client.exchange(request, 60))
         found = json.loads(answer.body or b"{}")
         meta = found.get("metadata") or {}
         if answer.is_success and method != "GET" and meta.get("name"):
@@ -132,7 +132,7 @@ class RemoteStore:
             path = resource.path(namespace, name, "status")
             content_type = "application/merge-patch+json"
             request = ApiRequest("PATCH", path, json.dumps(patch).encode(), content_type)
-            answer = self._loop.run_until_complete(self._client.exchange(request, 10))
+            answer = self._loop.run_until_complete(self._client.exchange(request, 60))
             assert answer.is_success, answer
         return stored
 
@@ -142,8 +142,8 @@ class RemoteStore:
 
 
 async def eventually(condition):
-    """Wait for `condition`, for at most some seconds."""
-    for _ in range(2_000):
+    """Wait for `condition`, for at most a minute."""
+    for _ in range(12_000):
         if condition():
             return
         await asyncio.sleep(0.005)

@@ -22,7 +22,7 @@ def fairlead(tmp_path, monkeypatch):
 
     def run(*arguments):
         command = [sys.executable, "-m", "fairlead.cli", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
 
     yield run
     if list(tmp_path.glob("fairlead-up-*")):  # the files of a cluster in the background

@@ -64,7 +64,7 @@ def extender(*options, stop=signal.SIGTERM):
             yield line.removeprefix("listening on http://").strip()
         finally:
             process.send_signal(stop)
-            rest = process.communicate(timeout=10)
+            rest = process.communicate(timeout=60)
         assert (process.returncode, *rest) == (0, "", "")
 
 
@@ -100,7 +100,7 @@ def test_a_scheduler_uses_plugins_that_run_in_an_extender(files, by_name, capsys
 def test_an_extender_ends_when_it_is_interrupted(files):
     with extender("--plugin", f"{files}/by_label.py:ByLabel", stop=signal.SIGINT) as address:
         host, _, port = address.partition(":")
-        connection = HTTPConnection(host, int(port), timeout=10)
+        connection = HTTPConnection(host, int(port), timeout=60)
         connection.request("POST", "/bind", b"{}", {"Content-Type": "application/json"})
         assert "--api-server" in json.loads(connection.getresponse().read())["Error"]
         connection.close()

@@ -35,7 +35,7 @@ def up(*options):
         yield line.partition("=")[2].split()[0]
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         process.stdout.close()
 
 
@@ -47,7 +47,7 @@ def get(kubeconfig, path, token=None):
     headers = {"Authorization": f"Bearer {token or config['users'][0]['user']['token']}"}
     context = ssl.create_default_context(cadata=authority)
     request = Request(cluster["server"] + path, headers=headers)
-    with urlopen(request, context=context, timeout=20) as response:
+    with urlopen(request, context=context, timeout=60) as response:
         return json.load(response)
 
 
@@ -145,7 +145,7 @@ def test_a_closed_terminal_ends_the_cluster_unless_nohup_started_it(tmp_path, no
         if nohup:
             assert get(kubeconfig, "/api/v1/nodes")["items"] == []
             process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -159,7 +159,7 @@ def test_the_cluster_runs_with_closed_output_streams(tmp_path):
             assert process.poll() is None
             threading.Event().wait(0.05)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def _answers(kubeconfig):

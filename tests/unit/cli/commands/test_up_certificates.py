@@ -28,7 +28,7 @@ def up(file, *options):
         yield yaml.safe_load(file.read_text())
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         process.stdout.close()
 
 
@@ -42,7 +42,7 @@ def get(config, user, path, folder):
     authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
     context = ssl.create_default_context(cadata=authority)
     context.load_cert_chain(pair)
-    with urlopen(Request(cluster["server"] + path), context=context, timeout=20) as response:
+    with urlopen(Request(cluster["server"] + path), context=context, timeout=60) as response:
         return json.load(response)
 
 

@@ -42,7 +42,7 @@ def call(config, path, body=None, user=0):
     data = None if body is None else json.dumps(body).encode()
     request = Request(cluster["server"] + path, data, headers)
     with urlopen(
-        request, context=ssl.create_default_context(cadata=authority), timeout=20
+        request, context=ssl.create_default_context(cadata=authority), timeout=60
     ) as answer:
         return json.load(answer)
 
@@ -247,7 +247,7 @@ def test_the_host_option_allows_connections_from_other_machines(tmp_path):
     with up("--nodes", "0", "--host", "0.0.0.0") as config:
         assert call(config, "/version")["minor"] == "36"
         port = int(config["clusters"][0]["cluster"]["server"].rpartition(":")[2])
-        with socket.create_connection(("127.0.0.2", port), timeout=20):
+        with socket.create_connection(("127.0.0.2", port), timeout=60):
             pass
 
 
