@@ -221,7 +221,7 @@ class TestCluster:
 
     # --- clients ---------------------------------------------------------------------------
 
-    def expect_watched(self, kind: str, *, patience_s: float = 10.0) -> None:
+    def expect_watched(self, kind: str, *, patience_s: float = 60.0) -> None:
         """Wait up to `patience_s` real seconds until a client watches objects of `kind`.
 
         Raises AssertionError if no client watches them in that time.

@@ -228,6 +228,24 @@ def test_clients_get_time_to_react_before_a_step(due, expected) -> None:
     assert wait_s(0, due, limit=seconds(300), patience_s=0.5) == expected
 
 
+class Asked:
+    """A waiter that records for how long it is asked to wait."""
+
+    def __init__(self):
+        self.seconds = []
+
+    def until_watched(self, _kind, patience_s):
+        self.seconds.append(patience_s)
+        return True
+
+
+def test_an_operator_has_a_minute_to_start(cluster) -> None:
+    """On a busy machine, its imports alone may take more than ten seconds."""
+    cluster._waiter = asked = Asked()
+    cluster.expect_watched("pod")
+    assert asked.seconds == [60]
+
+
 @pytest.mark.parametrize(
     "patch",
     [
