@@ -31,7 +31,7 @@ events: [{at: 10s, create: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec
 CONFIG = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-extenders: [{urlPrefix: "%s", nodeCacheCapable: true, httpTimeout: 100ms, weight: 1, %s}]
+extenders: [{urlPrefix: "%s", nodeCacheCapable: true, httpTimeout: %s, weight: 1, %s}]
 """
 
 
@@ -80,7 +80,8 @@ def extender(write):
             url = f"http://127.0.0.1:{server.server_address[1]}"
             try:
                 settings = ", ".join([*verbs, *filter(None, [options])])
-                yield write("scheduler.yaml", CONFIG % (url, settings)), url
+                timeout = "100ms" if slow in answers.values() else "60s"
+                yield write("scheduler.yaml", CONFIG % (url, timeout, settings)), url
             finally:
                 server.over.set()
                 server.shutdown()

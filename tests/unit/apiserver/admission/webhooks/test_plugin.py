@@ -325,14 +325,14 @@ async def _served(handler, path):
     await site.start()
     port = runner.addresses[0][1]
     try:
-        return await call_webhook(WebhookCall(f"http://127.0.0.1:{port}{path}", "", 5, b"{}"))
+        return await call_webhook(WebhookCall(f"http://127.0.0.1:{port}{path}", "", 30, b"{}"))
     finally:
         await runner.cleanup()
 
 
 def test_webhooks_are_called_over_http():
     async def handler(request):
-        assert request.query["timeout"] == "5s"
+        assert request.query["timeout"] == "30s"
         return web.json_response({"response": await request.json()})
 
     assert asyncio.run(_served(handler, "/v")).body == b'{"response": {}}'
