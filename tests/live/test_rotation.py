@@ -29,8 +29,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning"),
 ]
-# A leader that cannot renew its Lease for 10 s ends, so a rotation must be noticed before.
-SECONDS_MAX = 30
+# For the binding of pods after a rotation. If the rotation is not noticed, the leader cannot renew
+# its Lease and ends after 10 s, which `running` notices.
+SECONDS_MAX = 90
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ from fairlead.conformance.comparison import Mismatch
 from fairlead.engine.core.instant import Instant
 
 PROGRAM: Final = "kubectl"
-_TIMEOUT_S: Final = 30
+_TIMEOUT_S: Final = 120
 _PATIENCE_S: Final = 2.0  # OverHttp.patience_s, for replayed watches
 _MOST_MINOR: Final = 32  # the minor version of kubectl with which most commands were recorded
 _WORK: Final = "<wd>"
