@@ -6,6 +6,13 @@ import asyncio
 import selectors
 
 
+async def connections_closed(selector, left):
+    """Wait until at most `left` files are registered with the `selector` of the running loop."""
+    async with asyncio.timeout(60):
+        while len(selector.get_map()) > left:  # noqa: ASYNC110 - the selector reports no change
+            await asyncio.sleep(0.01)
+
+
 def run_until_closed(coroutine):
     """Return the result of `coroutine`, after the connections of its loop are closed.
 
@@ -20,9 +27,7 @@ def run_until_closed(coroutine):
         for task in (left := asyncio.all_tasks() - {asyncio.current_task()}):
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        async with asyncio.timeout(30):
-            while len(selector.get_map()) > own:  # noqa: ASYNC110 - the selector reports no change
-                await asyncio.sleep(0.01)
+        await connections_closed(selector, own)
         return result
 
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:

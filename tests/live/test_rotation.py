@@ -189,21 +189,28 @@ def test_a_client_certificate_is_refused_in_the_handshake(connection, tmp_path):
 
 
 def test_a_token_file_is_replaced(connection, tmp_path):
-    """The kubelet replaces the token of a service account in this way."""
+    """The kubelet replaces the token of a service account in this way.
+
+    The server refuses the old token before the new one is in the file.
+    """
 
     def prepare(proxy, files):
         files.write("token", "token-zero\n", "token-zero")
         proxy.accepted = {"token-zero"}
 
+    old = ["token-zero"]
+
     async def rotate(proxy, files, number):
         proxy.accepted = {f"token-number-{number}"}
-        await asyncio.sleep(0.5)
+        async with asyncio.timeout(60):
+            while not proxy.refused[old[-1]]:  # noqa: ASYNC110 - a counter reports no change
+                await asyncio.sleep(0.01)
+        old.append(f"token-number-{number}")
         files.write("token", f"token-number-{number}\n", f"token-number-{number}")
 
     user = {"tokenFile": "token"}
     context = server_context(tmp_path, AUTHORITY, NOW)
-    proxy = rotated(connection, tmp_path, user, prepare, rotate, context)
-    assert proxy.refused["token-zero"]
+    rotated(connection, tmp_path, user, prepare, rotate, context)
 
 
 PLUGIN = """\

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import selectors
 import time
 from functools import partial
 from typing import ClassVar
 
+from tests.live.event_loop import connections_closed
 from tests.worlds.listening import Listening, NamedIds
 
 from fairlead.api.timestamp import parse_timestamp
@@ -158,7 +160,9 @@ class Remote:
 
     def __init__(self, engine, objects=()):
         self.engine = Listening(engine)
-        self.loop = asyncio.new_event_loop()
+        self.selector = selectors.DefaultSelector()
+        self.loop = asyncio.SelectorEventLoop(self.selector)
+        self.own = len(self.selector.get_map())  # the loop's pipe to itself
         self.client = Exchanged(self.connection, {})
         self.loop.run_until_complete(self.client.__aenter__())
         self.store = RemoteStore(self.loop, self.client)
@@ -246,7 +250,7 @@ class Remote:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         await self.client.__aexit__(None, None, None)
-        await asyncio.sleep(0.02)  # TLS connections close in the next iterations of the loop
+        await connections_closed(self.selector, self.own)
 
     def remove_all(self):
         self.store.remove_all()
