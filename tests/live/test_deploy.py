@@ -41,10 +41,15 @@ def manifests():
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """A cluster with the manifests, and its audit log."""
+    """A cluster with the manifests, and its audit log.
+
+    Its own scheduler does not run, because that scheduler also binds pods of the batch scheduler
+    `fairlead`.
+    """
     folder = tmp_path_factory.mktemp("deploy")
     path, audit = folder / "kubeconfig", folder / "audit.jsonl"
-    options = ("--nodes", "3", "--kubeconfig", str(path), "--audit", str(audit))
+    options = ("--nodes", "3", "--without", "scheduler")
+    options += ("--kubeconfig", str(path), "--audit", str(audit))
     with up(*options, paused=False):
         config.load_kube_config(str(path))
         api = client.ApiClient()
