@@ -18,6 +18,9 @@ its dependents are collected. Differs from upstream: without `looks_up_owners`, 
 an owner that was never observed counts as existing. The reason is that a dump seldom contains all
 owners.
 
+A cluster-scoped object cannot have an owner in a namespace. So the deletion of such an owner does
+not affect it.
+
 After a refused write, the object is examined again with exponential backoff.
 
 upstream: pkg/controller/garbagecollector/garbagecollector.go: isDangling, attemptToDeleteItem,
@@ -118,8 +121,8 @@ class GarbageCollector(Struct):
     _loaded: dict[str, str] = field(default_factory=dict)
     _loaded_of: dict[str, list[_LoadedObjects]] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
-    # uids of owners that were observed to be deleted
-    _gone: dict[str, None] = field(default_factory=dict)
+    # uids and namespaces of owners that were observed to be deleted
+    _gone: dict[str, str] = field(default_factory=dict)
     _present: dict[str, str] = field(default_factory=dict)  # namespaces of all objects, by uid
     # dependents whose owners may have to be looked up, by uid
     _unconfirmed: dict[str, _Dependent] = field(default_factory=dict)
@@ -198,7 +201,7 @@ class GarbageCollector(Struct):
             dependent.is_going = dependent.is_ending
             if self.looks_up_owners:
                 self._unconfirmed[uid] = dependent
-            gone = [key for key in dependent.keys if key in self._gone or key in self._waiting]
+            gone = [key for key in dependent.keys if self._ends(key, dependent)]
             orphaning = [key for key in dependent.keys if key in self._orphaning]
             if orphaning:
                 commands.append(_disowned(dependent, orphaning[0]))
@@ -321,7 +324,7 @@ class GarbageCollector(Struct):
         if self.looks_up_owners and not known.is_going:
             self._unconfirmed[meta.uid] = known
         self._report_foreign_owner(known)
-        gone = [key for key in known.keys if key in self._gone or key in self._waiting]
+        gone = [key for key in known.keys if self._ends(key, known)]
         commands = self._handle_owner_deletion(known, gone[0]) if gone else []
         # `one` may have blocked the deletion of its previous owners.
         waiting = [self._waiting[key] for key in before if key in self._waiting]
@@ -346,16 +349,25 @@ class GarbageCollector(Struct):
             dependents = self._dependents.pop(owner, {})
             # `_gone` needs no pods: controllers create a pod's dependents only while it exists.
             if owner == ref.uid and not isinstance(one, Pod):
-                self._note_gone(owner)
+                self._note_gone(owner, ref.namespace)
             for dependent in dependents.values():
                 if owner in self._orphaning:  # the patch of its owners failed or is in flight
                     commands.append(_disowned(dependent, owner))
-                else:
+                elif _can_own(ref.namespace, dependent):
                     commands += self._handle_owner_deletion(dependent, owner)
         return commands
 
-    def _note_gone(self, owner: str) -> None:
-        self._gone[owner] = None
+    def _ends(self, key: str, dependent: _Dependent) -> bool:
+        """Return whether the owner `key` is deleted or in foreground deletion.
+
+        Returns False if the owner cannot own `dependent`.
+        """
+        waiting = self._waiting.get(key)
+        namespace = self._gone.get(key) if waiting is None else waiting.metadata.namespace
+        return namespace is not None and _can_own(namespace, dependent)
+
+    def _note_gone(self, owner: str, namespace: str) -> None:
+        self._gone[owner] = namespace
         if self.looks_up_owners and len(self._gone) > GONE_MAX:
             del self._gone[next(iter(self._gone))]
 
@@ -385,7 +397,8 @@ class GarbageCollector(Struct):
             return [_without(owner, FOREGROUND)]
         if not is_news:
             return []
-        return [command for one in dependents for command in self._handle_owner_deletion(one, uid)]
+        owned = [one for one in dependents if _can_own(owner.metadata.namespace, one)]
+        return [command for one in owned for command in self._handle_owner_deletion(one, uid)]
 
     def _release_owners(self, uid: str) -> list[Command]:
         """Forget the deleted dependent `uid`.
@@ -450,7 +463,7 @@ class GarbageCollector(Struct):
         if dependent.is_going:
             return []
         others = [key for key in dependent.keys if key != owner]
-        if any(key not in self._gone and key not in self._waiting for key in others):
+        if any(not self._ends(key, dependent) for key in others):
             return [_disowned(dependent, owner)]
         dependent.is_going = True
         policy = self._policy(dependent, owner)
@@ -487,6 +500,16 @@ def _owner_keys(meta: ObjectMeta) -> tuple[str, ...]:
         one.uid or owner_key(owner_kind(one), meta.namespace, one.name, "")
         for one in meta.owner_references
     )
+
+
+def _can_own(namespace: str, dependent: _Dependent) -> bool:
+    """Return whether an object in `namespace` can own `dependent`.
+
+    `namespace` is "" for a cluster-scoped owner.
+
+    upstream: garbagecollector.go: isDangling, namespacedOwnerOfClusterScopedObjectErr
+    """
+    return namespace == "" or dependent.ref.namespace != ""
 
 
 def _blocks(dependent: _Dependent, owner: str) -> bool:

@@ -253,6 +253,36 @@ def test_an_owner_in_another_namespace_is_reported(new_world, owner_first):
     )
 
 
+@pytest.mark.parametrize("looks_up_owners", [True, False])
+@pytest.mark.parametrize("finalizer", ["", "foregroundDeletion"])
+@pytest.mark.parametrize("is_late", [True, False], ids=["created later", "created before"])
+def test_a_cluster_scoped_object_outlives_an_owner_in_a_namespace(
+    new_world, looks_up_owners, finalizer, is_late
+):
+    world = new_world(GarbageCollector(looks_up_owners=looks_up_owners))
+    role = thing("role", "uid-of-a", kind="ClusterRole")
+    role["metadata"]["namespace"] = ""
+    world.create(thing("a"))
+    if not is_late:
+        world.create(role)
+    if finalizer:
+        end(world, "a", finalizer)
+    else:
+        world.delete("ConfigMap", "a")
+    if is_late:
+        world.create(role)
+    assert "role" in names(world)
+    assert world.sent(DeleteObject) == []
+
+
+def test_a_dependent_of_a_cluster_scoped_owner_is_deleted(world):
+    owner = thing("a")
+    owner["metadata"]["namespace"] = ""
+    world.load(owner, thing("b", "uid-of-a"))
+    world.delete("ConfigMap", "a", namespace="")
+    assert names(world) == []
+
+
 @pytest.mark.parametrize("namespace", ["", "ns"])
 def test_an_owner_in_no_or_the_same_namespace_is_not_reported(new_world, namespace):
     world = new_world(GarbageCollector(looks_up_owners=True))
