@@ -66,10 +66,10 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
 
     If `accepts_pods` is set, the kubelet also writes the status of accepted pods, of pods with a
     changed specification, and of all pods that it is about to remove. If `applies_readiness_gates`
-    is set, a pod is ready only if all of its readiness gates are true. If `waits_for_claims` is
-    set, a pod does not start before its PersistentVolumeClaims are bound (`claim_mount`). `nodes`
-    are the names of the nodes that have a kubelet (None: all nodes). `eviction` configures
-    node-pressure eviction.
+    is set, a pod is ready only if all of its readiness gates are true and, according to its status,
+    none of its containers has stopped. If `waits_for_claims` is set, a pod does not start before
+    its PersistentVolumeClaims are bound (`claim_mount`). `nodes` are the names of the nodes that
+    have a kubelet (None: all nodes). `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT

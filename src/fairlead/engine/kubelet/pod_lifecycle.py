@@ -8,11 +8,13 @@
 If `accepts_pods` is configured, a kubelet also reports that it has accepted a pod (ACCEPT) or
 observed a changed spec (OBSERVE), and writes the last status of each pod before it removes the pod
 (REMOVE). A pod becomes ready some time after its start (READY). It becomes ready again after
-another controller has marked it not ready. After the pod's machine was down, the containers start
-again (RESTART, `pod_workers`). A pod that is not admitted fails instead of starting (REJECT,
-`pod_admission`). A loaded pod never starts if its status shows that one of its containers failed to
-start. If a client sets the phase of a running pod to Failed or Succeeded, the kubelet stops the
-pod's containers and completes the status (STOP), if `accepts_pods` is configured.
+another controller has marked it not ready. If a client writes that a container of a running pod has
+stopped, the pod is not ready until a client writes that the container runs again. After the pod's
+machine was down, the containers start again (RESTART, `pod_workers`). A pod that is not admitted
+fails instead of starting (REJECT, `pod_admission`). A loaded pod never starts if its status shows
+that one of its containers failed to start. If a client sets the phase of a running pod to Failed or
+Succeeded, the kubelet stops the pod's containers and completes the status (STOP), if `accepts_pods`
+is configured.
 
 Each pod waits for at most one act at a time. `next_act` computes it from the pod. `pod_workers`
 adds REJECT, RESTART, every other STOP, and the OBSERVE of a resize. Containers that have ended by
@@ -42,6 +44,7 @@ from fairlead.engine.kubelet.annotation import (
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
 from fairlead.engine.kubelet.pod_status import (
     KILLED_EXIT_CODE,
+    STARTING,
     TERMINATED_EXIT_CODE,
     is_readiness_current,
 )
@@ -51,9 +54,6 @@ GRACE_MIN: Final[DurationNs] = seconds(1)
 # The time in which a kubelet observes that its mirror pod is being deleted, and removes it.
 MIRROR_REMOVAL: Final[DurationNs] = seconds(1)
 STARTABLE_PHASES: Final = ("", "Pending")
-# Reasons of waiting containers that start as usual.
-# upstream: pkg/kubelet/kubelet_pods.go: ContainerCreating, PodInitializing
-_STARTING: Final = frozenset(("", "ContainerCreating", "PodInitializing"))
 _ANNOTATIONS_READ: Final = frozenset((RUN_DURATION, READY_DELAY, STOP_DURATION, USAGE))
 
 
@@ -132,7 +132,7 @@ def start_failure(pod: Pod) -> str:
     """
     status = pod.status
     for one in (*status.init_container_statuses, *status.container_statuses):
-        if one.state.waiting is not None and one.state.waiting.reason not in _STARTING:
+        if one.state.waiting is not None and one.state.waiting.reason not in STARTING:
             return one.state.waiting.reason
     return ""
 

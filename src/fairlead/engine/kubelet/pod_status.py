@@ -1,11 +1,11 @@
 """The pod statuses that a kubelet writes.
 
 A running pod is ready when its containers are ready and all readiness gates are true. Gates are
-conditions that other controllers write. In a simulation without these controllers, gates are
-ignored (`applies_readiness_gates` is False). Container statuses are written only in three cases: if
-containers were lost because their machine went down, if they stopped in a deleted pod (in a
-simulation, only if a finalizer keeps the pod), or if they stopped because a client set the phase of
-their pod to Failed.
+conditions that other controllers write. A client can write that a container has stopped. In a
+simulation without such controllers and clients, both are ignored (`applies_readiness_gates` is
+False). Container statuses are written only in three cases: if containers were lost because their
+machine went down, if they stopped in a deleted pod (in a simulation, only if a finalizer keeps the
+pod), or if they stopped because a client set the phase of their pod to Failed.
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus,
 pkg/kubelet/status/generate.go:GeneratePodReadyCondition
@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.json import Json
-from fairlead.api.objects import Container, ContainerStatus, Pod
+from fairlead.api.objects import Container, ContainerState, ContainerStatus, Pod
 from fairlead.api.pods.facts import condition, is_sidecar
 from fairlead.api.pods.requests import RESIZE_PENDING
 from fairlead.api.timestamp import format_timestamp
@@ -28,6 +28,9 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.pod_admission import EVICTED, PodRejection
 
 GATES_NOT_READY: Final = "ReadinessGatesNotReady"
+# Reasons of waiting containers that start as usual.
+# upstream: pkg/kubelet/kubelet_pods.go: ContainerCreating, PodInitializing
+STARTING: Final = frozenset(("", "ContainerCreating", "PodInitializing"))
 Readiness = tuple[Condition, ...]
 
 _CONTAINERS_READY: Final = Condition("ContainersReady", "True")
@@ -60,7 +63,11 @@ def readiness(pod: Pod, *, applies_readiness_gates: bool) -> Readiness:
     """Return the conditions Ready and ContainersReady that `pod` has once its containers are ready.
 
     If `applies_readiness_gates` is set, readiness gates that are not true make Ready False.
+    Containers that have stopped then make both conditions False.
     """
+    stopped = stopped_containers(pod) if applies_readiness_gates else []
+    if stopped:
+        return _not_ready(stopped)
     closed = ", ".join(_closed_gates(pod)) if applies_readiness_gates else ""
     ready = Condition("Ready", "True")
     if closed:
@@ -74,15 +81,35 @@ def is_readiness_current(pod: Pod, *, applies_readiness_gates: bool) -> bool:
     ContainersReady is not compared if Ready is True both in the status and in the result of
     `readiness`.
     """
-    ready = condition(pod, "Ready")
-    wanted = readiness(pod, applies_readiness_gates=applies_readiness_gates)[0]
+    ready, containers = condition(pod, "Ready"), condition(pod, "ContainersReady")
+    wanted, of_containers = readiness(pod, applies_readiness_gates=applies_readiness_gates)
     if ready is None or ready.status != wanted.status:
         return False
     if wanted.status == "True":
         return True
-    containers = condition(pod, "ContainersReady")
-    has_containers = containers is not None and containers.status == "True"
-    return has_containers and ready.message == wanted.message
+    is_current = containers is not None and containers.status == of_containers.status
+    return is_current and ready.message == wanted.message
+
+
+def _has_stopped(state: ContainerState) -> bool:
+    """Return whether a container in `state` has ended, or waits although it had started."""
+    return state.terminated is not None or (
+        state.waiting is not None and state.waiting.reason not in STARTING
+    )
+
+
+def stopped_containers(pod: Pod) -> list[Container]:
+    """Return the containers of `pod` that should run, but have stopped according to its status.
+
+    A kubelet never writes such a status for a running pod. A client has changed the state.
+    """
+    spec, status = pod.spec, pod.status
+    rows = (*status.init_container_statuses, *status.container_statuses)
+    stopped = {row.name for row in rows if _has_stopped(row.state)}  # never iterated
+    if not stopped:
+        return []
+    lasting = (*filter(is_sidecar, spec.init_containers), *spec.containers)
+    return [one for one in lasting if one.name in stopped]
 
 
 def _closed_gates(pod: Pod) -> Iterator[str]:
@@ -174,7 +201,7 @@ def _present(one: Condition | None) -> tuple[Condition, ...]:
     return () if one is None else (one,)
 
 
-def _not_ready(unready: Iterable[Container]) -> tuple[Condition, ...]:
+def _not_ready(unready: Iterable[Container]) -> Readiness:
     # upstream: pkg/kubelet/status/generate.go:GenerateContainersReadyCondition
     names = " ".join(container.name for container in unready)
     reason, message = "ContainersNotReady", f"containers with unready status: [{names}]"

@@ -82,7 +82,7 @@ from fairlead.engine.kubelet.pod_resize import (
     deferred,
     is_resize,
 )
-from fairlead.engine.kubelet.pod_status import readiness
+from fairlead.engine.kubelet.pod_status import readiness, stopped_containers
 from fairlead.engine.kubelet.repeated_rejection import RepeatedRejections
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.state.cluster import Cluster
@@ -834,12 +834,18 @@ def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
     before, worker.pod = worker.pod, pod
     if is_terminal(pod) and not is_terminal(before):
         worker.terminating_at = now
-    if worker.ready_at is None and is_ready(pod):
+    if worker.ready_at is None and (is_ready(pod) or _runs_again(before, pod)):
         worker.ready_at = now
     if is_terminating(pod) and (
         not is_terminating(before) or grace_period(pod) < grace_period(before)
     ):
         worker.terminating_at = now
+
+
+def _runs_again(before: Pod, after: Pod) -> bool:
+    """Return whether a client has written that the stopped containers of a pod run again."""
+    is_running = before.status.phase == after.status.phase == "Running"
+    return is_running and bool(stopped_containers(before)) and not stopped_containers(after)
 
 
 def _changes_resources(before: Pod, after: Pod) -> bool:

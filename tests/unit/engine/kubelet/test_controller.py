@@ -525,6 +525,34 @@ def test_a_pod_marked_not_ready_by_others_is_ready_again_at_once():
         assert machine.next_deadline() is None
 
 
+def test_a_loaded_pod_is_ready_when_a_client_writes_that_its_stopped_container_runs_again():
+    config = KubeletConfig(accepts_pods=True, applies_readiness_gates=True)
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+
+    def reported(state):
+        one = pod(phase="Running", ready="False", spec={"containers": [{"name": "c"}]})
+        rows = [{"name": "c", "state": state}]
+        conditions = [
+            {
+                "type": name,
+                "status": "False",
+                "message": "containers with unready status: [c]",
+            }
+            for name in ("Ready", "ContainersReady")
+        ]
+        status = {"phase": "Running", "containerStatuses": rows, "conditions": conditions}
+        return decode_as(Pod, msgspec.to_builtins(one) | {"status": status})
+
+    machine = kubelets(node(), reported(waiting), config=config)
+    assert machine.handle_deadline(T0) == []
+    machine.handle(ObjectChanged(reported({"running": {}})), T0 + seconds(9))
+    [command] = pod_commands(machine.handle_deadline(T0 + seconds(9)))
+    assert {row.type: row.status for row in command.conditions} == {
+        "Ready": "True",
+        "ContainersReady": "True",
+    }
+
+
 def test_pods_that_become_ready_at_one_instant_are_reported_together():
     """The removal of another pod at the same instant is reported alone."""
     names = ("a", "b", "c")

@@ -119,6 +119,68 @@ def test_a_true_readiness_gate_makes_the_pod_ready(running):
         assert condition(running, "Ready")["status"] == opened
 
 
+STOPPED = pytest.mark.parametrize(
+    "state",
+    [
+        {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}},
+        {"terminated": {"exitCode": 3, "reason": "Error"}},
+    ],
+    ids=["waiting", "terminated"],
+)
+
+
+@pytest.fixture
+def two_containers(cluster):
+    containers = [{"name": name, "image": "x:1"} for name in ("c", "d")]
+    cluster.ask("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": containers}})
+    cluster.pass_time(10)
+    return cluster
+
+
+def write_state(cluster, state):
+    """Write the state of the container c, as a client does."""
+    first, *others = status_of(cluster)["containerStatuses"]
+    rows = [{**first, "restartCount": 3, "state": state}, *others]
+    form = "application/merge-patch+json"
+    patch(cluster, {"status": {"containerStatuses": rows}}, part="/status", form=form)
+
+
+def without_times(state):
+    return {
+        member: {key: one for key, one in fields.items() if not key.endswith("At")}
+        for member, fields in state.items()
+    }
+
+
+@STOPPED
+def test_a_pod_with_a_stopped_container_is_not_ready(two_containers, state):
+    """It keeps the state that the client wrote, and the other container stays ready."""
+    cluster = two_containers
+    write_state(cluster, state)
+    patch(cluster, {"metadata": {"labels": {"x": "y"}}})
+    patch(cluster, {"spec": {"tolerations": [{"key": "k", "operator": "Exists"}]}})
+    cluster.pass_time(60)
+    first, second = status_of(cluster)["containerStatuses"]
+    assert without_times(first["state"]) == state
+    assert (first["ready"], first["started"], first["restartCount"]) == (False, False, 3)
+    assert (second["ready"], list(second["state"])) == (True, ["running"])
+    for name in ("Ready", "ContainersReady"):
+        found = condition(cluster, name)
+        assert (found["status"], found["reason"]) == ("False", "ContainersNotReady")
+        assert found["message"] == "containers with unready status: [c]"
+    assert status_of(cluster)["phase"] == "Running"
+
+
+@STOPPED
+def test_a_pod_is_ready_again_when_its_stopped_container_runs_again(two_containers, state):
+    cluster = two_containers
+    write_state(cluster, state)
+    cluster.pass_time(5)
+    write_state(cluster, {"running": {"startedAt": "2026-01-01T00:00:15Z"}})
+    assert condition(cluster, "Ready")["status"] == "True"
+    assert [one["ready"] for one in status_of(cluster)["containerStatuses"]] == [True, True]
+
+
 def test_a_stopped_kubelet_reports_nothing(running):
     """It does not report the end of a container either."""
     node = running.find("pod", "a")["spec"]["nodeName"]

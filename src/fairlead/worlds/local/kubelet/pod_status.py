@@ -25,7 +25,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.command import Command, Condition, CreateObject, PatchStatus
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.kubelet.pod_status import LOST_EXIT_CODE, LOST_REASON
+from fairlead.engine.kubelet.pod_status import LOST_EXIT_CODE, LOST_REASON, STARTING
 from fairlead.worlds.perform import condition_json
 
 _ANYWHERE: Final = "10.200.0.0/16"
@@ -346,9 +346,12 @@ class _Report(Struct, frozen=True):
         return made
 
     def _container(self, container: Json, waiting: str) -> Json:
-        is_running = self.phase == "Running"
-        up = {"ready": self.is_ready and is_running, "started": is_running}
-        return self._status(container, self._state(container, waiting)) | up
+        state = self._state(container, waiting)
+        is_running = "running" in state
+        was_ready = self.before.get(container["name"], {}).get("ready", False)
+        is_ready = self.is_ready or (self._has_stopped_containers() and was_ready)
+        up = {"ready": is_ready and is_running, "started": is_running}
+        return self._status(container, state) | up
 
     def _initial(self, container: Json) -> Json:
         """Return the status of an init container: completed, or waiting while the pod is pending.
@@ -356,8 +359,8 @@ class _Report(Struct, frozen=True):
         A sidecar (restartPolicy Always) instead gets the state that a main container would get.
         """
         if container.get("restartPolicy") == "Always":
-            is_up = self.phase == "Running"
             state = self._state(container, "PodInitializing")
+            is_up = "running" in state
             return self._status(container, state) | {"ready": is_up, "started": is_up}
         if self.phase == "Pending":
             state = {"waiting": {"reason": "PodInitializing"}}
@@ -385,7 +388,7 @@ class _Report(Struct, frozen=True):
         known = self.before.get(container["name"], {}).get("state", {})
         started = known.get("running", {}).get("startedAt", self.timestamp)
         if self.phase == "Running":
-            return {"running": {"startedAt": started}}
+            return self._stopped(container) or {"running": {"startedAt": started}}
         if self.phase in _ENDED:
             if "terminated" in known:
                 return dict(known)
@@ -393,6 +396,23 @@ class _Report(Struct, frozen=True):
             code, reason = self._stated_end(container) or otherwise
             return {"terminated": _ending(started, self.timestamp, code, reason)}
         return {"waiting": {"reason": waiting}}
+
+    def _stopped(self, container: Json) -> Json | None:
+        """Return the state of `container` if a client has written that it stopped, else None.
+
+        The container keeps this state until a client writes that it runs, or its node restarts.
+        """
+        name = container["name"]
+        if self.pod["status"].get("phase") != "Running" or name in self.stated:
+            return None
+        state = self.before.get(name, {}).get("state") or {}
+        if state.get("terminated"):
+            return {"terminated": state["terminated"]}
+        waiting = state.get("waiting") or {}
+        return None if waiting.get("reason", "") in STARTING else {"waiting": waiting}
+
+    def _has_stopped_containers(self) -> bool:
+        return any(self._stopped(one) for one in self.pod["spec"].get("containers", ()))
 
     def _stated_end(self, container: Json) -> tuple[int, str] | None:
         """Return (exit code, reason) of `container` from the kubelet's status write.
