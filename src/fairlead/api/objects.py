@@ -815,6 +815,7 @@ class JobSpec(_View, frozen=True):
     success_policy: SuccessPolicy | None = None
     pod_replacement_policy: str = ""
     managed_by: str = ""
+    selector: LabelSelector | None = None
     template: Json = {}
 
 

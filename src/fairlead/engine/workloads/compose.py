@@ -34,6 +34,7 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
             InUseProtection(),
         )
     # A simulation does not use these controllers, and importing them takes a tenth of a small run.
+    from fairlead.engine.workloads.adoption import Adoption  # noqa: PLC0415
     from fairlead.engine.workloads.cron_job.controller import CronJobs  # noqa: PLC0415
     from fairlead.engine.workloads.endpoints.controller import ServiceEndpoints  # noqa: PLC0415
     from fairlead.engine.workloads.endpoints.endpoint_slice_mirroring import (  # noqa: PLC0415
@@ -42,7 +43,6 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     from fairlead.engine.workloads.job.ttl_after_finished import (  # noqa: PLC0415
         TtlAfterFinished,
     )
-    from fairlead.engine.workloads.pod_control.adoption import Adoption  # noqa: PLC0415
 
     return (
         Adoption(),  # first, so that adopted pods are not created again

@@ -105,6 +105,7 @@ class Workloads:
             factory=environment.pod_factory,
             rule_for_unknown=environment.rule_for_unknown,
             follows_all=environment.follows_all_pods,
+            adopts=environment.adopts,
         )
         sync = RolloutSync(
             view=environment.replica_set_view(self._pod_sets),
@@ -319,6 +320,10 @@ class Workloads:
         self._status.learn(pods.key, owner)
         before = self._pod_sets.rules[pods.key]
         rule = self._rules.rule_of(owner, pods, before)
+        if self._pod_sets.set_adopter(pods.key, owner):
+            # Made again, because a DaemonSet's rule depends on the pods. The first rule was made
+            # without the orphans, so their labels do not decide which revision is current.
+            rule = self._rules.rule_of(owner, pods, before)
         return pods.key, self._pod_sets.set_rule(pods.key, rule)
 
     def _pod_set_of(self, owner: Owner) -> PodSet:
@@ -336,6 +341,7 @@ class Workloads:
             return
         self._daemon_sets.pop(key, None)
         self._writer.forget(object_ref(owner))
+        self._pod_sets.adopters.pop(key, None)
         self._status.forget(key)
         self._pace.forget(key)
         self._histories.forget_owner(key)

@@ -16,10 +16,12 @@ In a simulation with CronJobs, statuses are written, because the CronJob control
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.objects import Pod
 from fairlead.engine.workloads.deployment.output import (
     NoRolloutOutput,
     RolloutOutput,
@@ -49,7 +51,8 @@ class ControllerEnvironment(Struct, frozen=True, kw_only=True):
 
     If `follows_all_pods` is set, every change of a pod makes the controllers check the pod's owner,
     because the owner's status may change. If `tracks_jobs` is set, each pod of a Job has a
-    finalizer until the Job's status counts the pod.
+    finalizer until the Job's status counts the pod. `adopts` tells whether an owner adopts a pod
+    without a controller; it is None if the controller Adoption does not run.
     """
 
     events: EventSink
@@ -60,10 +63,13 @@ class ControllerEnvironment(Struct, frozen=True, kw_only=True):
     replica_set_view: Callable[[PodSets], ReplicaSetView]
     follows_all_pods: bool
     tracks_jobs: bool
+    adopts: Callable[[Any, Pod], bool] | None
 
 
 def served_environment() -> ControllerEnvironment:
     """Return the environment for a cluster with API clients, in which all statuses are written."""
+    from fairlead.engine.workloads.ownership import adopts  # noqa: PLC0415 - not for simulations
+
     return ControllerEnvironment(
         events=Events(),
         pod_factory=ServedPodFactory(),
@@ -73,6 +79,7 @@ def served_environment() -> ControllerEnvironment:
         replica_set_view=ReportedReplicaSets,
         follows_all_pods=True,
         tracks_jobs=True,
+        adopts=adopts,
     )
 
 
@@ -96,6 +103,7 @@ def simulated_environment() -> ControllerEnvironment:
         replica_set_view=CountedReplicaSets,
         follows_all_pods=False,
         tracks_jobs=False,
+        adopts=None,
     )
 
 

@@ -23,7 +23,7 @@ from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.workloads.daemon_set.rule import DaemonSetRule
 from fairlead.engine.workloads.daemon_set.status import daemon_status
-from fairlead.engine.workloads.job.rule import OWN_CONTROLLER, JobRule
+from fairlead.engine.workloads.job.rule import JobRule, is_own
 from fairlead.engine.workloads.job.status import job_events, job_status
 from fairlead.engine.workloads.job.tracking_finalizer import (
     JobSyncSchedule,
@@ -148,7 +148,7 @@ class OwnerStatus(Struct):
 
     def _write_job(self, key: str, job: Job, now: Instant) -> list[Command]:
         pods, rule = self.pod_sets.sets[key], self.pod_sets.rules[key]
-        if not isinstance(rule, JobRule) or job.spec.managed_by not in ("", OWN_CONTROLLER):
+        if not isinstance(rule, JobRule) or not is_own(job):
             return []
         due = self._schedule.waits_until(key, now)
         if due is not None:

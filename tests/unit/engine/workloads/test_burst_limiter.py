@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fairlead.engine.core.command import CreateObject, PatchObject
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.workloads.adoption import Adoption
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.pod_control.adoption import Adoption
 from fairlead.engine.workloads.work_queue import BURST_MAX, BurstLimiter
 
 REVISION = "deployment.kubernetes.io/revision"

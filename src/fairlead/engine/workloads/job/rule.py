@@ -131,7 +131,7 @@ class JobRule:
         ended, pods.ended = pods.ended or [], []
         self.progress.count_ended(ended, self.job, now)
         spec = self.spec
-        if self.is_over or spec.managed_by not in ("", OWN_CONTROLLER):
+        if self.is_over or not is_own(self.job):
             return NOTHING
         if not spec.suspend:
             self._start(now)
@@ -323,6 +323,11 @@ def is_by_index(job: Job) -> bool:
 def is_finished(job: Job) -> bool:
     """Return whether the Job's status has the condition Complete or Failed."""
     return has_condition(job, "Complete") or has_condition(job, "Failed")
+
+
+def is_own(job: Job) -> bool:
+    """Return whether the Job controller manages `job`, and not another controller."""
+    return job.spec.managed_by in ("", OWN_CONTROLLER)
 
 
 def has_condition(job: Job, condition_type: str) -> bool:

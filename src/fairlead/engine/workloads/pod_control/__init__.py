@@ -1,1 +1,1 @@
-"""The pods of a controller: expectations, adoption and creation (upstream: controller_utils.go)."""
+"""The pods of a controller: expectations and creation (upstream: controller_utils.go)."""

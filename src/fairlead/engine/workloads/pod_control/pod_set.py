@@ -298,8 +298,11 @@ class PodSet:
         self._count(before, after)
         return before
 
-    def remove(self, pod: Pod, slot: str) -> PodState | None:
-        """Remove `pod`; return its last state, or None if the pod was unknown."""
+    def remove(self, pod: Pod, slot: str, *, has_left: bool = False) -> PodState | None:
+        """Remove `pod`; return its last state, or None if the pod was unknown.
+
+        If `has_left` is set, the pod has lost its owner but still exists, so it has not ended.
+        """
         before = self._state(pod)
         if before is None:
             return None
@@ -310,7 +313,7 @@ class PodSet:
         self._deactivate(name)
         self.terminating -= before is _TERMINATING
         is_ours = self.deletions_expected.pop(name, None) is not None
-        if self.ended is not None:
+        if self.ended is not None and not has_left:
             self.ended.append(EndedPod(pod, None, is_ours))
         in_slot = self._by_slot.get(slot, {})
         in_slot.pop(name, None)

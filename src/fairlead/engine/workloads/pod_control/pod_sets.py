@@ -11,11 +11,12 @@ handled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from msgspec import Struct, field
 
-from fairlead.api.objects import OwnerReference, Pod
-from fairlead.api.pods.facts import controller_of, is_static
+from fairlead.api.objects import ApiObject, OwnerReference, Pod
+from fairlead.api.pods.facts import controller_of, is_static, is_terminal
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, pod_ref
 from fairlead.engine.core.instant import Instant, earliest
@@ -51,6 +52,10 @@ class PodSets(Struct):
 
     A change of a pod marks its owner as changed if `follows_all` is set, or if the owner is in
     `watched`.
+
+    `adopters` contains the owners that adopt pods; it is empty in a simulation without CronJobs. A
+    pod that its owner will adopt already belongs to the owner's pod set. So a new owner creates no
+    pod in place of an orphan, and a pod that has lost its controller is not replaced.
     """
 
     config: WorkloadsConfig
@@ -58,6 +63,7 @@ class PodSets(Struct):
     factory: PodFactory
     rule_for_unknown: Callable[[str], OwnerRule]
     follows_all: bool
+    adopts: Callable[[Any, Pod], bool] | None  # (owner, orphan); None if no owner adopts pods
     sets: dict[str, PodSet] = field(default_factory=dict)
     rules: dict[str, OwnerRule] = field(default_factory=dict)
     keys_by_path: dict[str, str] = field(default_factory=dict)  # for references without a uid
@@ -66,6 +72,8 @@ class PodSets(Struct):
         default_factory=dict
     )  # owners to follow up even if `follows_all` is not set
     changed: dict[str, None] = field(default_factory=dict)  # owners to follow up
+    adopters: dict[str, ApiObject] = field(default_factory=dict)
+    _orphans: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by namespace and pod key
     _set_keys: dict[str, str] = field(default_factory=dict)  # pod key -> key of its set
     _creating: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
@@ -115,6 +123,25 @@ class PodSets(Struct):
             ):
                 pods.request_replacement(pod, rule.slot_of(pod))
 
+    def set_adopter(self, key: str, owner: ApiObject) -> bool:
+        """Store the newest version of an owner; return whether it got orphans.
+
+        A new owner gets the orphans that it will adopt, except finished pods: a Job counts these
+        when it has adopted them.
+        """
+        adopts = self.adopts
+        if adopts is None:
+            return False
+        is_new = key not in self.adopters
+        self.adopters[key] = owner
+        orphans = self._orphans.get(owner.metadata.namespace, {}) if is_new else {}
+        found = [one for one in orphans.values() if adopts(owner, one) and not is_terminal(one)]
+        for pod in found:
+            del orphans[pod.key]
+            self._set_keys[pod.key] = key
+            self.sets[key].put(pod, self.rules[key].slot_of(pod))
+        return bool(found)
+
     def mark_changed(self, key: str) -> None:
         """Mark the owner `key` as changed if `follows_all` is set or `watched` contains `key`."""
         if self.follows_all or key in self.watched:
@@ -132,7 +159,9 @@ class PodSets(Struct):
         """Store pods without running a rule."""
         for replicas in loaded:
             found = self._set_of(replicas[0])
-            if found is not None:
+            if found is None:
+                self._store_orphans(replicas)
+            else:
                 self._set_keys |= dict.fromkeys(replicas.keys, found.key)
                 found.load(replicas, self.rules[found.key])
 
@@ -149,6 +178,7 @@ class PodSets(Struct):
         commands = self._leave_former_owner(pod, now)
         pods = self._set_of(pod)
         if pods is None:
+            self._store_orphans((pod,))
             return commands
         slot, after = self.rules[pods.key].slot_of(pod), pod_state(pod)
         is_ours = pods.deletions_expected.get(pod.metadata.name) == pod.metadata.uid
@@ -165,12 +195,20 @@ class PodSets(Struct):
 
     def forget(self, pod: Pod, now: Instant) -> list[Command]:
         """Remove a deleted pod and run its owner's rule."""
+        self._forget_orphan(pod)
+        return self._remove(pod, now)
+
+    def _remove(self, pod: Pod, now: Instant, *, has_left: bool = False) -> list[Command]:
+        """Remove `pod` from its pod set and run its former owner's rule.
+
+        If `has_left` is set, the pod still exists, so the owner does not count it as ended.
+        """
         key = self._set_keys.get(pod.key)
         if key is None:
             return []
         pods, slot = self.sets[key], self.rules[key].slot_of(pod)
         is_ours = pod.metadata.name in pods.deletions_expected
-        before = pods.remove(pod, slot)
+        before = pods.remove(pod, slot, has_left=has_left)
         if before is None:
             return []
         del self._set_keys[pod.key]
@@ -189,23 +227,43 @@ class PodSets(Struct):
         """Remove `pod` from the pod set of its previous owner if its owner has changed."""
         set_key = self._set_keys.get(pod.key)
         owner = controller_of(pod.metadata)
-        if set_key is None or (
-            owner is not None and set_key == self._key_of(owner, pod.metadata.namespace)
+        if (
+            set_key is None
+            or self._awaits_adoption(pod)
+            or (owner is not None and set_key == self._key_of(owner, pod.metadata.namespace))
         ):
             return []
-        return self.forget(pod, now)
+        return self._remove(pod, now, has_left=True)
+
+    def _awaits_adoption(self, pod: Pod) -> bool:
+        """Return whether `pod` has no controller, but its former owner adopts it again."""
+        adopter = self.adopters.get(self._set_keys.get(pod.key, ""))
+        if adopter is None or self.adopts is None or controller_of(pod.metadata) is not None:
+            return False
+        return self.adopts(adopter, pod)
 
     def _set_of(self, pod: Pod) -> PodSet | None:
         """Return the pod set of `pod`, created if missing.
 
-        Returns None for static pods and for pods without a controller.
+        Returns None for static pods, and for pods without a controller unless they await adoption.
         """
+        if self._awaits_adoption(pod):
+            return self.sets[self._set_keys[pod.key]]
         owner = controller_of(pod.metadata)
         if owner is None or is_static(pod):
             return None
+        self._forget_orphan(pod)
         pods = self.pod_set(owner, pod.metadata.namespace)
         self._set_keys[pod.key] = pods.key
         return pods
+
+    def _store_orphans(self, pods: Iterable[Pod]) -> None:
+        """Store pods without a controller, unless no owner adopts pods."""
+        for pod in pods if self.adopts is not None else ():
+            self._orphans.setdefault(pod.metadata.namespace, {})[pod.key] = pod
+
+    def _forget_orphan(self, pod: Pod) -> None:
+        self._orphans.get(pod.metadata.namespace, {}).pop(pod.key, None)
 
     def _request_replacement(self, pods: PodSet, pod: Pod, after: PodState | None) -> None:
         rule = self.rules[pods.key]

@@ -10,9 +10,9 @@ from tests.unit.engine.workloads.conftest import World
 from fairlead.engine.core.command import CreateObject, PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.workloads.adoption import Adoption
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.pod_control.adoption import Adoption
 
 REVISION = "deployment.kubernetes.io/revision"
 

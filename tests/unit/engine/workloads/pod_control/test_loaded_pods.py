@@ -57,6 +57,7 @@ def pod_sets():
         factory=environment.pod_factory,
         rule_for_unknown=environment.rule_for_unknown,
         follows_all=environment.follows_all_pods,
+        adopts=environment.adopts,
     )
 
 

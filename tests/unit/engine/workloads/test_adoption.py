@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.core.command import PatchObject
+from fairlead.engine.core.command import CreateObject, PatchObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.compose import workload_controllers
@@ -181,3 +181,112 @@ def test_no_adoption_is_requested_twice(world, build):
     world.create(replica_set(build))
     world.patch("Pod", "lonely", {"metadata": {"labels": {"x": "y"}}})
     assert len([one for one in world.sent(PatchObject) if one.target.kind == "Pod"]) == 1
+
+
+def created_pods(world):
+    return [one for one in world.sent(CreateObject) if one.manifest["kind"] == "Pod"]
+
+
+def without_controller(world, name):
+    """Remove the owner references of a pod, as a user does."""
+    world.patch("Pod", name, {"metadata": {"ownerReferences": None}})
+
+
+def test_a_new_owner_creates_no_pod_in_place_of_an_orphan(world, build):
+    world.create(build.pod("lonely"))
+    world.create(replica_set(build))
+    assert owner_of(world, "Pod", "lonely") == "web"
+    assert created_pods(world) == []
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "DaemonSet"])
+def test_a_pod_without_its_controller_is_adopted_again(world, build, kind):
+    world.create(build.node("n1"))
+    world.create(build.owned(kind, "web", 1, uid="owner"))
+    (name,) = world.pods()
+    without_controller(world, name)
+    assert owner_of(world, "Pod", name) == "web"
+    assert list(world.pods()) == [name]
+    assert len(created_pods(world)) == 1
+
+
+TRACKING = "batch.kubernetes.io/job-tracking"
+
+
+def job(build, uid="job", name="sum", **fields):
+    fields = {"parallelism": 1, "completions": 1, **fields}
+    return build.owned("Job", name, uid=uid, version="batch/v1", **fields)
+
+
+def finalizers(world, name):
+    return world.get("Pod", name)["metadata"].get("finalizers") or []
+
+
+def failed(world, name="sum"):
+    return world.get("Job", name)["status"].get("failed", 0)
+
+
+def test_a_job_adopts_a_pod_again_that_lost_its_controller(world, build):
+    """The Job does not count the pod as failed, and counts it when it ends."""
+    world.create(job(build))
+    (name,) = world.pods()
+    without_controller(world, name)
+    world.run(seconds(5))
+    assert owner_of(world, "Pod", name) == "sum"
+    assert finalizers(world, name) == [TRACKING]
+    assert len(created_pods(world)) == 1
+    assert failed(world) == 0
+    world.patch_status("Pod", name, {"phase": "Succeeded"})
+    world.run(seconds(5))
+    assert world.get("Job", "sum")["status"]["succeeded"] == 1
+    assert finalizers(world, name) == []
+
+
+@pytest.mark.parametrize("owners", [{}, {"ownerReferences": None}], ids=["label", "both"])
+def test_a_job_releases_a_pod_that_it_no_longer_selects(world, build, owners):
+    """Another pod replaces the released pod at once, and no failure is counted."""
+    world.create(job(build))
+    (name,) = world.pods()
+    world.patch("Pod", name, {"metadata": {"labels": {"app": "quarantine"}, **owners}})
+    assert owner_of(world, "Pod", name) is None
+    assert finalizers(world, name) == []
+    assert len(world.pods()) == 2
+    world.run(seconds(5))
+    assert failed(world) == 0
+    assert world.get("Job", "sum")["status"]["active"] == 1
+
+
+def test_a_recreated_job_adopts_the_pods_that_its_selector_matches(world, build):
+    world.create(job(build, parallelism=2, completions=2))
+    before = set(world.pods())
+    orphan(world, "Job", "sum")
+    world.create(job(build, uid="again", name="again", parallelism=2, completions=2))
+    world.run(seconds(5))
+    assert set(world.pods()) == before
+    assert {owner_of(world, "Pod", name) for name in before} == {"again"}
+    assert [finalizers(world, name) for name in before] == [[TRACKING], [TRACKING]]
+    assert len(created_pods(world)) == 2
+
+
+def test_a_new_job_counts_the_finished_pod_that_it_adopts(world, build):
+    world.create(build.pod("done", phase="Succeeded"))
+    world.create(job(build, completions=2))
+    world.run(seconds(5))
+    assert owner_of(world, "Pod", "done") == "sum"
+    assert world.get("Job", "sum")["status"]["succeeded"] == 1
+    assert finalizers(world, "done") == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"managedBy": "example.com/other"},
+        {"status": {"conditions": [{"type": "Complete", "status": "True"}]}},
+    ],
+    ids=["managed by others", "finished"],
+)
+def test_jobs_that_adopt_no_pods(world, build, other):
+    one = job(build, **{key: value for key, value in other.items() if key != "status"})
+    world.create(one | {key: value for key, value in other.items() if key == "status"})
+    world.create(build.pod("lonely"))
+    assert owner_of(world, "Pod", "lonely") is None

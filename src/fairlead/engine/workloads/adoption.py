@@ -6,9 +6,10 @@
     a ControllerRevision without a controller                     adopted
 
 If a workload is deleted with `--cascade=orphan` and created again, it adopts its former pods and
-revisions.
+revisions. A Job does so only with `manualSelector`, because other selectors contain the Job's uid.
 
-Jobs do not adopt pods here: their selectors contain their uid, which no orphan has as a label.
+A pod that a Job adopts gets the tracking finalizer, and a pod that a Job releases loses it. A pod
+that has lost its Job first loses the finalizer (see `JobOrphans`), and is adopted afterwards.
 
 upstream: pkg/controller/controller_ref_manager.go:ClaimObject,
 pkg/controller/statefulset/stateful_set.go:adoptOrphanRevisions
@@ -22,20 +23,21 @@ from typing import ClassVar, Final
 from msgspec import Struct, field
 
 from fairlead.api.codec import as_json
+from fairlead.api.finalizer import JOB_TRACKING
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     ControllerRevision,
     DaemonSet,
     Deployment,
-    LabelSelector,
+    Job,
     OwnerReference,
     Pod,
     ReplicaSet,
     ReplicationController,
     StatefulSet,
 )
-from fairlead.api.pods.facts import controller_of, is_static, is_terminal
-from fairlead.api.selector import map_selector, selector_matches
+from fairlead.api.pods.facts import controller_of, is_static
 from fairlead.engine.core.command import Command, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
@@ -48,15 +50,20 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.workloads.identity import object_ref, ordinal_of
+from fairlead.engine.workloads.identity import object_ref
+from fairlead.engine.workloads.ownership import (
+    Adopter,
+    Child,
+    adopts,
+    claims_pods,
+    is_ending,
+    selects,
+)
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
 
-Adopter = ReplicaSet | ReplicationController | DaemonSet | StatefulSet | Deployment
-Child = Pod | ReplicaSet | ControllerRevision
-
 RETRY_AFTER: Final[DurationNs] = seconds(1)
-POD_OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet)
-OWNERS: Final = (*POD_OWNERS, Deployment)
+OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet, Deployment, Job)
+_API_VERSIONS: Final = {"ReplicationController": "v1", "Job": "batch/v1"}  # others: apps/v1
 
 
 class _Namespace(Struct):
@@ -144,25 +151,33 @@ class Adoption:
             return self._adopt(one, namespace.owners.values())
         namespace.orphans.pop(key, None)
         owner = namespace.owners.get(reference.uid)
-        if owner is None or _is_ending(owner) or _selects(owner, one):
+        if owner is None or is_ending(owner) or selects(owner, one):
             return []
-        if isinstance(one, ControllerRevision):
+        if isinstance(one, ControllerRevision) or not _releases(owner):
             return []
         self._patched_owners[meta.uid], self._unconfirmed[meta.uid] = None, one
         kept = [as_json(each) for each in meta.owner_references if each.uid != reference.uid]
-        return [PatchObject(object_ref(one), {"metadata": {"ownerReferences": kept or None}})]
+        patch: Json = {"ownerReferences": kept or None}
+        if isinstance(owner, Job):
+            finalizers = [one for one in meta.finalizers if one != JOB_TRACKING]
+            patch |= {"finalizers": finalizers or None}
+        return [PatchObject(object_ref(one), {"metadata": patch})]
 
     def _adopt(self, child: Child, owners: Iterable[Adopter]) -> list[Command]:
         meta = child.metadata
-        if _is_ending(child) or (isinstance(child, Pod) and is_terminal(child)):
-            return []
         for owner in owners:
-            if not _is_ending(owner) and _may_own(owner, child) and _selects(owner, child):
-                reference = _reference(owner)
-                self._patched_owners[meta.uid], self._unconfirmed[meta.uid] = reference, child
-                references = [as_json(each) for each in meta.owner_references]
-                patch = {"ownerReferences": [*references, controller_reference(reference)]}
-                return [PatchObject(object_ref(child), {"metadata": patch})]
+            if not adopts(owner, child):
+                continue
+            patch: Json = {}
+            if isinstance(owner, Job):
+                if JOB_TRACKING in meta.finalizers:
+                    return []  # adopted once `JobOrphans` has removed the finalizer
+                patch = {"finalizers": [*meta.finalizers, JOB_TRACKING]}
+            reference = _reference(owner)
+            self._patched_owners[meta.uid], self._unconfirmed[meta.uid] = reference, child
+            references = [as_json(each) for each in meta.owner_references]
+            patch |= {"ownerReferences": [*references, controller_reference(reference)]}
+            return [PatchObject(object_ref(child), {"metadata": patch})]
         return []
 
     def _forget(self, one: ApiObject) -> None:
@@ -176,35 +191,15 @@ class Adoption:
         return self._namespaces.setdefault(one.metadata.namespace, _Namespace())
 
 
-def _is_ending(one: Adopter | Child) -> bool:
-    return one.metadata.deletion_timestamp != ""
-
-
-def _may_own(owner: Adopter, child: Child) -> bool:
-    """Return whether `owner` can control an object with the kind and name of `child`."""
-    if isinstance(child, ReplicaSet):
-        return isinstance(owner, Deployment)
-    if isinstance(child, ControllerRevision):
-        return isinstance(owner, StatefulSet | DaemonSet)
-    if isinstance(owner, StatefulSet):
-        return ordinal_of(owner.metadata.name, child.metadata.name) is not None
-    return isinstance(owner, POD_OWNERS)
-
-
-def _selects(owner: Adopter, child: Child) -> bool:
-    selector: LabelSelector | None
-    if isinstance(owner, ReplicationController):
-        selector = map_selector(owner.spec.selector) if owner.spec.selector else None
-    else:
-        selector = owner.spec.selector
-    return selector_matches(selector, child.metadata.labels)
+def _releases(owner: Adopter) -> bool:
+    return not isinstance(owner, Job) or claims_pods(owner)
 
 
 def _reference(owner: Adopter) -> OwnerReference:
-    is_core = isinstance(owner, ReplicationController)
+    kind = type(owner).__name__
     return OwnerReference(
-        api_version="v1" if is_core else "apps/v1",
-        kind=type(owner).__name__,
+        api_version=_API_VERSIONS.get(kind, "apps/v1"),
+        kind=kind,
         name=owner.metadata.name,
         uid=owner.metadata.uid,
         controller=True,
