@@ -645,6 +645,32 @@ def test_new_pods_that_a_stateful_set_holds_back_are_a_difference(
     assert sum(one.missing for one in answer.effect.workloads) == new
 
 
+def waiting_set(make, name, nodes):
+    """Return a StatefulSet with a pod on each of `nodes`; its first pod is not ready."""
+    workload = make.workload("StatefulSet", name, replicas=len(nodes))
+    workload["metadata"]["uid"] = name
+    pods = [make.pod(f"{name}-{n}", node_name=node, owner=name) for n, node in enumerate(nodes)]
+    for number, pod in enumerate(pods):
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name}
+        pod["metadata"]["ownerReferences"][0] |= owner
+        pod["metadata"]["labels"] = {"app": name}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True" if number else "False"}]
+    return [workload, *pods]
+
+
+def test_new_pods_are_named_beside_pods_that_are_not_created_again(ask, make):
+    """The drain evicts db-1; db waits for db-0 before it creates db-1 again, and then db-2."""
+    sets = [*waiting_set(make, "db", "ab"), *waiting_set(make, "web", "aa")]
+    nodes = [make.node(name, cpu="9") for name in "ab"]
+    answer = ask([*nodes, *sets], scale=("sts/db=3", "sts/web=3"), drain=("b",))
+    [sentence] = [one.sentence for one in answer.verdict.findings if one.kind == "not_created"]
+    until = "StatefulSet waits until its pods with lower ordinals are ready."
+    assert sentence == (
+        f"1 pod of sts/default/db is not created again: the {until} 2 pods of sts/default/db, "
+        f"sts/default/web are not created: each {until}"
+    )
+
+
 def test_a_paused_deployment_without_a_replica_set_creates_no_pods(ask, make):
     answer = ask([make.node("a"), held(make, "Deployment", paused=True)], scale=("deploy/web=2",))
     assert not answer.changed.pods

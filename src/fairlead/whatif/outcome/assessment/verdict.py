@@ -501,9 +501,14 @@ def gone_for_good(pods: Sequence[PodEnd]) -> str | None:
 
 
 def _not_created(effect: Effect) -> str | None:
+    return " ".join(filter(None, (_not_replaced(effect), _held_back(effect)))) or None
+
+
+def _not_replaced(effect: Effect) -> str | None:
+    """Return a sentence about displaced pods that are not created again; None if none."""
     pods = effect.difference.not_created
     if not pods:
-        return _held_back(effect)
+        return None
     verb = "is" if len(pods) == 1 else "are"
     awaited = list(dict.fromkeys(one.waits_for for one in pods if one.waits_for))
     refused = {one.workload for one in effect.errors}
@@ -518,13 +523,14 @@ def _not_created(effect: Effect) -> str | None:
 
 
 def _held_back(effect: Effect) -> str | None:
-    """Return a sentence about the pods that `effect.held_back` do not create; None if none."""
+    """Return a sentence about the new pods that StatefulSets do not create; None if none."""
     rows = effect.held_back
     if not rows:
         return None
     count, names = sum(one.missing for one in rows), _names([str(one.workload) for one in rows])
     verb = "is" if count == 1 else "are"
-    return f"{_pods(count)} of {names} {verb} not created: {WAITS_FOR_LOWER}."
+    why = WAITS_FOR_LOWER if len(rows) == 1 else WAITS_FOR_LOWER.replace("the ", "each ", 1)
+    return f"{_pods(count)} of {names} {verb} not created: {why}."
 
 
 def _old_pods_stay(pods: Sequence[PodEnd], run: RunOutcome) -> str:
