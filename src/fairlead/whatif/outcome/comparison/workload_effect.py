@@ -316,10 +316,12 @@ def _add_later_pods(
         return
     before, after = (_uncreated(waiting, run) for run in (without, changed))
     for ref in sorted(waiting):
-        counts = tallies[ref].counts if ref in tallies else Counter[str]()
-        more = after[ref] - before[ref] - counts["not_created"] - counts["down"]
-        if more > counts["missing"]:
-            tallies.setdefault(ref, _Tally()).counts["missing"] = more
+        tally = tallies.get(ref) or _Tally()
+        counted = tally.counts["not_created"] + tally.counts["down"]
+        more = after[ref] - before[ref] - counted
+        if more > tally.counts["missing"]:
+            tally.counts["missing"] = more
+            tallies[ref] = tally
 
 
 def _uncreated(refs: Collection[WorkloadRef], run: RunOutcome) -> Counter[WorkloadRef]:

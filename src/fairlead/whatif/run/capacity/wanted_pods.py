@@ -74,13 +74,15 @@ def incomplete_stateful_sets(store: Store, pods: Iterable[PodEnd]) -> Iterator[W
 
     Such a StatefulSet may wait for a pod that is not ready, and may have changed no pod.
     """
-    kind = STATEFUL_SET.kind
+    sets, kind = store.list(STATEFUL_SET), STATEFUL_SET.kind
+    if not sets:
+        return
     existing = Counter(
         pod.owner
         for pod in pods
         if pod.owner is not None and pod.owner.kind == kind and not pod.is_completed
     )
-    for one in store.list(STATEFUL_SET):
+    for one in sets:
         ref = WorkloadRef(kind, one["metadata"]["namespace"], one["metadata"]["name"])
         if existing[ref] < wanted_by(one):
             yield ref
