@@ -109,30 +109,24 @@ def size_answer(
 
 
 def _verdict(question: SizeQuestion, found: SizeResult) -> str:
-    nodes = counted(len(found.nodes), "node")
-    kept = ""
-    if question.kept:  # then "today" could mean all present nodes, or only the replaced ones
-        nodes = counted(len(found.nodes), "new node")
-        kept = f", and {counted(question.kept, 'kept node')},"
     also = _survived(question.survival, found)
-    today = f"today {question.replaced:,}"
-    money = ""
+    replaced, money = f"{question.replaced:,}", ""
     if question.is_priced:
         money = f" for {found.cost:,.2f} per hour"
-        today = f"today {question.replaced:,} for {question.cost:,.2f}"
-    verb = "runs" if len(found.nodes) == 1 and not question.kept else "run"
+        replaced += f" for {question.cost:,.2f}"
     what = "everything"
     if found.unplaceable:
         what = f"all but {counted(len(found.unplaceable), 'pod')}"
     if found.unplaceable and not found.nodes and not question.kept:
         count = len(found.unplaceable)
         which = "The pod fits no" if count == 1 else f"None of {count:,} pods fits a"
-        return f"{which} new node on offer ({today})."
-    if kept:
-        return (
-            f"{nodes}{money} in place of {today.removeprefix('today ')}{kept} {verb} {what}{also}."
-        )
-    return f"{nodes}{money} {verb} {what}{also} ({today})."
+        return f"{which} new node on offer (today {replaced})."
+    if question.kept:  # "today" could mean all present nodes, or only the replaced ones
+        new, kept = counted(len(found.nodes), "new node"), counted(question.kept, "kept node")
+        return f"{new}{money} in place of {replaced}, and {kept}, run {what}{also}."
+    verb = "runs" if len(found.nodes) == 1 else "run"
+    nodes = counted(len(found.nodes), "node")
+    return f"{nodes}{money} {verb} {what}{also} (today {replaced})."
 
 
 def _survived(survival: Survival, found: SizeResult) -> str:
@@ -254,7 +248,8 @@ def _pending_today(found: SizeResult) -> int | None:
     """Return how many pods the worst failure of today's nodes leaves pending; None if untried."""
     if not found.tried_today:
         return None
-    return max((len(loss.pods) for loss in _losses_today(found)), default=0)
+    losses = _losses_today(found)
+    return len(losses[0].pods) if losses else 0
 
 
 def _losses_today(found: SizeResult) -> list[TodaysLoss]:
@@ -284,13 +279,10 @@ def _today(survival: Survival, found: SizeResult) -> Iterator[str]:
         yield f"Today's nodes also survive the loss of any {words}{apart}{tried}."
         return
     worst = losses[0]
-    which, without = f"the loss of {worst.failed}", ""
-    if len(losses) == 2:
-        names = sorted(loss.failed for loss in losses)
-        which, without = f"the loss of {' or '.join(names)}", f"without {worst.failed}, "
-    elif len(losses) > 2:
+    which = f"the loss of {' or '.join(sorted(loss.failed for loss in losses))}"
+    if len(losses) > 2:
         which = f"{len(losses):,} of the {found.tried_today:,} failures that were tried"
-        without = f"without {worst.failed}, "
+    without = f"without {worst.failed}, " if len(losses) > 1 else ""
     pods = counted(len(worst.pods), "other pod" if found.pinned else "pod")
     stay = "stays" if len(worst.pods) == 1 else "stay"
     yield (
