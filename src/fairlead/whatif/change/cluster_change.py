@@ -699,11 +699,7 @@ def _edit(collected: _Steps) -> None:
     from fairlead.whatif.change.edit.edited_field import EditedFields  # noqa: PLC0415 - rarely needed
     from fairlead.whatif.change.edit.object_edit import (  # noqa: PLC0415 - imports schemas (`_apply`)
         PRIORITY,
-        SET,
-        SET_RESOURCES,
-        with_field,
         with_priority,
-        with_resources,
     )
 
     valued = set[str]()
@@ -718,8 +714,29 @@ def _edit(collected: _Steps) -> None:
     fields = collected.fields = EditedFields()
     if change.apply_vpa:
         _apply_recommendations(collected, fields)
-    edited: dict[ObjectRef, Manifest] = {}
+    if change.set or change.set_resources:
+        _set_fields(collected, fields)
+
+
+def _set_fields(collected: _Steps, fields: EditedFields) -> None:
+    """Add the steps of --set and --set-resources, and record the edited fields in `fields`.
+
+    Raises InputError for an edit that is malformed, or that the API server would refuse.
+    """
+    from fairlead.whatif.change.edit.object_edit import (  # noqa: PLC0415 - imports schemas (`_apply`)
+        SET,
+        SET_RESOURCES,
+        with_field,
+        with_resources,
+    )
+    from fairlead.whatif.change.note.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
+    from fairlead.whatif.snapshot.validation.invalid_object import (  # noqa: PLC0415
+        refuse_invalid_change,
+    )
+
+    change, inventory = collected.change, collected.inventory
     originals: dict[ObjectRef, Manifest] = {}
+    edited: dict[ObjectRef, Manifest] = {}
     for option, texts, edit_of in (
         (SET, change.set, with_field),
         (SET_RESOURCES, change.set_resources, with_resources),
@@ -738,17 +755,12 @@ def _edit(collected: _Steps) -> None:
             collected.notes += [
                 note for note in unknown_annotations([changed]) if note not in known
             ]
-    if edited:
-        from fairlead.whatif.change.note.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
-        from fairlead.whatif.snapshot.validation.invalid_object import (  # noqa: PLC0415
-            refuse_invalid_change,
-        )
-
-        for ref, changed in edited.items():  # after the last edit: one may make another one valid
-            refuse_invalid_change(originals[ref], changed)
-        collected.notes += [
-            note for note in unsimulated_notes(edited.values()) if note not in collected.notes
-        ]
+    # Only now, because two edits of an object may be valid together, but not one by one.
+    for ref, changed in edited.items():
+        refuse_invalid_change(originals[ref], changed)
+    collected.notes += [
+        note for note in unsimulated_notes(edited.values()) if note not in collected.notes
+    ]
 
 
 def _resize(collected: _Steps, pod: Manifest, result: Json, source: str) -> Manifest:

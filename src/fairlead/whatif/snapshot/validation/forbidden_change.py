@@ -15,14 +15,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import (
-    JOB,
-    NODE,
-    POD,
-    PRIORITY_CLASS,
-    SERVICE,
-    Kind,
-)
+from fairlead.apiserver.kind import JOB, NODE, POD, PRIORITY_CLASS, SERVICE, Kind
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.strategies.core.service import moved_address, with_kept_values
 from fairlead.apiserver.validation.validator import check_changes
