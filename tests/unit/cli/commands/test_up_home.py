@@ -86,7 +86,7 @@ def test_a_stored_port_that_is_not_available_is_replaced(tmp_path, capfd, stored
             port = config["clusters"][0]["cluster"]["server"].rpartition(":")[2]
     assert (tmp_path / "port").read_text() == port
     warning = f"port {taken}, which this cluster had before, is not available; "
-    assert capfd.readouterr().err.startswith(warning if stored == "in use" else "")
+    assert capfd.readouterr().err.startswith(warning) == (stored == "in use")
 
 
 @pytest.mark.parametrize(
