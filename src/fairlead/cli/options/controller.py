@@ -133,7 +133,10 @@ class NodeFlags:
 @Parameter(name="*", group=CONTROLLERS)
 @dataclass(frozen=True)
 class ControllerOptions(NodeFlags):
-    """The values of all supported flags of kube-controller-manager, for simulations."""
+    """The values of all supported flags of kube-controller-manager; "" means the default.
+
+    Simulations and `fairlead up` have these flags.
+    """
 
     terminated_pod_gc_threshold: Annotated[
         str,

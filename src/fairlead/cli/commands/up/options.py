@@ -95,9 +95,7 @@ class UpOptions:
             if name not in PARTS:
                 problem = f"must be one of {', '.join(PARTS)}"
                 raise InputError("--without", problem, object_name=name)
-        for flag in self.controllers.flags if NODE_LIFECYCLE in self.without_components else ():
-            raise InputError(f"--{flag}", f"has no effect with --without {NODE_LIFECYCLE}")
-        self.node_lifecycle  # noqa: B018 - raises
+        self._check_controllers()
         self.job_time  # noqa: B018 - raises
         check_dashboard_port(self.dashboard_port, dashboard=self.dashboard)
         self._check_users()
@@ -132,6 +130,13 @@ class UpOptions:
             raise InputError("--instance-types", "needs --autoscale karpenter")
         if chosen == OFF and self.provision_time:
             raise InputError("--provision-time", "needs --autoscale")
+
+    def _check_controllers(self) -> None:
+        """Raise InputError for a flag of kube-controller-manager that is invalid or unused."""
+        if self.controllers.flags and NODE_LIFECYCLE in self.without_components:
+            flag = next(iter(self.controllers.flags))
+            raise InputError(f"--{flag}", f"has no effect with --without {NODE_LIFECYCLE}")
+        self.node_lifecycle  # noqa: B018 - raises
 
     def _check_users(self) -> None:
         """Raise InputError for a user that is invalid or given twice."""

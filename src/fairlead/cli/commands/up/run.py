@@ -138,8 +138,8 @@ def serve(options: UpOptions) -> int:
 def _open_socket(options: UpOptions) -> socket:
     """Return a listening socket. Raises InputError.
 
-    Without --port, the port is the last one of the data directory, so that kubeconfigs that were
-    written before still work. If it is not available, any free port is chosen.
+    Without --port, the port is the last one of the data directory, so that kubeconfigs from before
+    still work. If this port is not available, or there is none, any free port is chosen.
     """
     if not options.port and options.data_dir is not None and (port := last_port(options.data_dir)):
         with suppress(InputError):
@@ -299,9 +299,12 @@ def _cluster(
 
 
 def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> EngineConfig:
-    """Return the engine's configuration, with the flags and the autoscaler. Raises InputError."""
-    flags = options.node_lifecycle
-    config = OBSERVED if flags is None else replace(OBSERVED, node_lifecycle=flags)
+    """Return the engine's configuration, with the autoscaler and the node controllers of `options`.
+
+    Raises InputError.
+    """
+    nodes = options.node_lifecycle
+    config = OBSERVED if nodes is None else replace(OBSERVED, node_lifecycle=nodes)
     if options.autoscale.autoscale == OFF:
         return config
     # Imported only if needed: most clusters have no autoscaler.
