@@ -148,9 +148,9 @@ def _table(table: AnswerTable, rows: Sequence[Mapping[str, Any]], rows_max: int)
 def _cell(row: Mapping[str, Any], field: str) -> str:
     """Return the text of a cell; amounts of resources, and times, have units."""
     match row.get(field):
-        case int() | float() as time_s if field.endswith("_s"):
-            return for_readers(seconds(time_s))
-        case int() | float() as time_s if field in _SEED_AMOUNTS and row["what"] == RECOVERED:
+        case int() | float() as time_s if field.endswith("_s") or (
+            field in _SEED_AMOUNTS and row["what"] == RECOVERED
+        ):
             return for_readers(seconds(time_s))
         case int() | float() as amount if "resource" in row:
             return amount_text(row["resource"], amount)

@@ -134,13 +134,8 @@ def _autoscaler_line(one: PodAutoscalerOutcome, start: Instant) -> str:
 
 
 def _totals(outcome: AutoscalingOutcome, start: Instant) -> str:
-    added, removed = (
-        f"{number:,} {word}{_when(outcome.transitions, start, came=came)}"
-        for number, word, came in (
-            (outcome.added, "added", True),
-            (outcome.removed, "removed", False),
-        )
-    )
+    added = f"{outcome.added:,} added{_when(outcome.transitions, start, came=True)}"
+    removed = f"{outcome.removed:,} removed{_when(outcome.transitions, start, came=False)}"
     line = f"{added}, {removed}, {outcome.nodes_after:,} at the end"
     cost = outcome.cost_per_hour
     if cost is not None:
@@ -153,7 +148,10 @@ def _totals(outcome: AutoscalingOutcome, start: Instant) -> str:
 
 
 def _when(transitions: Sequence[NodeTransition], start: Instant, *, came: bool) -> str:
-    """Return ` after 1m` or ` after 1m to 2m`: when nodes came, or were removed; "" if none."""
+    """Return when nodes were added (`came`) or removed, as text; "" if no node was.
+
+    The text contains the first and the last time, relative to `start`: ` after 1m00s to 2m00s`.
+    """
     times = [one.at for one in transitions if one.came is came]
     if not times:
         return ""
