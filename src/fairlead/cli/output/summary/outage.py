@@ -262,20 +262,10 @@ def node_steps(outage: OutageOutcome, states: Sequence[NodeState]) -> StepFuncti
 
 
 def _zones(found: OutageOutcome, start: Instant) -> Section:
-    """Return the section with the state and eviction rate of each zone with failed nodes.
+    """Return the section with the states and eviction rates of the zones with failed nodes.
 
-    Changes of only the number of nodes that are not ready are one row, which shows the range.
+    If only the number of nodes that are not ready changes, one row shows the range of the number.
     """
-    troubled = {one.zone for one in found.nodes}
-    rows: list[list[ZoneChange]] = []  # one for each state
-    last: dict[str, list[ZoneChange]] = {}
-    for one in found.zones:
-        row = last.get(one.zone)
-        if row is not None and _state_of(row[0]) == _state_of(one):
-            row.append(one)
-        elif one.zone in troubled:
-            last[one.zone] = [one]
-            rows.append(last[one.zone])
     cells = [
         (
             zone_title(first.zone),
@@ -284,7 +274,7 @@ def _zones(found: OutageOutcome, start: Instant) -> Section:
             f"{_range([one.unready for one in (first, *others)])} of {first.size:,}",
             f"{first.rate:g} nodes/s",
         )
-        for first, *others in rows
+        for first, *others in _zone_states(found)
     ]
     columns = (
         TableColumn("ZONE OF FAILED NODES", is_name=True),
@@ -294,6 +284,24 @@ def _zones(found: OutageOutcome, start: Instant) -> Section:
         TableColumn("EVICTIONS AT"),
     )
     return table_section("states of zones", columns, cells, Rank.PROGRESS)
+
+
+def _zone_states(found: OutageOutcome) -> list[list[ZoneChange]]:
+    """Return a list for each state of each zone with failed nodes, in order of time.
+
+    Each list contains the changes of the zone from the beginning of the state to the next state.
+    """
+    zones = {one.zone for one in found.nodes}
+    states: list[list[ZoneChange]] = []
+    last: dict[str, list[ZoneChange]] = {}
+    for one in found.zones:
+        state = last.get(one.zone)
+        if state is not None and _state_of(state[0]) == _state_of(one):
+            state.append(one)
+        elif one.zone in zones:
+            last[one.zone] = [one]
+            states.append(last[one.zone])
+    return states
 
 
 def _state_of(one: ZoneChange) -> tuple[str, int, float]:
