@@ -450,7 +450,8 @@ class _Trial:
         diagnosis = session.choices(job).now.find(task.info).diagnosis()
         self.summary = fit_error(diagnosis, "")
         facts = _facts(session, task, diagnosis)
-        self.nodes, self.nodes_left_out = tuple(facts[:_NODES_MAX]), max(len(facts) - _NODES_MAX, 0)
+        self.nodes = tuple(facts[:_NODES_MAX])
+        self.nodes_left_out = len(facts) - len(self.nodes)
         choices = session.policy.choices
         if len(choices.whole.now.find(task.info).positions()):
             return Obstacle.RESERVED
@@ -462,8 +463,8 @@ class _Trial:
 def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> list[NodeFact]:
     """Return the nodes on which `task` cannot run, each with the reason.
 
-    Nodes that lack only resources come first. Among them, those that lack the smallest shares of
-    the task's requests come first.
+    Nodes that lack only resources come first, sorted by the sum of the lacking shares of the task's
+    requests. The smallest sum comes first.
     """
     names = session.table.resources.names
     requests = {names[column]: amount for column, amount in task.request.starting}

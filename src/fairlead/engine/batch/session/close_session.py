@@ -125,12 +125,16 @@ def _not_tried(session: Session, job: JobInfo) -> str | None:
 
 
 def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
+    """Return the phase of the group of `job`; the module docstring lists the phases.
+
+    upstream: volcano: pkg/scheduler/framework/session.go: jobStatus
+    """
     if found is not None and job.by_status[TaskStatus.RUNNING]:
         return "Unknown"
     assert job.group is not None
-    ended = len(job.by_status[TaskStatus.SUCCEEDED]) + len(job.by_status[TaskStatus.FAILED])
-    if job.group.api_group != VOLCANO_API:
-        ended = 0
+    ended = 0
+    if job.group.api_group == VOLCANO_API:
+        ended = len(job.by_status[TaskStatus.SUCCEEDED]) + len(job.by_status[TaskStatus.FAILED])
     if job.allocated_count + ended >= job.min_available:
         return "Running" if job.allocated_count or not ended else "Completed"
     return INQUEUE if session.admits_groups and job.id not in session.outside else "Pending"

@@ -63,9 +63,10 @@ class NodeResourcesFit:
     def __init__(
         self, handle: Handle, args: FitArgs | None = None, *, checks_empty_node: bool = True
     ) -> None:
-        """`checks_empty_node` is False for versions in which preemption may help on every node.
+        """Start with the scoring strategy and the ignored resources in `args`.
 
-        These versions, before 1.34, never reject with UnschedulableAndUnresolvable.
+        `checks_empty_node` is False for Kubernetes before 1.34. There, no rejection is
+        UnschedulableAndUnresolvable, so preemption also tries nodes that are too small for the pod.
         """
         self._checks_empty_node = checks_empty_node
         self._table = handle.cluster.table

@@ -97,9 +97,11 @@ class BudgetRecorder(Struct):
     def preempted(self, victims: Iterable[Pod], by: str, at: Instant) -> None:
         """Record a breach for each victim whose preemption a budget does not allow.
 
-        `by` is the key of the preemptor.
+        `by` is the key of the preemptor. The victims are counted as the scheduler counts them, but
+        also against budgets that the scheduler ignores, such as those with an empty selector.
+
+        upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
         """
-        # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
         allowed: dict[str, int] = {}
         for pod in victims:
             self._take(pod, self.covering(pod), allowed, by, at)
