@@ -517,7 +517,7 @@ def _again_findings(run: DrainRun | None) -> Iterator[str]:
     """Yield a sentence if `run` evicts pods more than once, which explains its evictions."""
     if run is not None and run.evicted_again:
         is_one = run.evicted_again == 1
-        pods = "is the second of a pod" if is_one else "are further evictions of pods"
+        pods = "is the second eviction of a pod" if is_one else "are further evictions of pods"
         yield (
             f"{run.evicted_again:,} of the {run.evicted:,} evictions {pods} that moved to a node "
             "that is drained later."

@@ -364,7 +364,7 @@ def test_second_evictions_of_pods_are_named(planner, experiment, make):
     found = drain_answer(plan, "dump.yaml", ()).to_json()
     [pace] = found["paces"]
     assert (pace["evicted"], pace["evicted_again"]) == (3, 1)
-    second = "1 of the 3 evictions is the second of a pod that moved to a node"
+    second = "1 of the 3 evictions is the second eviction of a pod that moved to a node"
     assert f"{second} that is drained later." in found["findings"]
 
 
