@@ -6,8 +6,8 @@ not placed gets the condition PodScheduled=False. There are events about the gro
 tasks that were not placed. The phase is
 
     Unknown    if this session found the job unschedulable and a member runs
-    Completed  if at least the minimum number of members, and all that had a node, have ended
-               (only in Volcano's API; kube-batch's has no such phase)
+    Completed  if at least the minimum number of members have ended, and no member has a node (only
+               in Volcano's API); if the minimum is 0, also without members that have ended
     Running    if at least the minimum number of members have a node; in Volcano's API, members that
                have ended count too
     Inqueue    if the group was admitted (only if the action enqueue runs)
@@ -132,11 +132,11 @@ def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
     if found is not None and job.by_status[TaskStatus.RUNNING]:
         return "Unknown"
     assert job.group is not None
-    ended = 0
-    if job.group.api_group == VOLCANO_API:
+    ended, of_volcano = 0, job.group.api_group == VOLCANO_API
+    if of_volcano:
         ended = len(job.by_status[TaskStatus.SUCCEEDED]) + len(job.by_status[TaskStatus.FAILED])
     if job.allocated_count + ended >= job.min_available:
-        return "Running" if job.allocated_count or not ended else "Completed"
+        return "Completed" if of_volcano and not job.allocated_count else "Running"
     return INQUEUE if session.admits_groups and job.id not in session.outside else "Pending"
 
 

@@ -139,6 +139,21 @@ def test_a_gang_whose_members_have_ended_is_completed_in_volcano(harness, api, p
         assert not [one for one in found.events if one.startswith("PodGroup g")]
 
 
+@pytest.mark.parametrize(
+    ("api", "expected"),
+    [
+        ("scheduling.volcano.sh/v1beta1", "Completed"),
+        ("scheduling.incubator.k8s.io/v1alpha1", "Running"),
+    ],
+)
+def test_a_group_without_a_minimum_is_completed_in_volcano_while_no_member_runs(
+    harness, api, expected
+):
+    """upstream: volcano: pkg/scheduler/framework/session.go: jobStatus."""
+    harness.put(make_node("n1", cpu="1"), make_group("g", 0, api=api), make_task("p", "g", cpu=2))
+    assert harness.run().patches["PodGroup", "g"].fields["phase"] == expected
+
+
 def test_a_running_gang_with_too_few_members_has_phase_unknown(harness):
     harness.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g", node="n1"))
     found = harness.run()
