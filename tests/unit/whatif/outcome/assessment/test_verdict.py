@@ -797,3 +797,12 @@ def test_the_sentence_about_later_pods_counts_the_pending_pods(pending, end):
         f" sts/ns/db creates {5 - pending} more pods only after its pending {end} ready "
         "(OrderedReady)."
     )
+
+
+def test_pods_that_a_stateful_set_wants_to_delete_are_not_added_to_the_missing_pods():
+    """Without the change, db has one pod too many and waits before it deletes this pod."""
+    db = WorkloadRef("StatefulSet", "ns", "db")
+    pods = [replace(pod(f"db-{at}", "a"), owner=db) for at in range(2)]
+    without = outcome(*pods, workloads={db: ready(1, 1, 1)})
+    found = effect_of(without, outcome(*pods, workloads={db: ready(4, 1, 1)}))
+    assert verdict_of(found).first.sentence.startswith("2 pods of sts/ns/db are not created: ")
