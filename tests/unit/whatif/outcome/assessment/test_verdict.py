@@ -42,6 +42,7 @@ from fairlead.whatif.outcome.run_outcome import (
 from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 
 WEB = WorkloadRef("Deployment", "ns", "web")
+DB = WorkloadRef("StatefulSet", "ns", "db")
 PACKING = (
     PackingRow(NODES_IN_USE, 3, 2, 1),
     PackingRow(ROOM, 6, 7, 7),
@@ -789,20 +790,40 @@ def test_an_unfinished_drain_takes_longer_than_the_time_that_has_passed():
 @pytest.mark.parametrize(("pending", "end"), [(1, "pod is"), (2, "pods are")])
 def test_the_sentence_about_later_pods_counts_the_pending_pods(pending, end):
     """A StatefulSet can have several pending pods, for example if their nodes fail."""
-    db = WorkloadRef("StatefulSet", "ns", "db")
-    pods = [replace(pod(f"db-{at}", reason="Insufficient cpu"), owner=db) for at in range(pending)]
-    without = outcome(workloads={db: ready(0, 0, 0)})
-    found = effect_of(without, outcome(*pods, workloads={db: ready(5, 0, 0)}))
+    pods = [replace(pod(f"db-{at}", reason="Insufficient cpu"), owner=DB) for at in range(pending)]
+    without = outcome(workloads={DB: ready(0, 0, 0)})
+    found = effect_of(without, outcome(*pods, workloads={DB: ready(5, 0, 0)}))
     assert verdict_of(found).first.sentence.endswith(
         f" sts/ns/db creates {5 - pending} more pods only after its pending {end} ready "
         "(OrderedReady)."
     )
 
 
+@pytest.mark.parametrize(
+    ("fields", "count", "is_named"),
+    [
+        ({}, 1, True),
+        ({"settled": False}, 1, False),
+        ({"errors": (ObjectError("StatefulSet ns/db", "exceeded quota", 2, DB),)}, 1, False),
+        ({}, 2, False),
+    ],
+    ids=["it waits", "the run has not settled", "the API server refuses them", "a pod is pending"],
+)
+def test_new_pods_are_said_to_wait_for_a_pod_only_if_nothing_else_explains_it(
+    fields, count, is_named
+):
+    """A StatefulSet of 3 pods lacks pods; its second pod, if any, is newly pending."""
+    first, second = (replace(pod(f"db-{at}", node), owner=DB) for at, node in enumerate(("a", "")))
+    pods = [first, replace(second, reason="Insufficient cpu")][:count]
+    changed = outcome(*pods, workloads={DB: ready(3, 1, 1)}, **fields)
+    effect = effect_of(outcome(first, workloads={DB: ready(1, 1, 1)}), changed)
+    kinds = {one.kind for one in verdict_of(effect).findings}
+    assert (OutcomeKind.NOT_CREATED in kinds) == is_named
+
+
 def test_pods_that_a_stateful_set_wants_to_delete_are_not_added_to_the_missing_pods():
     """Without the change, db has one pod too many and waits before it deletes this pod."""
-    db = WorkloadRef("StatefulSet", "ns", "db")
-    pods = [replace(pod(f"db-{at}", "a"), owner=db) for at in range(2)]
-    without = outcome(*pods, workloads={db: ready(1, 1, 1)})
-    found = effect_of(without, outcome(*pods, workloads={db: ready(4, 1, 1)}))
+    pods = [replace(pod(f"db-{at}", "a"), owner=DB) for at in range(2)]
+    without = outcome(*pods, workloads={DB: ready(1, 1, 1)})
+    found = effect_of(without, outcome(*pods, workloads={DB: ready(4, 1, 1)}))
     assert verdict_of(found).first.sentence.startswith("2 pods of sts/ns/db are not created: ")
