@@ -379,6 +379,15 @@ def test_a_part_of_a_value_can_be_set_after_the_value(ask, make):
     assert pod.pod.workload.name == "web"
 
 
+def test_edits_of_an_object_are_valid_or_invalid_together(ask, make):
+    """The second edit makes the first one valid, or changes another field."""
+    objects, path = [make.node("a"), make.workload(replicas=1)], "deploy/web:spec.template.spec"
+    policy, servers = f"{path}.dnsPolicy=None", f"{path}.dnsConfig={{nameservers: [10.0.0.1]}}"
+    assert ask(objects, set=(policy, servers)).difference.updated
+    with pytest.raises(InputError, match=r"dnsConfig: Required value"):
+        ask(objects, set=(policy, f"{path}.hostNetwork=true"))
+
+
 def test_a_changed_priority_applies_to_new_pods_only(ask, make):
     low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=1, priorityClassName="low")
     high = make.workload(name="web", replicas=1, cpu="3", priorityClassName="high")
