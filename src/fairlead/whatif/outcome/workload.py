@@ -1,11 +1,8 @@
 """WorkloadRef: the workload of a pod, under the name that users know: a Deployment, for example.
 
 The workload is recognised by the names and labels that controllers write. So the dump may lack the
-ReplicaSets of Deployments and the Jobs of CronJobs:
+ReplicaSets of Deployments and the Jobs of CronJobs (`owner_name`). Other pods:
 
-    ReplicaSet web-6d4cf56db6, and the pod's label pod-template-hash: 6d4cf56db6   Deployment web
-    the same, with the label rollouts-pod-template-hash of Argo Rollouts           Rollout web
-    Job backup-29384720                                                           CronJob backup
     a pod without a controller, or a static pod                                   the Pod itself
     a pod that a program created and that Pod etl controls, as with Spark
                                                                     the program in Pod etl
@@ -15,7 +12,6 @@ ReplicaSets of Deployments and the Jobs of CronJobs:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
@@ -27,8 +23,8 @@ from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.original import original_name
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL
-from fairlead.engine.workloads.pod_control.pod_template import TEMPLATE_HASH_LABEL
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.snapshot.owner_name import OWNER_BY_HASH, owner_of_controller
 from fairlead.whatif.snapshot.served_kind import full_kind
 
 UNAVAILABLE_MIN: Final = seconds(60)
@@ -43,15 +39,7 @@ _SHORT: Final = {
     "ReplicationController": "rc",
     "StatefulSet": "sts",
 }
-# upstream: argo-rollouts, pkg/apis/rollouts/v1alpha1/types.go: DefaultRolloutUniqueLabelKey
-_ROLLOUT_HASH_LABEL: Final = "rollouts-pod-template-hash"
-# The kind of the owner of a pod's ReplicaSet, by the pod's label with the template hash. The name
-# of the ReplicaSet ends with this hash.
-_OWNER_BY_HASH: Final = ((TEMPLATE_HASH_LABEL, "Deployment"), (_ROLLOUT_HASH_LABEL, ROLLOUT))
-# upstream: pkg/controller/cronjob/utils.go:getJobName; the suffix is the scheduled time in minutes
-# since 1970. The minutes of all times since August 2015 are larger than a date such as 20261120. So
-# a Job with a date in its name does not look like a Job of a CronJob.
-_CRON_JOB: Final = re.compile(r"(.+)-(?:2[4-9]|[3-9][0-9])[0-9]{6}")
+_DEPLOYMENT_HASH, _ROLLOUT_HASH = (label for label, _ in OWNER_BY_HASH)
 # Kinds whose controllers create no pods, but that programs set as the controllers of their pods
 # upstream: apache/spark BasicExecutorFeatureStep.scala: configurePod,
 # apache/flink Fabric8FlinkKubeClient.java: createTaskManagerPod
@@ -175,10 +163,8 @@ def workload_of(pod: Pod) -> WorkloadRef:
     owner = controller_of(meta)
     if owner is None or owner.kind == "Node":
         return WorkloadRef(POD, meta.namespace, original_name(pod))
-    labels = meta.labels
-    return _workload_of_owner(
-        owner, meta.namespace, labels.get(TEMPLATE_HASH_LABEL), labels.get(_ROLLOUT_HASH_LABEL)
-    )
+    get = meta.labels.get
+    return _workload_of_owner(owner, meta.namespace, get(_DEPLOYMENT_HASH), get(_ROLLOUT_HASH))
 
 
 # An owner reference keeps its hash, so a look-up takes a fifth of the time of the function.
@@ -186,17 +172,14 @@ def workload_of(pod: Pod) -> WorkloadRef:
 def _workload_of_owner(owner: OwnerReference, namespace: str, *digests: str | None) -> WorkloadRef:
     """Return the workload of pods with the controller `owner`.
 
-    `digests` are the values of the labels in `_OWNER_BY_HASH`; None for a missing label.
+    `digests` are the values of the labels in `OWNER_BY_HASH`; None for a missing label.
     """
-    if owner.kind == "ReplicaSet":
-        for (_, above), digest in zip(_OWNER_BY_HASH, digests, strict=True):
-            if digest and owner.name.endswith(f"-{digest}"):
-                return WorkloadRef(above, namespace, owner.name.removesuffix(f"-{digest}"))
     kind = full_kind(owner.kind, owner.api_version)
+    above = owner_of_controller(kind, owner.name, digests)
+    if above is not None:
+        return WorkloadRef(above[0], namespace, above[1])
     if kind in _PROGRAM_KINDS:
         return WorkloadRef(f"{_PROGRAM_IN}{kind}", namespace, owner.name)
-    if kind == "Job" and (found := _CRON_JOB.fullmatch(owner.name)):
-        return WorkloadRef("CronJob", namespace, found[1])
     return WorkloadRef(kind, namespace, owner.name)
 
 
@@ -208,7 +191,7 @@ def revision_of(pod: Pod) -> str:
 
 def revision_in(labels: Mapping[str, str]) -> str:
     """Return the template revision in the labels of a ReplicaSet or its pod; "" if none."""
-    for label, _ in _OWNER_BY_HASH:
+    for label, _ in OWNER_BY_HASH:
         if found := labels.get(label):
             return found
     return ""

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from fairlead.api.codec import as_json
 from fairlead.api.json import Json
 from fairlead.api.objects import HorizontalPodAutoscaler, Pod, StatefulSet
-from fairlead.api.pods.facts import belongs_to_node, controller_of, is_terminal
+from fairlead.api.pods.facts import belongs_to_node, is_terminal
 from fairlead.apiserver.kind import (
     CRON_JOB,
     DAEMON_SET,
@@ -43,9 +43,10 @@ from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint
 from fairlead.whatif.change.note.held_rollout import awaited_in_order, held_scaling
 from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.snapshot.inventory import Inventory, name_parts
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
+from fairlead.whatif.snapshot.owner_name import owner_names
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 from fairlead.whatif.snapshot.served_kind import full_kind, is_custom
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
@@ -299,7 +300,7 @@ def _new_pods_of_missing(like: str, namespace: str, inventory: Inventory) -> New
         pod
         for pod in (one.pod for one in inventory.of_kind(POD))
         if namespace in ("", pod.metadata.namespace)
-        and (kind_name, name) in _owner_names(pod)
+        and (kind_name, name) in owner_names(pod)
         and not is_terminal(pod)
         and not belongs_to_node(pod)
     ]
@@ -315,18 +316,6 @@ def _new_pods_of_missing(like: str, namespace: str, inventory: Inventory) -> New
     title = str(WorkloadRef(kind_name if kind is None else kind.kind, newest.namespace, name))
     new = _copies_of(sample, LIKE, title, name, inventory)
     return replace(new, replicas=len(found)) if kind in SCALABLE else new
-
-
-def _owner_names(pod: Pod) -> Iterator[tuple[str, str]]:
-    """Yield (kind, name) of the controller of `pod`, and of the owner of this controller.
-
-    The kinds are in lower case.
-    """
-    controller = controller_of(pod.metadata)
-    if controller is not None:
-        workload = workload_of(pod)
-        yield controller.kind.lower(), controller.name
-        yield workload.object_kind.partition(".")[0].lower(), workload.name
 
 
 def _copies_of(

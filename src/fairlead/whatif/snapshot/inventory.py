@@ -20,10 +20,14 @@ from fairlead.api.pods.facts import controller_of
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
 from fairlead.apiserver.defaulting.definition import DefinitionNames
 from fairlead.apiserver.kind import (
+    CRON_JOB,
     CUSTOM_RESOURCE_DEFINITION,
+    DEPLOYMENT,
+    JOB,
     KINDS,
     NODE,
     POD,
+    REPLICA_SET,
     Kind,
     find_kind,
     kind_of,
@@ -31,6 +35,8 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
+from fairlead.whatif.snapshot.owner_name import owner_names
+from fairlead.whatif.snapshot.served_kind import is_custom
 
 _NEAREST_MAX: Final = 3
 _LEADING_ZEROS: Final = re.compile(r"(?<!\d)0+(?=\d)")
@@ -40,6 +46,8 @@ _COMMA_HINT: Final = "; commas combine labels: to select several {}, repeat the 
 _SELECTOR_SIGNS: Final = frozenset("=!<>(), ")
 _ALL: Final = ("*", "all")  # what users try
 _NOT_IN_NAMESPACES: Final = _SELECTOR_SIGNS | {"."}
+# The kinds between a workload and its pods.
+_BETWEEN: Final[Mapping[Kind, tuple[Kind, ...]]] = {DEPLOYMENT: (REPLICA_SET,), CRON_JOB: (JOB,)}
 
 
 class DefinitionSpec(Struct, frozen=True):
@@ -225,8 +233,40 @@ class Inventory:
         if not kind.namespaced:
             namespace = ""
         full_name = f"{namespace}/{name}" if namespace else name
+        if not self._objects(kind) and (kind.resource, name) not in self._deleted:
+            pod = self._pod_of_absent(kind, namespace, name)
+            if pod is not None:
+                owner = f"{kind.kind} {pod.metadata.namespace}/{name}"
+                return f"the dump lacks {owner}, the owner of pod/{pod.key}{self._remedy(kind)}"
         others = self._namesakes(namespace, name, expected, kind.kind)
         return f"there is no {kind.kind} {full_name}{self._similar(kind, name, others)}"
+
+    def _pod_of_absent(self, kind: Kind, namespace: str, name: str) -> Pod | None:
+        """Return the first pod whose owner references or labels name a missing workload.
+
+        If `namespace` is "", all namespaces are searched. Return None if there is no such pod.
+        Raises InputError for a pod that is not valid.
+        """
+        wanted = kind.kind.lower(), name
+        pods = (one.pod for one in self.of_kind(POD) if namespace in ("", one.ref.namespace))
+        for pod in pods:
+            controller = controller_of(pod.metadata)
+            # A custom resource may have a kind with the name of a built-in kind.
+            if controller is None or is_custom(controller.api_version) != kind.is_custom:
+                continue
+            if wanted in owner_names(pod):
+                return pod
+        return None
+
+    def _remedy(self, kind: Kind) -> str:
+        """Return how to add the objects of `kind`, of which there are none."""
+        if kind.resource in self._unreadable:
+            return f" ({self.absence(kind)})"
+        plurals = ",".join(one.plural for one in (kind, *_BETWEEN.get(kind, ())))
+        return (
+            f" (the dump has no {kind.plural}); read the cluster with fairlead snapshot, or put "
+            f"the dump and the output of kubectl get -A -o json {plurals} into one folder"
+        )
 
     def select(self, source: str, text: str, namespace: str = "") -> list[Manifest]:
         """Return the objects that `text` selects by name or by label selector.

@@ -599,9 +599,9 @@ def test_a_workload_of_this_name_in_another_namespace_is_not_meant(fitted, make)
     ("like", "problem"),
     [
         ("deploy/web", "deploy/web is in several namespaces (mail, shop); name one of them"),
-        ("ds/shop/log", "there is no DaemonSet shop/log"),
+        ("ds/shop/log", "the dump lacks DaemonSet shop/log"),
         ("deploy/shop/log", "there is no Deployment shop/log"),
-        ("deploy/shop/old", "there is no Deployment shop/old"),
+        ("deploy/shop/old", "the dump lacks Deployment shop/old"),
         ("deploy//web", "'deploy//web' is not KIND/NAME or KIND/NAMESPACE/NAME"),
     ],
 )

@@ -91,6 +91,41 @@ def test_an_object_that_a_missing_custom_resource_owns_is_suggested(make, found)
         Inventory(found(owned[1])).find("--delete", "database/db")
 
 
+@pytest.mark.parametrize(
+    ("owner", "text", "lacking", "kinds"),
+    [
+        ("ReplicaSet/web-6d/6d", "deploy/shop/web", "Deployment web", "deployments,replicasets"),
+        ("ReplicaSet/web-6d/", "rs/web-6d", "ReplicaSet web-6d", "replicasets"),
+        ("StatefulSet/db/", "sts/db", "StatefulSet db", "statefulsets"),
+        ("Job/backup-29384720/", "cj/backup", "CronJob backup", "cronjobs,jobs"),
+    ],
+)
+def test_a_workload_that_only_its_pods_name_is_missing_in_the_dump(
+    make, found, owner, text, lacking, kinds
+):
+    owner_kind, owner_name, digest = owner.split("/")
+    group = "batch/v1" if owner_kind == "Job" else "apps/v1"
+    reference = {"apiVersion": group, "kind": owner_kind, "name": owner_name, "uid": "1"}
+    pod = make.pod("p", "shop")
+    pod["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
+    pod["metadata"]["labels"] = {"pod-template-hash": digest}
+    with pytest.raises(InputError) as refused:
+        Inventory(found(pod)).find("--scale", text)
+    kind, name = lacking.split()
+    said = f"the dump lacks {kind} shop/{name}, the owner of pod/shop/p (the dump has no "
+    assert refused.value.problem.startswith(said)
+    assert f"kubectl get -A -o json {kinds} into" in refused.value.problem
+    with pytest.raises(InputError, match=f"the cluster has no {kind}"):
+        Inventory(found(pod)).find("--scale", f"{text}x")
+    unread = Inventory(found(pod), unreadable=[find_kind(kind).resource])
+    with pytest.raises(InputError, match=r"owner of pod/shop/p \(no \w+ could be read\)$"):
+        unread.find("--scale", text)
+    reference["apiVersion"] = "example.com/v1"
+    pod["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
+    with pytest.raises(InputError, match=f"the cluster has no {kind}"):
+        Inventory(found(pod)).find("--scale", text)
+
+
 def test_only_the_nearest_of_many_names_are_suggested(make, found):
     inventory = Inventory(found(*(make.pod(f"web-{n:02}", "shop") for n in range(30))))
     with pytest.raises(InputError) as refused:
