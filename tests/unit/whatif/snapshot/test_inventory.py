@@ -126,6 +126,12 @@ def test_a_workload_that_only_its_pods_name_is_missing_in_the_dump(
         Inventory(found(pod)).find("--scale", text)
 
 
+def test_pods_with_the_name_as_a_prefix_are_suggested_before_similar_names(make, found):
+    names = ("job-8027", "job-8002", "job-0028", "job-0027-bsqt9")
+    with pytest.raises(InputError, match="did you mean default/job-0027-bsqt9, default/job-8027"):
+        Inventory(found(*map(make.pod, names))).find("explain", "pod/default/job-0027")
+
+
 def test_only_the_nearest_of_many_names_are_suggested(make, found):
     inventory = Inventory(found(*(make.pod(f"web-{n:02}", "shop") for n in range(30))))
     with pytest.raises(InputError) as refused:
