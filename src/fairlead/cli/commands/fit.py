@@ -32,7 +32,8 @@ def fit(
         named(
             "FILE",
             "Count pods like the one in this YAML or JSON file: a Pod, a workload, or a pod spec "
-            "for the tool cluster-capacity. Either --pod or --like is required.",
+            "for the tool cluster-capacity. The file may also contain new objects that the pods "
+            "need, such as their Namespace or PriorityClass. Either --pod or --like is required.",
         ),
     ] = None,
     like: Annotated[
@@ -134,14 +135,26 @@ def fit(
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.fit import PODS_MAX, fit_answer
     from fairlead.whatif.planner.fit import fit as count_fitting
-    from fairlead.whatif.planner.new_pod import pod_source
+    from fairlead.whatif.planner.new_pod import (
+        new_pods_of_file,
+        pod_source,
+        read_pod_file,
+        require_one_source,
+    )
 
+    require_one_source(pod, like)
     if max_limit is not None and not 1 <= max_limit <= PODS_MAX:
         raise InputError("--max-limit", f"{max_limit} is not from 1 to {PODS_MAX:,}")
     elastic = _elastic_options(autoscale, node_groups, instance_types, node_pools)
     with ProgressBar() as progress:
-        read = read_plan_input(snapshot, connection, present, release, progress, elastic)
-        source = pod_source(pod, like, namespace, read.inventory)
+        file = None if pod is None else read_pod_file(pod, namespace)
+        read = read_plan_input(
+            snapshot, connection, present, release, progress, elastic, pod_file=file
+        )
+        if file is None:
+            source = pod_source(None, like, namespace, read.inventory)
+        else:
+            source = new_pods_of_file(file.written, read.inventory, read.inventory)
         if elastic != NO_AUTOSCALING:
             answer = _elastic_answer(read, elastic, source, max_limit, progress, preempts=preempt)
         else:

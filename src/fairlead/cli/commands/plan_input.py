@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from fairlead.api.objects import Node, Pod, ResourceList
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
@@ -32,6 +34,7 @@ from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.planner.baseline import baseline_experiment, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.new_pod import PodFile
 from fairlead.whatif.planner.node_drain.autoscaler_rule import (
     AutoscalerRules,
     IgnoredRule,
@@ -43,6 +46,7 @@ from fairlead.whatif.planner.pool_limit import group_size_lines, limit_lines
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.snapshot.due_cron_job import due_cron_job_notes
 from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifests, entries_of
 from fairlead.whatif.snapshot.node_pool import name_of_node
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
@@ -185,16 +189,24 @@ def read_plan_input(
     autoscale: AutoscaleOptions = NO_AUTOSCALING,
     *,
     places_gangs: bool = False,
+    pod_file: PodFile | None = None,
 ) -> PlanInput:
     """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError.
 
     `autoscale` selects the autoscaler that acts in the plan, if any. `places_gangs` is set if the
-    plan places the pods of the batch scheduler.
+    plan places the pods of the batch scheduler. The objects that the pods of `pod_file` need are
+    added to the snapshot.
     """
     version = read_release(release.choice)
     plugins = UserPlugins(present.plugin)
     progress.begin("reading", 0)
     snapshot = snapshot_of(source, connection, present.max_input, progress)
+    notes: tuple[str, ...] = ()
+    if pod_file is not None and pod_file.others:
+        known = snapshot.inventory()
+        notes = tuple(pod_file.notes(known))
+        added = pod_file.needed(known)
+        snapshot = replace(snapshot, manifests=Manifests((*entries_of(snapshot.manifests), *added)))
     scheduler = read_scheduler_config(
         present.config and chosen_configuration("--config", present.config, snapshot.manifests),
         plugins,
@@ -225,5 +237,5 @@ def read_plan_input(
         scheduler,
         release.choice,
         present.seed,
-        base.notes,
+        (*notes, *base.notes),
     )

@@ -20,17 +20,28 @@ from fairlead.api.codec import as_json
 from fairlead.api.json import Json
 from fairlead.api.objects import HorizontalPodAutoscaler, Pod, StatefulSet
 from fairlead.api.pods.facts import belongs_to_node, is_terminal
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import (
     CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
+    DEVICE_CLASS,
     JOB,
+    LIMIT_RANGE,
+    NAMESPACE,
+    PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
     POD,
     POD_GROUP,
+    PRIORITY_CLASS,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
+    RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
+    RESOURCE_QUOTA,
+    RUNTIME_CLASS,
     SCALABLE,
+    SERVICE_ACCOUNT,
     STATEFUL_SET,
     STORAGE_CLASS,
     find_kind,
@@ -55,6 +66,13 @@ from fairlead.whatif.snapshot.validation.workload import refuse_invalid_workload
 LIKE: Final = "--like"
 _WORKLOADS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB)
 _DEFAULT_SPREAD_KINDS: Final = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
+# The kinds on which admission or the scheduling of a pod can depend.
+_NEEDED: Final = (
+    NAMESPACE, SERVICE_ACCOUNT, LIMIT_RANGE, RESOURCE_QUOTA, PRIORITY_CLASS, RUNTIME_CLASS,
+    STORAGE_CLASS, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, DEVICE_CLASS, RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
+)  # fmt: skip
+_NAMED_MAX: Final = 3
 _COPIED: Final = ("labels", "annotations")
 # Fields of a spec that the new copies of a running pod do not have.
 _OF_A_RUNNING_POD: Final = ("nodeName", "ephemeralContainers")
@@ -162,33 +180,68 @@ class NewPods(Struct, frozen=True):
         yield from (one for one in spec.get("volumes") or () if one.get("name") not in names)
 
 
+class PodFile(Struct, frozen=True):
+    """The pod or workload `written` in a file, and the `others`: the other objects of the file."""
+
+    written: Manifest
+    others: tuple[Manifest, ...] = ()
+
+    def needed(self, inventory: Inventory) -> list[Manifest]:
+        """Return the other objects on which pods can depend and which `inventory` lacks."""
+        return [one for one in self.others if one.kind in _NEEDED and not _exists(one, inventory)]
+
+    def notes(self, inventory: Inventory) -> Iterator[str]:
+        """Yield notes about the other objects that are not used; see `needed`."""
+        titles = sorted(one.title for one in self.others if one.kind not in _NEEDED)
+        if titles:
+            yield f"Ignored in {self.written.source}: {listed(titles, _NAMED_MAX)}."
+        wanted = (one for one in self.others if one.kind in _NEEDED)
+        titles = sorted(one.title for one in wanted if _exists(one, inventory))
+        if titles:
+            yield (
+                f"Ignored in {self.written.source}, because the dump has them: "
+                f"{listed(titles, _NAMED_MAX)}."
+            )
+
+
+def _exists(one: Manifest, inventory: Inventory) -> bool:
+    return inventory.get(one.kind, one.ref.namespace, one.ref.name) is not None
+
+
+def require_one_source(pod_file: str | None, like: str | None) -> None:
+    """Raise InputError unless exactly one of the options --pod and --like is given."""
+    if (pod_file is None) == (like is None):
+        raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
+
+
+def read_pod_file(pod_file: str, namespace: str) -> PodFile:
+    """Read the file of --pod, which must contain exactly one pod or workload.
+
+    `namespace` is the namespace of objects that name none. Raises InputError.
+    """
+    found = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)
+    wanted = [one for one in found if one.kind is POD or one.kind in _WORKLOADS]
+    if len(wanted) != 1:
+        hint = "" if wanted else custom_hint(found)
+        problem = f"contains {len(wanted)} pods and workloads; expected one{hint}"
+        raise InputError(pod_file, problem)
+    refuse_malformed_fields(found)
+    refuse_invalid_workloads(wanted)
+    return PodFile(wanted[0], tuple(one for one in found if one is not wanted[0]))
+
+
 def pod_source(
     pod_file: str | None, like: str | None, namespace: str, inventory: Inventory
 ) -> NewPods:
-    """Return the template that --pod or --like names.
+    """Return the template that --pod or --like names; see `read_pod_file`.
 
-    Exactly one of the options must be given, and the file must contain exactly one pod or workload.
-    A StorageClass in the file must also be in the snapshot. Raises InputError.
+    Exactly one of the options must be given. Raises InputError.
     """
-    if (pod_file is None) == (like is None):
-        raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
+    require_one_source(pod_file, like)
     if like is not None:
         return _new_pods_like(like, namespace, inventory)
     assert pod_file is not None
-    found_in_file = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)
-    wanted = [one for one in found_in_file if one.kind is POD or one.kind in _WORKLOADS]
-    if len(wanted) != 1:
-        hint = "" if wanted else custom_hint(found_in_file)
-        problem = f"contains {len(wanted)} pods and workloads; expected one{hint}"
-        raise InputError(pod_file, problem)
-    refuse_malformed_fields(found_in_file)
-    refuse_invalid_workloads(wanted)
-    known = {one.ref.name for one in inventory.of_kind(STORAGE_CLASS)}
-    for one in found_in_file:
-        if one.kind is STORAGE_CLASS and one.ref.name not in known:
-            problem = "is not in the dump; put this object into a file of the dump"
-            raise InputError(pod_file, problem, object_name=f"StorageClass {one.ref.name}")
-    return new_pods_of_file(wanted[0], inventory, inventory)
+    return new_pods_of_file(read_pod_file(pod_file, namespace).written, inventory, inventory)
 
 
 def _new_pods_like(like: str, namespace: str, inventory: Inventory) -> NewPods:

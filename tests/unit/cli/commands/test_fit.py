@@ -1,4 +1,4 @@
-"""The command `fit` with an autoscaler, which counts until a limit of the autoscaler is reached."""
+"""The command `fit` with an autoscaler or a file of several objects."""
 
 from __future__ import annotations
 
@@ -101,3 +101,36 @@ def test_no_note_says_that_extenders_are_not_called(fit, tmp_path):
     found = fit("--config", str(config), "--allow-extenders")
     assert found["count"] == 6
     assert not any("Extenders are not called" in note for note in found["notes"])
+
+
+def test_objects_that_the_pods_of_the_file_need_are_created(tmp_path, capsys):
+    """Admission finds the Namespace, the ServiceAccount and the PriorityClass of the file."""
+    meta = {"name": "team"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "store"}}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    in_team = {"name": "app", "namespace": "team"}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": in_team}
+    spec = {**POD["spec"], "priorityClassName": "high", "serviceAccountName": "app"}
+    written = [
+        {**namespace, "metadata": meta},
+        {**account, "metadata": in_team},
+        HIGH,
+        {**budget, "spec": {"minAvailable": 1, "selector": {}}},
+        {**POD, "metadata": in_team, "spec": spec},
+    ]
+    dump, file = tmp_path / "dump.json", tmp_path / "team.json"
+    other = {**account, "metadata": {"name": "default", "namespace": "store"}}
+    known = [NODE, namespace, other]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": written}))
+
+    def answer(*objects):
+        dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        assert run(["fit", str(dump), "--pod", str(file), "-o", "json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    found = answer(*known)
+    assert found["count"] == 2
+    ignored = f"Ignored in {file}: PodDisruptionBudget team/app."
+    assert [note for note in found["notes"] if "Ignored" in note] == [ignored]
+    has = f"Ignored in {file}, because the dump has them: PriorityClass high."
+    assert has in answer(*known, HIGH)["notes"]

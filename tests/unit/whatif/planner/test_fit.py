@@ -16,7 +16,7 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.fit import PODS_MAX, BreachedBudget, fit, fit_answer
-from fairlead.whatif.planner.new_pod import pod_source
+from fairlead.whatif.planner.new_pod import pod_source, read_pod_file
 from fairlead.whatif.planner.waiting_pods import WaitingPodCounts
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import NoProgress
@@ -817,13 +817,14 @@ spec: {containers: [{name: c, image: i}]}
 """
 
 
-def test_a_storage_class_of_the_file_must_be_in_the_snapshot(snapshot, make, write):
-    path = str(write("pod.yaml", STORAGE))
-    with pytest.raises(InputError, match="StorageClass fast: is not in the dump"):
-        pod_source(path, None, "", Inventory(snapshot(make.node("n")).manifests))
+def test_a_storage_class_of_the_file_is_needed_unless_it_is_in_the_snapshot(snapshot, make, write):
+    file = read_pod_file(str(write("pod.yaml", STORAGE)), "")
+    assert file.written.title == "Pod default/p"
+    lacking = Inventory(snapshot(make.node("n")).manifests)
+    assert [one.title for one in file.needed(lacking)] == ["StorageClass fast"]
+    assert list(file.notes(lacking)) == []
     stated = next(yaml.safe_load_all(STORAGE))
-    known = Inventory(snapshot(make.node("n"), stated).manifests)
-    assert pod_source(path, None, "", known).title == "pod/default/p"
+    assert file.needed(Inventory(snapshot(make.node("n"), stated).manifests)) == []
 
 
 def test_pods_of_a_new_deployment_are_spread_as_in_a_simulation(fitted, snapshot, make, write):
