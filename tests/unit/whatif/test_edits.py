@@ -1148,6 +1148,11 @@ def test_a_budget_that_selects_no_pods_is_named(ask, make, write, is_new, label,
     assert [one.words for one in answer.effect.budgets] == ([result] if result else [])
     if result:
         sentence = f"Budget default/web {result}, and nothing changes for any pod."
+        if label == "web":
+            sentence += (
+                " It needs all its pods, so no eviction of them is ever allowed, and drains of "
+                "their nodes will block."
+            )
         assert answer.verdict.first.sentence == sentence
 
 

@@ -51,7 +51,8 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     in BudgetHistory, for the run with the change. It is 0 if the shortage in the run without the
     change is at least as great. `has_new_rule` is set if the change created or deleted the budget,
     or changed its rule or selector. `selects_none` means that a budget with a new rule selects no
-    pod at the end of the run with the change.
+    pod at the end of the run with the change. `never_allows` is as in BudgetHistory, for the run
+    with the change.
     """
 
     pdb: str
@@ -68,6 +69,7 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     has_new_rule: bool = False
     shortage: int = 0
     selects_none: bool = False
+    never_allows: bool = False
 
     @property
     def state(self) -> BudgetResult:
@@ -247,4 +249,5 @@ def _outcome(
         allowed_without=None if known is None else known.allowed_at_end,
         has_new_rule=has_new_rule,
         shortage=_shortage(history, known),
+        never_allows=history.never_allows,
     )

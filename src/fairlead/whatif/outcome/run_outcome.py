@@ -190,7 +190,8 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     of `refused` pods were refused at least once. `shortage` is the largest number of healthy pods
     that the budget lacked at one instant. Only instants count at which the budget had fewer healthy
     pods than at an earlier instant. So new pods of a scale-up are not a shortage. `selector`
-    selects the pods of the budget, None if the budget was deleted.
+    selects the pods of the budget, None if the budget was deleted. `never_allows` is set if the
+    budget at the end needs all its pods, so that it allows no disruption even if all are healthy.
     """
 
     pdb: str
@@ -203,6 +204,7 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     refused: tuple[str, ...]
     shortage: int = 0
     selector: LabelSelector | None = None
+    never_allows: bool = False
 
 
 class NodeEnd(Struct, frozen=True, kw_only=True):

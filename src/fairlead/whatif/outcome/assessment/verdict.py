@@ -20,7 +20,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.budget import BudgetResult
+from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, only_waited
@@ -1039,7 +1039,20 @@ def _budget_changed(effect: Effect) -> str | None:
     rest = f"; {others:,} more {differ}"
     is_quiet = effect.difference.is_empty and not effect.waited
     quiet = ", and nothing changes for any pod" if is_quiet else ""
-    return f"Budget {first}{rest if others else ''}{quiet}."
+    return f"Budget {first}{rest if others else ''}{quiet}.{_blocked_drains(budgets)}"
+
+
+def _blocked_drains(budgets: Sequence[BudgetOutcome]) -> str:
+    """Return a sentence, after a space, about `budgets` that block each drain; "" if none does."""
+    never = [one for one in budgets if one.never_allows and not one.selects_none]
+    if not never:
+        return ""
+    which = "It" if len(budgets) == 1 else listed([one.pdb for one in never], NAMES_MAX)
+    need = "needs all its pods" if len(never) == 1 else "need all their pods"
+    return (
+        f" {which} {need}, so no eviction of them is ever allowed, and drains of their nodes will "
+        "block."
+    )
 
 
 def _resized(effect: Effect) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from fairlead.api.objects import LabelSelector, Pod, PodDisruptionBudget
+from fairlead.api.objects import Pod, PodDisruptionBudget
 from fairlead.api.pods.original import original_key
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.instant import Instant
@@ -181,12 +181,17 @@ class BudgetRecorder(Struct):
                 displaced=displaced,
                 refused=refused,
                 shortage=_shortage(statuses, highest),
-                selector=self._selector_of(key),
+                selector=None if (pdb := self._budget(key)) is None else pdb.spec.selector,
+                never_allows=pdb is not None and _never_allows(pdb),
             )
 
-    def _selector_of(self, key: str) -> LabelSelector | None:
-        pdb = self._budgets.get(key.partition("/")[0], {}).get(key)
-        return None if pdb is None else pdb.spec.selector
+    def _budget(self, key: str) -> PodDisruptionBudget | None:
+        return self._budgets.get(key.partition("/")[0], {}).get(key)
+
+
+def _never_allows(pdb: PodDisruptionBudget) -> bool:
+    """Return whether `pdb` counts pods, and needs all of them."""
+    return 0 < pdb.status.expected_pods <= pdb.status.desired_healthy
 
 
 def _spares_unready(pdb: PodDisruptionBudget) -> bool:

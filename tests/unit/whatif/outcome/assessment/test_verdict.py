@@ -827,3 +827,17 @@ def test_pods_that_a_stateful_set_wants_to_delete_are_not_added_to_the_missing_p
     without = outcome(*pods, workloads={DB: ready(1, 1, 1)})
     found = effect_of(without, outcome(*pods, workloads={DB: ready(4, 1, 1)}))
     assert verdict_of(found).first.sentence.startswith("2 pods of sts/ns/db are not created: ")
+
+
+def test_new_budgets_that_need_all_their_pods_block_drains():
+    new = replace(HISTORY, displaced=(), allowed_at_end=0)
+    a, b, c = (replace(new, pdb=f"ns/{name}", never_allows=name != "c") for name in "abc")
+    blocks = "so no eviction of them is ever allowed, and drains of their nodes will block."
+    for budgets, said in (
+        ((a,), f" It needs all its pods, {blocks}"),
+        ((a, c), f" ns/a needs all its pods, {blocks}"),
+        ((a, b, c), f" ns/a, ns/b need all their pods, {blocks}"),
+        ((c,), ", and nothing changes for any pod."),
+    ):
+        effect = effect_of(outcome(HERE), outcome(HERE, budgets=budgets), NO_DRAIN)
+        assert verdict_of(effect).first.sentence.endswith(said)
