@@ -3,6 +3,7 @@
 1  the command reads a scenario with a field for the option   use the scenario's field …
 2  the command has an option with nearly the same spelling    --drian: did you mean --drain?
 3  other commands have the option                             it is an option of fairlead whatif
+   the command makes a plan, and the option is --apply        the same, and: put the dump and ...
 4  options of the command begin with the text                 --fail: did you mean --fail-on, ...?
 5  the command has an option with a similar spelling          did you mean --nodes?
 """
@@ -20,6 +21,10 @@ _SIMILAR: Final = 0.75
 _BEGINNING_MIN: Final = len("--xx")  # the shortest text that counts as the beginning of an option
 _NAMED_MAX: Final = 4
 _OF_SCENARIOS: Final = ("simulate", "sweep")
+_PLANS: Final = ("fit", "size", "consolidate", "rebalance", "drain-plan", "upgrade-check")
+_INSTEAD_OF_APPLY: Final = (
+    "; to add new objects, put the dump and their file into one folder, and name it as SNAPSHOT"
+)
 _SCENARIO_FIELDS: Final = {
     "--config": "settings.scheduler",
     "--autoscale": "settings.autoscale",
@@ -66,7 +71,8 @@ def option_hint(
     if nearly_equal:
         return _did_you_mean(longer if nearly_equal[0] in longer else nearly_equal)
     if others := commands_with(option):
-        return f"it is an option of fairlead {listed(others, _NAMED_MAX)}"
+        way = _INSTEAD_OF_APPLY if command in _PLANS and option == "--apply" else ""
+        return f"it is an option of fairlead {listed(others, _NAMED_MAX)}{way}"
     if longer and len(option) >= _BEGINNING_MIN:
         return _did_you_mean(longer)
     return _did_you_mean(get_close_matches(option, known, n=1, cutoff=_SIMILAR))

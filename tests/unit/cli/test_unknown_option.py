@@ -51,3 +51,12 @@ def test_only_a_few_options_and_commands_are_named() -> None:
 def test_a_scenario_has_a_field_instead_of_the_option(option, field) -> None:
     hint = option_hint("simulate", option, OWN, lambda _: ["whatif"])
     assert hint == f"use the scenario's field {field}"
+
+
+def test_a_plan_reads_new_objects_from_the_folder_of_the_dump() -> None:
+    """--apply also changes objects, but a folder with two versions of an object is refused."""
+    hint = option_hint("upgrade-check", "--apply", OWN, lambda _: ["whatif", "explain"])
+    way = "to add new objects, put the dump and their file into one folder, and name it as SNAPSHOT"
+    assert hint == f"it is an option of fairlead whatif, explain; {way}"
+    other = option_hint("top", "--apply", OWN, lambda _: ["whatif"])
+    assert other == "it is an option of fairlead whatif"
