@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,7 +44,8 @@ class ConnectionOptions:
         named(
             "NAME",
             "Use the cluster of this kubeconfig context (default: the current context of the "
-            "kubeconfig).",
+            "kubeconfig; if the command also accepts a SNAPSHOT, this default needs --kubeconfig "
+            "or kubectl fairlead).",
         ),
     ] = None
     in_cluster: Annotated[
@@ -105,7 +107,7 @@ def snapshot_of(
         return structs.replace(snapshot, arguments=(*snapshot.arguments, *limit))
     if not options.is_given and not is_kubectl_plugin():
         problem = "name a SNAPSHOT, or a cluster with --context, --kubeconfig or --in-cluster"
-        raise InputError("arguments", problem)
+        raise InputError("arguments", f"{problem}{_current_hint()}")
     options = with_context(options)
     live = read_cluster(options, max_input, decode=True)
     snapshot = snapshot_of_texts(live.name, live, live.metadata())
@@ -125,6 +127,17 @@ def with_context(options: ConnectionOptions) -> ConnectionOptions:
     with _as_input_errors():
         current = Kubeconfig(kubeconfig_paths(options.kubeconfig or "")).current_context
     return replace(options, context=current or None)
+
+
+def _current_hint() -> str:
+    """Return a hint that names the current context; "" if there is none."""
+    from fairlead.whatif.input.error import InputError, one_line
+
+    try:
+        current = with_context(NO_CONNECTION).context
+    except InputError:  # There is no kubeconfig, or it cannot be read.
+        return ""
+    return f"; the current context is --context {shlex.quote(one_line(current))}" if current else ""
 
 
 def is_kubectl_plugin() -> bool:

@@ -121,7 +121,9 @@ def test_the_kubectl_plugin_uses_the_current_context(monkeypatch, default):
 
     monkeypatch.setattr(connection, "read_cluster", read_cluster)
     monkeypatch.setattr(sys, "argv", ["/usr/bin/fairlead"])
-    with pytest.raises(InputError, match="name a SNAPSHOT, or a cluster"):
+    with pytest.raises(
+        InputError, match=r"name a SNAPSHOT, .* the current context is --context pr"
+    ):
         snapshot_of(None, ConnectionOptions())
     with pytest.raises(InputError, match="name a SNAPSHOT, or a cluster"):
         snapshot_and_target("pod/store/web-0", None, None, ConnectionOptions(), ())
@@ -131,3 +133,10 @@ def test_the_kubectl_plugin_uses_the_current_context(monkeypatch, default):
     assert calls == [ConnectionOptions(context="prod")]
     found = snapshot_and_target("pod/store/web-0", None, None, ConnectionOptions(), ())
     assert found == (None, "pod/store/web-0")
+
+
+@pytest.mark.parametrize("text", ["", "current-context: [", None])
+def test_without_a_readable_current_context_the_error_names_none(default, text):
+    Path(default).unlink() if text is None else Path(default).write_text(text)
+    with pytest.raises(InputError, match=r"--kubeconfig or --in-cluster$"):
+        snapshot_of(None, ConnectionOptions())
