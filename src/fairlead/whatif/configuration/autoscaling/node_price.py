@@ -46,7 +46,10 @@ def price_notes(nodes: Sequence[NodeInfo], stated: Sequence[StatedType]) -> Iter
         )
     unknown = sorted(info.name for info in nodes if not type_of_node(info))
     if unknown:
-        yield f"The cost of nodes without an instance type counts as 0: {listed(unknown)}."
+        yield (
+            f"The cost of nodes without an instance type counts as 0: {listed(unknown)}. fairlead "
+            "size estimates it from cores and memory."
+        )
     yield from assumed_spot_prices(price_uses((info.labels for info in nodes), stated))
 
 

@@ -20,11 +20,17 @@ def nodes_of(snapshot):
     return lambda *objects: list(ClusterModel(snapshot(*objects), SchedulerConfig()).table.nodes())
 
 
+ESTIMATES = "fairlead size estimates it from cores and memory."
+
+
 @pytest.mark.parametrize(
     ("labels", "start"),
     [
         ({TYPE: "large"}, "--instance-types states no price of large. "),
-        ({}, "The cost of nodes without an instance type counts as 0: n."),
+        (
+            {},
+            f"The cost of nodes without an instance type counts as 0: n. {ESTIMATES}",
+        ),
         (
             {TYPE: "small", "karpenter.sh/capacity-type": "spot"},
             "--instance-types states no spot price of small. ",
