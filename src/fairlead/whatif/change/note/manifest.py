@@ -6,6 +6,7 @@
   last-applied-configuration. Then kubectl apply cannot know that the field was removed. Helm knows
   it from its last release.
 - A PodDisruptionBudget selects no pod.
+- A ConfigMap or Secret that pods need does not exist (`absent_reference`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.patch.managedfields.server_side_apply import LAST_APPLIED
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.engine.configuration.release import NEWEST
+from fairlead.whatif.change.note.absent_reference import absent_reference_notes
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -61,6 +63,7 @@ def manifest_notes(
     yield from _hook_notes(manifest for manifest, _ in written)
     yield from _kept_field_notes(kept)
     yield from _empty_budget_notes([manifest for manifest, _ in written], inventory)
+    yield from absent_reference_notes((manifest for manifest, _ in written), inventory)
 
 
 def _version_notes(written: Iterable[tuple[Manifest, Json]]) -> Iterator[str]:

@@ -1,0 +1,84 @@
+"""Notes about ConfigMaps and Secrets that pods need to start, but that do not exist.
+
+In a cluster, the containers of such a pod wait until the object exists. A simulated pod starts. If
+the dump does not seem to list all objects of a kind, there is no note about objects of this kind.
+A missing Secret of imagePullSecrets is no reason to wait: the kubelet pulls the image without it.
+
+upstream: pkg/kubelet/kubelet_pods.go: makeEnvironmentVariables,
+pkg/volume/configmap/configmap.go and pkg/volume/secret/secret.go: SetUpAt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from fairlead.api.json import Json, mapping
+from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import CONFIG_MAP, POD, SECRET, Kind
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.validation.workload import WORKLOADS
+
+_NAMED_MAX: Final = 3
+_SYSTEM: Final = "kube-system"
+# A controller creates this ConfigMap in each namespace.
+# upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go: syncNamespace
+_ROOT_CERTIFICATES: Final = "kube-root-ca.crt"
+# Each kind with its fields in a volume, in `envFrom` and in `env`.
+_FIELDS: Final[Mapping[Kind, tuple[str, str, str]]] = {
+    CONFIG_MAP: ("configMap", "configMapRef", "configMapKeyRef"),
+    SECRET: ("secret", "secretRef", "secretKeyRef"),
+}
+
+
+def absent_reference_notes(written: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
+    """Yield a note if pods of `written` need ConfigMaps or Secrets that `inventory` lacks.
+
+    `written` are the applied objects. `inventory` contains all objects after the apply.
+    """
+    applied = list(written)
+    missing = dict[str, None]()
+    for kind in _FIELDS:
+        new = {one.ref for one in applied if one.kind is kind}
+        namespaces = {one.ref.namespace for one in inventory.of_kind(kind) if one.ref not in new}
+        # Snapshots contain the ConfigMaps of autoscalers and schedulers, but no others.
+        if namespaces <= {_SYSTEM}:
+            continue
+        for one in applied:
+            namespace = one.ref.namespace
+            for name in sorted(_needed(one, kind) - {"", _ROOT_CERTIFICATES}):
+                if inventory.get(kind, namespace, name) is None:
+                    missing[f"{kind.kind} {namespace}/{name} ({one.title})"] = None
+    if missing:
+        yield (
+            "In a cluster, pods would not start, because these objects do not exist: "
+            f"{listed(list(missing), _NAMED_MAX)}. Simulated pods start without them."
+        )
+
+
+def _needed(one: Manifest, kind: Kind) -> set[str]:
+    """Return the names of the objects of `kind` without which the pods of `one` do not start."""
+    if one.kind is POD:
+        spec = mapping(one.value, "spec")
+    elif one.kind in WORKLOADS:
+        spec = mapping(one.pod_template, "spec")
+    else:
+        return set()
+    volume, env_from, env = _FIELDS[kind]
+    containers = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
+    references: list[Json] = []
+    for container in containers:
+        references += (mapping(source, env_from) for source in container.get("envFrom") or ())
+        variables = container.get("env") or ()
+        references += (mapping(variable, "valueFrom", env) for variable in variables)
+    for source in spec.get("volumes") or ():
+        references.append(mapping(source, volume))
+        projected = mapping(source, "projected").get("sources") or ()
+        references += (mapping(part, volume) for part in projected)
+    return {_name(one) for one in references if not one.get("optional")}
+
+
+def _name(reference: Json) -> str:
+    """Return the name in `reference`; only the secret of a volume has the key secretName."""
+    return str(reference.get("secretName") or reference.get("name") or "")
