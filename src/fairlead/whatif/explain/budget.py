@@ -25,7 +25,6 @@ from fairlead.whatif.planner.baseline import activity_note
 from fairlead.whatif.planner.cluster_model import (
     ClusterModel,
     in_queue_order,
-    is_placed_anew,
     moves_with_drain,
 )
 from fairlead.whatif.planner.dump_activity import activity_of
@@ -200,7 +199,7 @@ def _unplaced(planner: DrainPlanner, node: str, pods: Sequence[PodInfo]) -> list
     """Return those of the `pods` on `node` whose replacements fit no other node, with reasons."""
     with planner.model.hypothesis():
         planner.clear(node, [pod for pod in pods if moves_with_drain(pod)])
-        return planner.place(node, in_queue_order(pod for pod in pods if is_placed_anew(pod)))[1]
+        return planner.place(node, planner.replaced(in_queue_order(pods)))[1]
 
 
 def _refusal(limit: BudgetLimit, blockers: Sequence[Blocker]) -> str:

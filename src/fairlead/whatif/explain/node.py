@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from msgspec.structs import replace
-
 from fairlead.api.nodes.autoscaler_taint import DELETION_CANDIDATE, DISRUPTED_TAINT, TO_BE_DELETED
 from fairlead.api.nodes.readiness import TRUE, is_ready_node, ready_condition
 from fairlead.api.nodes.taint import taint_text
@@ -125,8 +123,6 @@ def explain_node(
     refused = planner.refusals(name)
     with planner.model.hypothesis():
         emptied = planner.empty(name)
-    if isinstance(emptied, PlannedDrain):
-        emptied = replace(emptied, failing=planner.failing(name))
     unplaced = unplaced_blockers(planner, emptied) if isinstance(emptied, Blocker) else []
     blockers = [*refused, *unplaced]
     blocked = {one.pod: one for one in reversed(refused)}  # the first blocker of each pod
@@ -184,7 +180,7 @@ def _targets(emptied: PlannedDrain | Blocker) -> dict[str, str]:
     """
     if isinstance(emptied, Blocker):
         return {}
-    return {one.pod: one.target for one in emptied.replaced if one.pod not in emptied.waits}
+    return {one.pod: one.target for one in emptied.moves if one.pod not in emptied.waits}
 
 
 def _has_moves(emptied: PlannedDrain | Blocker) -> bool:
@@ -214,16 +210,16 @@ def _verdict(
         if one.preempts:
             return f"After a drain of {name}, {one.pod} fits on no node: {one.why}."
         return f"A drain of {name} would leave {one.pod} pending: {one.why}."
-    if not emptied.moves and not emptied.lost:
+    if not (emptied.moves or emptied.lost or emptied.failing):
         return f"{name} can be drained: no pod on it has to move."
     provided = ""
     if emptied.first:
         provided = f" if the pods of {listed(emptied.first)} are evicted first"
     moves = ""
-    if emptied.replaced:
+    if emptied.moves:
         # With lost or failing pods, the pods that move are not all pods that leave the node.
         its = "" if emptied.lost or emptied.failing else "its "
-        moves = f": {its}{moves_in_words(emptied.replaced)}"
+        moves = f": {its}{moves_in_words(emptied.moves)}"
     harm = " and ".join(_harm(emptied))
     return f"{name} can be drained{provided}{moves}{f', but {harm}' if harm else ''}."
 

@@ -871,7 +871,7 @@ def _order(plan: DrainPlan) -> ResultTable:
         {
             "step": number,
             "node": drain.node,
-            "pods": len(drain.moves) + len(drain.lost),
+            "pods": len(drain.moves) + len(drain.lost) + len(drain.failing),
             "lost": list(drain.lost),
             "waits": list(drain.waits),
             "preempts": list(drain.preempts),

@@ -146,8 +146,7 @@ class PlannedDrain(Struct, frozen=True):
     node to the scheduler's reasons. Their replacements are placed only when the node has returned;
     `moves` contains these placements too. `preempts` are the pods in `waits` that could preempt
     other pods instead of waiting. `failing` maps pods to their Jobs, which fail because of the
-    evictions, so nothing replaces the pods, although `moves` contains them. `failing` is only set
-    for drains of a single node.
+    evictions on this node, so nothing replaces the pods.
     """
 
     node: str
@@ -161,18 +160,13 @@ class PlannedDrain(Struct, frozen=True):
     failing: dict[str, str] = field(default_factory=dict)
 
     @property
-    def replaced(self) -> list[PodMove]:
-        """The `moves` without the pods in `failing`."""
-        return [one for one in self.moves if one.pod not in self.failing]
-
-    @property
     def returning(self) -> list[PodMove]:
         """The moves that end on the drained node although it is still cordoned.
 
         The pods tolerate the taint of cordoned nodes, or the scheduler's configuration disables the
         filters that keep pods off these nodes.
         """
-        return [one for one in self.replaced if one.returns and one.pod not in self.waits]
+        return [one for one in self.moves if one.returns and one.pod not in self.waits]
 
 
 class Unplaced(Struct, frozen=True):
@@ -204,6 +198,8 @@ class DrainPlanner:
         self.reorders = True
         self.deletes_nodes = False
         self.waiting = WaitingPodCounts()
+        # The failures that each Job of the model can still have before its pods are evicted.
+        self.jobs = JobRoom(model.current_objects(), model.now, model.stop_exit_code)
 
     @classmethod
     def at_rest(cls, model: ClusterModel) -> Self:
@@ -354,27 +350,29 @@ class DrainPlanner:
                 return self.empty_and_return(node)
             return self.empty(node, reorders=reorders)
 
-    def failing(self, node: str) -> dict[str, str]:
-        """Return {pod: Job} for the pods whose Jobs do not replace them after a drain of `node`.
+    def replaced(self, pods: Iterable[PodInfo]) -> list[PodInfo]:
+        """Return those of `pods` that a controller replaces if a drain evicts all of `pods`.
 
-        The drain makes the Job of such a pod, or the pod's index in the Job, fail. A Job is written
-        as in `ObjectError.subject`.
+        Evictions on other nodes are not counted as failures of Jobs.
         """
-        pods = [one.pod for one in self.evicted(node) if not is_leaving(one)]
-        found = self.jobs.failing(pods)
-        return {pod: f"Job {job.key}" for pod, job in found.items()}
+        pods = list(pods)
+        failing = self._failing(pods)
+        return [pod for pod in pods if is_placed_anew(pod) and pod.key not in failing]
 
-    @cached_property
-    def jobs(self) -> JobRoom:
-        """The failures that each Job of the model can still have."""
-        model = self.model
-        return JobRoom(model.current_objects(), model.now, model.stop_exit_code)
+    def _failing(self, pods: Iterable[PodInfo]) -> dict[str, str]:
+        """Return {pod: Job} for those of `pods` whose Jobs do not replace them.
+
+        The evictions of `pods` make the Job of such a pod, or the pod's index in the Job, fail. A
+        Job is written as in `ObjectError.subject`.
+        """
+        found = self.jobs.failing([one.pod for one in pods if not is_leaving(one)])
+        return {pod: f"Job {job.key}" for pod, job in found.items()}
 
     def _empty_until_return(self, node: str) -> PlannedDrain | None:
         model, pods, drained_node = self.model, self.evicted(node), self.model.node(node).node
         with model.hypothesis() as supposed:
             self.clear(node, pods)
-            moves, left = self.place(node, [pod for pod in pods if is_placed_anew(pod)])
+            moves, left = self.place(node, self.replaced(pods))
             preempts = tuple(
                 one.pod.key for one in left if self.room_by_preemption(one.replacement)
             )
@@ -392,6 +390,7 @@ class DrainPlanner:
             self._charged(pods),
             waits=waits,
             preempts=preempts,
+            failing=self._failing(pods),
         )
 
     def place(
@@ -445,7 +444,7 @@ class DrainPlanner:
         tried one by one: the pods of one workload are placed, and removed again.
         """
         own: dict[str, list[PodInfo]] = {}
-        for pod in filter(is_placed_anew, pods):
+        for pod in self.replaced(pods):
             own.setdefault(str(workload_of(pod.pod)), []).append(pod)
         with self.model.hypothesis():
             self.clear(node, pods)
@@ -482,7 +481,7 @@ class DrainPlanner:
         """
         ranks = {workload: rank for rank, workload in enumerate(first)}
         order = sorted(pods, key=lambda pod: ranks.get(str(workload_of(pod.pod)), len(first)))
-        waiting = [pod for pod in order if is_placed_anew(pod)]
+        waiting = self.replaced(order)
         moves: list[PodMove] = []
         while waiting:
             retried: list[PodInfo] = []
@@ -507,6 +506,7 @@ class DrainPlanner:
             self._charged(pods),
             tuple(first),
             _commands_of_order(node, pods, first),
+            failing=self._failing(pods),
         )
 
     def _message(self, failure: Failure) -> str:
@@ -541,7 +541,7 @@ class DrainPlanner:
         table = self.model.table
         table.widen()
         info = self.model.node(node)
-        pods = [self.model.as_replacement(pod) for pod in info.pods.values() if is_placed_anew(pod)]
+        pods = [self.model.as_replacement(pod) for pod in self.replaced(self.evicted(node))]
         others = table.alive.copy()
         if not any(map(tolerates_cordon, pods)):
             others &= ~table.unschedulable

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from msgspec.structs import replace
-
 from fairlead.api.json import Json
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
@@ -61,9 +59,7 @@ def check_alone(
 
     def check(name: str) -> tuple[list[Blocker], PlannedDrain | Blocker]:
         drained = planner.drained_alone(name, return_again=return_again)
-        if isinstance(drained, PlannedDrain):
-            drained = replace(drained, failing=planner.failing(name))
-        else:
+        if isinstance(drained, Blocker):
             drained = with_preemption(planner, drained)
         return planner.refusals(name), drained
 
@@ -148,7 +144,7 @@ def _nodes(plan: DrainPlan) -> ResultTable:
         {
             "node": drain.node,
             "drainable": "yes",
-            "pods": len(drain.moves) + len(drain.lost),
+            "pods": len(drain.moves) + len(drain.lost) + len(drain.failing),
             "limited": sum(drain.charged.values()),
             "why": _conditions(drain),
             "first": list(drain.first),
@@ -205,11 +201,11 @@ def moves_in_words(moves: Collection[PodMove]) -> str:
 def _conditions(drain: PlannedDrain) -> str:
     """Return what happens to the pods of `drain`, as text."""
     parts = []
-    if elsewhere := [one for one in drain.replaced if one.pod not in drain.waits]:
+    if elsewhere := [one for one in drain.moves if one.pod not in drain.waits]:
         parts.append(moves_in_words(elsewhere))
         if drain.first:
             parts[0] += f" if the pods of {listed(drain.first, 2)} are evicted first"
-    if waits := [one for one in drain.replaced if one.pod in drain.waits]:
+    if waits := [one for one in drain.moves if one.pod in drain.waits]:
         verb = "waits" if len(waits) == 1 else "wait"
         parts.append(f"{counted(len(waits), 'pod')} {verb} until the node is back")
     if jobs := _jobs_of(drain):

@@ -45,7 +45,6 @@ from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.workload import workload_of
-from fairlead.whatif.planner.cluster_model import is_placed_anew
 from fairlead.whatif.planner.node.node_copy import copy_node
 from fairlead.whatif.planner.node.readiness import takes_pods
 from fairlead.whatif.planner.node_drain.drain_planner import (
@@ -153,7 +152,7 @@ class _Trials:
                 edit = self._edit_of(candidates)
             if new_nodes or candidates:
                 place_waiting_pods(model)
-            own = [one for one in self._pods if is_placed_anew(one)]
+            own = planner.replaced(self._pods)
             own.sort(key=lambda pod: (str(workload_of(pod.pod)) == workload) != is_first)
             moves, stuck = planner.place(node, own, edit)
             if self.returns:

@@ -13,6 +13,7 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_plan import order_findings
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, DrainPlanner
 from fairlead.whatif.planner.node_drain.single_drain import check_alone, single_drain_answer
+from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.run.progress import NoProgress
 
 NODES = ("a", "b", "c")
@@ -108,6 +109,28 @@ def test_a_drain_that_fails_a_job_does_not_move_its_pods(planner, make, limit, a
     assert jobs == (["Job default/j"] if limit == 1 else [])
 
 
+@pytest.mark.parametrize("return_again", [False, True])
+def test_pods_of_a_job_that_fails_because_of_the_drain_need_no_room(planner, make, return_again):
+    """The Job's pod would be placed first, and node b has room for only one pod."""
+    job, pod = job_of(make, "a", backoffLimit=0)
+    pod["spec"]["priority"] = 10
+    web = deployment(make, "web", ["a"])
+    made = planner(make.node("a", cpu="2"), make.node("b", cpu="1"), *web, job, pod)
+    assert made.lacking_elsewhere("a") == ""
+    drain = made.drained_alone("a", return_again=return_again)
+    assert [(move.pod, move.target) for move in drain.moves] == [("default/web-1-0", "b")]
+    assert (drain.failing, drain.waits) == ({"default/j-0": "Job default/j"}, {})
+
+
+def test_a_job_that_fails_because_of_the_drain_does_not_block_it(planner, make):
+    """Neither the Deployment's pod nor the Job's pod fits on node b."""
+    job, pod = job_of(make, "a", backoffLimit=0)
+    web = deployment(make, "web", ["a"])
+    made = planner(make.node("a", cpu="2"), make.node("b", cpu="500m"), *web, job, pod)
+    found = made.drained_alone("a", return_again=False)
+    assert [one.owner for one in unplaced_blockers(made, found)] == ["deploy/default/web"]
+
+
 def test_a_failed_index_does_not_keep_other_indexes_of_its_job_from_moving(planner, make):
     job, *pods = job_of(make, "a", "a", completionMode="Indexed", backoffLimitPerIndex=1)
     for index, pod in enumerate(pods):
@@ -116,7 +139,8 @@ def test_a_failed_index_does_not_keep_other_indexes_of_its_job_from_moving(plann
             "batch.kubernetes.io/job-index-failure-count": str(index),
         }
     made = planner(*(make.node(name) for name in NODES), job, *pods)
-    assert made.failing("a") == {"default/j-1": "Job default/j"}
+    drain = made.drained_alone("a", return_again=False)
+    assert drain.failing == {"default/j-1": "Job default/j"}
     assert rows_of(made)["a"][1].startswith("1 pod moves to another node; Job default/j fails")
 
 
