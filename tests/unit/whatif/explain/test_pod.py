@@ -620,6 +620,16 @@ def test_a_note_says_that_the_profile_does_not_preempt(snapshot, make, disabled,
     assert (NO_PREEMPTION in found.notes) is is_noted
 
 
+def test_preemption_does_not_help_on_a_node_without_pods_of_lower_priority(snapshot, make):
+    """On node a, the pod would preempt; the pod of node b has the same priority."""
+    nodes = [make.node(name, cpu="2") for name in "ab"]
+    low = make.pod("low", node_name="a", cpu="2")
+    equal = make.pod("equal", node_name="b", cpu="2", priority=9)
+    found = explain_pod(snapshot(*nodes, low, equal, make.pod("p", cpu="2", priority=9)), "pod/p")
+    rows = [line.split() for line in printed_lines(found) if "NodeResourcesFit" in line]
+    assert {row[0]: row[4] for row in rows} == {"a": "yes", "b": "no"}
+
+
 @pytest.mark.parametrize("node_name", ["", "b"], ids=["pending", "on a node"])
 def test_no_node_is_said_to_become_free_for_a_pod_that_never_preempts(snapshot, make, node_name):
     """The pod preempts nothing, so the column says no and the text says why."""

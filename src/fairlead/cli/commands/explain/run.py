@@ -605,7 +605,7 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
     rows = [
         RefusedNode(
             name,
-            (*_verdict(status), _may_help(explanation.evaluation, status)),
+            (*_verdict(status), _may_help(explanation.evaluation, name, status)),
             _would_fit(explanation, name) if has_remedies else None,
             ranks.get(name, len(ranks)),
         )
@@ -688,10 +688,14 @@ def _verdict(status: Status) -> tuple[str, str]:
     return status.plugin, status.message
 
 
-def _may_help(found: Evaluation, status: Status) -> str:
-    """Return "yes" if preemption may make a node with the verdict `status` feasible, else "no"."""
+def _may_help(found: Evaluation, node: str, status: Status) -> str:
+    """Return "yes" if preemption may make `node` feasible, which has the verdict `status`.
+
+    Otherwise, return "no": also for a node on which preemption was tried and did not help.
+    """
     is_resolvable = status.code is Code.UNSCHEDULABLE
-    return "yes" if is_resolvable and not found.no_preemption else "no"
+    was_tried = found.preemption is not None and node in found.preemption.rejected
+    return "yes" if is_resolvable and not (was_tried or found.no_preemption) else "no"
 
 
 def _print_room(console: Console, room: RoomEvaluation) -> None:
