@@ -22,6 +22,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult, check, parse_fail_on
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.outcome.outage import LossCause
@@ -780,6 +781,19 @@ def test_a_node_of_a_rolling_drain_may_be_down_for_longer_than_a_quiet_run(snaps
         r".* displaced and all run again, the last one 20m\d\ds after the change\.",
         displaced.sentence,
     )
+
+
+def test_a_drained_node_may_return_as_soon_as_it_is_empty(snapshot, nodes):
+    """This is also the default; only an outage must last for some time."""
+    read = snapshot(*nodes, *rollout.at_rest())
+    drained = ClusterChange(drain=("n0", "n5"), max_unavailable=1)
+    ends = [
+        what_if(read, replace(drained, lasts=lasts)).changed.ended_at for lasts in ("", "0s", "1m")
+    ]
+    assert ends[0] == ends[1] < ends[2]
+    failed = ClusterChange(failures=Failures(fail_node=("n0",)), lasts="0s")
+    with pytest.raises(InputError, match="an outage of length 0 has no effect"):
+        what_if(read, failed)
 
 
 def test_a_rollout_may_wait_long_for_its_pods_to_become_available(snapshot, nodes):

@@ -73,7 +73,7 @@ class Failures(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         """
         self._refuse_unused_options()
         at, lasts = option_duration("--at", self.at) or 0, option_duration("--for", duration)
-        if lasts == 0:
+        if lasts == 0 and self.is_any:
             raise InputError("--for", "an outage of length 0 has no effect")
         return [
             replace(outage, at=at, lasts=lasts)
