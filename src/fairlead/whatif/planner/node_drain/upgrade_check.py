@@ -94,6 +94,10 @@ from fairlead.whatif.snapshot.node_pool import (
 
 SURGE_MAX: Final = 100
 FASTER: Final = "10%"
+_ORDER: Final = (
+    "The nodes of a pool and zone are drained in the order of their names; in another order, the "
+    "result may differ."
+)
 _VARYING: Final = ("memory", "ephemeral-storage")
 _VARYING_PART: Final = 20  # upstream: main.go: max-allocatable-difference-ratio (0.05)
 
@@ -389,6 +393,8 @@ def _findings(
         yield from safe_findings(run)
     if run is not None and run.pace.away is not None:
         yield f"{_assumptions(run.pace.away, surge)}."
+        if len(plan.drains) > 1:
+            yield _ORDER
     yield from left_out_findings(plan)
     if never:
         names = listed([one.key for one in never])

@@ -401,9 +401,13 @@ def test_the_details_have_the_waits_for_budgets_and_the_times_of_nodes(planner, 
     objects.append(budget("web", maxUnavailable=1))
     plan = upgrade_plan(planner(*objects), experiment, objects, surge=0)
     found = upgrade_answer(plan, [], [], 0, "dump.yaml", ()).to_json()
-    assert found["findings"][:2] == [
+    assert found["findings"][:3] == [
         SAFE,
         "Each node is down for 5m00s after its drain (--for); no node is added (--surge).",
+        (
+            "The nodes of a pool and zone are drained in the order of their names; in another "
+            "order, the result may differ."
+        ),
     ]
     [waits] = found["budget_waits"]
     assert (waits["budget"], waits["pods"]) == ("default/web", len(waits["names"]))
