@@ -568,6 +568,13 @@ def test_a_stateful_set_that_waits_for_an_unready_pod_is_named(ask, make, policy
     notes = [one for one in answer.changed.notes if one.startswith("The rollout")]
     assert notes == [waits(number) for number in unready[:1] if is_held]
     assert bool(answer.difference.updated) != is_held
+    assert (answer.verdict.first.kind is OutcomeKind.UNFINISHED) == is_held
+    if is_held:
+        sentence = "The rollout of sts/default/web does not finish: 12 pods keep the old template."
+        assert answer.verdict.first.sentence == sentence
+        assert [one.outdated for one in answer.effect.workloads] == [12]
+        assert not answer.effect.is_none
+        assert not any("--horizon" in str(step) for step in answer.next_steps)
 
 
 @pytest.mark.parametrize("deletes_pod", [False, True])
@@ -586,6 +593,7 @@ def test_a_stateful_set_with_an_unschedulable_pod_needs_its_deletion(ask, make, 
     assert (end.node, end.requests["cpu"]) == (("a", 1000) if deletes_pod else ("", 99_000))
     note = "The rollout of StatefulSet default/web waits until its pod web-0 is ready."
     assert (note in answer.changed.notes) != deletes_pod
+    assert sum(one.outdated for one in answer.effect.workloads) == (not deletes_pod)
 
 
 @pytest.mark.parametrize("option", ["scale", "set"])
@@ -685,6 +693,9 @@ def test_a_paused_deployment_without_a_replica_set_creates_no_pods(ask, make):
     assert not answer.changed.pods
     note = "Deployment default/web is paused and has no ReplicaSet, so it creates no pods."
     assert note in answer.changed.notes
+    sentence = "1 pod of deploy/default/web is not created: the Deployment is paused and has no "
+    assert answer.verdict.first.sentence == f"{sentence}ReplicaSet."
+    assert not answer.effect.is_none
 
 
 def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, make):

@@ -51,6 +51,8 @@ def _longer_simulation(context: StepContext) -> Iterator[NextStep]:
     changed, change = context.answer.changed, context.answer.change
     rows = [one for one in context.answer.effect.workloads if one.outdated]
     rollout = expected_rollout(rows, changed.ended_at - changed.started_at)
+    if changed.settled and not changed.drains:
+        return  # a longer simulation would not finish the rollouts
     if rollout is not None and not changed.drains:
         yield NextStep(
             "ask again with a simulation that includes the end of the rollouts",

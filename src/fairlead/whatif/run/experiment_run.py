@@ -29,6 +29,7 @@ from fairlead.apiserver.kind import (
     NODE,
     POD,
     RESOURCE_QUOTA,
+    STATEFUL_SET,
     kind_of,
 )
 from fairlead.apiserver.registry.store import Store
@@ -101,7 +102,7 @@ from fairlead.whatif.run.capacity.device_use import (
 )
 from fairlead.whatif.run.capacity.wanted_pods import (
     desired_pods,
-    incomplete_stateful_sets,
+    incomplete_workloads,
     wanted_pods,
 )
 from fairlead.whatif.run.controllers import controllers_of
@@ -633,7 +634,9 @@ class ExperimentRun:
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
-        concerned.update(incomplete_stateful_sets(world.store, pods.values()))
+        concerned.update(incomplete_workloads(world.store, pods.values()))
+        update_revisions = self._update_revisions(pods.values())
+        concerned.update(update_revisions)
         waits = tuple(recorder.waits(since))
         autoscaling = self._controllers.autoscaling(since, until, waits)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since, until)
@@ -687,10 +690,26 @@ class ExperimentRun:
             deleted_after_wait=tuple(recorder.deleted_after_wait(since)),
             next_end=self._controllers.next_end(),
             kept_revisions=kept_revisions(world.store),
+            update_revisions=update_revisions,
             deleted_namespaces=frozenset(deleted_namespaces(self._experiment.steps)),
             failing_revisions=self._failing_revisions(),
             unfinished_resizes=frozenset(resizes),
         )
+
+    def _update_revisions(self, pods: Iterable[PodEnd]) -> dict[WorkloadRef, str]:
+        """Return the newest revision of each StatefulSet that has `pods` of another revision."""
+        revisions: dict[WorkloadRef, set[str]] = {}
+        for pod in pods:
+            if pod.owner is not None and pod.owner.kind == STATEFUL_SET.kind:
+                revisions.setdefault(pod.owner, set()).add(pod.revision)
+        found = {}
+        for ref, existing in revisions.items():
+            owner = self._world.store.find(STATEFUL_SET, ref.namespace, ref.name)
+            uid = "" if owner is None else owner["metadata"]["uid"]
+            newest = self._controllers.workloads.update_revision(uid)
+            if newest and existing != {newest}:
+                found[ref] = newest
+        return found
 
     def _failing_revisions(self) -> frozenset[Revision]:
         """Return the revisions whose pods fail to start in the dump, and therefore in the run."""

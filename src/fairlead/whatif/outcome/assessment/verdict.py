@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.kind import STATEFUL_SET
+from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
@@ -47,6 +47,10 @@ NAMES_MAX: Final = 2
 _PENDING: Final = "Pending"  # a phase
 REASONS_MAX: Final = 3
 """The highest number of different reasons of pending pods that a sentence lists."""
+_HELD_BACK_BY: Final = {  # {kind of a workload: why it creates no pods}
+    STATEFUL_SET.kind: WAITS_FOR_LOWER,
+    DEPLOYMENT.kind: "the Deployment is paused and has no ReplicaSet",
+}
 _MAY_RETURN: Final = (LossCause.STARTING, LossCause.NOT_YET)
 """The causes of losses that a longer run may end."""
 
@@ -523,14 +527,15 @@ def _not_replaced(effect: Effect) -> str | None:
 
 
 def _held_back(effect: Effect) -> str | None:
-    """Return a sentence about the new pods that StatefulSets do not create; None if none."""
-    rows = effect.held_back
-    if not rows:
-        return None
-    count, names = sum(one.missing for one in rows), _names([str(one.workload) for one in rows])
-    verb = "is" if count == 1 else "are"
-    why = WAITS_FOR_LOWER if len(rows) == 1 else WAITS_FOR_LOWER.replace("the ", "each ", 1)
-    return f"{_pods(count)} of {names} {verb} not created: {why}."
+    """Return a sentence about the pods that `effect.held_back` do not create; None if none."""
+    sentences = []
+    for kind, why in _HELD_BACK_BY.items():
+        if rows := [one for one in effect.held_back if one.workload.kind == kind]:
+            count = sum(one.missing for one in rows)
+            names, verb = _names([str(one.workload) for one in rows]), "is" if count == 1 else "are"
+            each = why if len(rows) == 1 else why.replace("the ", "each ", 1)
+            sentences.append(f"{_pods(count)} of {names} {verb} not created: {each}.")
+    return " ".join(sentences) or None
 
 
 def _old_pods_stay(pods: Sequence[PodEnd], run: RunOutcome) -> str:
@@ -623,11 +628,15 @@ def still_not_running(run: RunOutcome, pods: int, end: str) -> str:
 def _unfinished_rollouts(effect: Effect, after: str) -> str:
     """Return a sentence about rollouts that continue after the run; "" if there are none.
 
-    Also return "" if pods are pending, because the sentence about these pods names the rollouts.
+    A rollout also counts if the cluster has settled, but the rollout waits for a pod that is not
+    ready. Return "" if pods are pending, because the sentence about these pods names the rollouts.
     """
     rows = [one for one in effect.workloads if one.outdated]
-    if effect.changed.settled or effect.difference.pending or not rows:
+    if effect.difference.pending or not rows:
         return ""
+    if effect.changed.settled:
+        refused = {one.workload for one in effect.errors}
+        return _stopped_rollouts(one for one in rows if one.workload not in refused).strip()
     count = sum(one.outdated for one in rows)
     expected = expected_rollout(rows, seconds(effect.changed.virtual_seconds))
     takes = "it takes" if len(rows) == 1 else "they take"

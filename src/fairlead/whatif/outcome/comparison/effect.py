@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.apiserver.kind import STATEFUL_SET
+from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
     ChangedRange,
@@ -74,25 +74,29 @@ class Effect(Struct, frozen=True, kw_only=True):
         The result is False if a drain is refused or incomplete, or if pods wait longer for their
         nodes because of the change (`waited`). It is also False if the range of replicas of a
         workload differs between the runs, or if the metrics of an autoscaler propose more than
-        maxReplicas for longer than without the change. Finally, it is False if StatefulSets do not
-        create new pods that the change asks for (`held_back`).
+        maxReplicas for longer than without the change. Finally, it is False if workloads do not
+        create new pods that the change asks for (`held_back`), or keep old pods although the
+        change updates them.
         """
-        is_complete = self.is_drain_complete and not self.lasting_errors and not self.held_back
+        is_held = self.held_back or any(one.outdated for one in self.workloads)
+        is_complete = self.is_drain_complete and not self.lasting_errors and not is_held
         is_scaled = bool(self.replica_ranges or self.replica_shortages)
         affects_none = self.difference.is_empty and not self.waited and not is_scaled
         return affects_none and is_complete and not self.deleted_claims
 
     @property
     def held_back(self) -> list[WorkloadEffect]:
-        """The StatefulSets that want new pods, but wait for older pods before they create them.
+        """The workloads that want new pods, but do not create them.
 
-        Those with newly pending pods, and those whose pods the API server refuses, are left out.
+        These are StatefulSets that wait for older pods, and paused Deployments without a
+        ReplicaSet. Those with newly pending pods, and those whose pods the API server refuses, are
+        left out.
         """
         refused = {one.workload for one in self.errors}
         return [
             one
             for one in self.workloads
-            if one.workload.kind == STATEFUL_SET.kind
+            if one.workload.kind in (STATEFUL_SET.kind, DEPLOYMENT.kind)
             and one.missing
             and not one.pending
             and one.workload not in refused

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.selector import selector_matches
-from fairlead.apiserver.kind import STATEFUL_SET
+from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.whatif.input.duration import for_readers
@@ -39,15 +39,16 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     change; they are not in `placed`. `ended` counts those of them that existed already when the run
     began. `fewer` counts the `removed` pods that never existed in the run with the change.
     `missing` counts the pods that the workload wants but could not create. It also counts those
-    that a StatefulSet creates only after another pod is ready. Pods in `not_created` or `down` are
-    not counted.
+    that a StatefulSet creates only after another pod is ready, and those of a paused Deployment
+    without a ReplicaSet. Pods in `not_created` or `down` are not counted.
 
     `belongs_to_node` is set for a DaemonSet and for a static pod.
 
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again. `undrained` pods could not be evicted or do not stop.
     `outdated` pods still run an old revision at the end. Either pods of the new revision are
-    pending or cannot be created, or the run ended during the rollout. Pods that the update strategy
+    pending or cannot be created, or the StatefulSet waits for a pod that is not ready, or the run
+    ended during the rollout. Pods that the update strategy
     keeps at an old revision do not count. `budgets` are the outcomes of the budgets that cover the
     displaced or undrained pods. Budgets that cover other pods of the workload are included if they
     have too few healthy pods. `waited` counts the displaced pods that found a node only after
@@ -304,7 +305,9 @@ def _add_later_pods(
     """Count pods as "missing" if a StatefulSet creates them only after another pod is ready.
 
     A StatefulSet with the policy Parallel creates all its pods at once, so none are missing. If the
-    run with the change did not settle, only StatefulSets with pending pods certainly wait.
+    run with the change did not settle, only StatefulSets with pending pods certainly wait. Also
+    count the pods of a Deployment that has no pods although the run settled: it is paused and has
+    no ReplicaSet.
     """
     waiting = {
         ref
@@ -312,6 +315,9 @@ def _add_later_pods(
         if ref.kind == STATEFUL_SET.kind
         and (changed.settled or (ref in tallies and tallies[ref].counts["pending"]))
     }
+    if changed.settled:
+        idle = {ref for ref in changed.workloads if ref.kind == DEPLOYMENT.kind}
+        waiting |= idle.difference(pod.owner for pod in changed.pods.values() if pod.owner)
     if not waiting:
         return
     before, after = (_uncreated(waiting, run) for run in (without, changed))
@@ -405,15 +411,15 @@ def _add_waits(
 
 
 def _add_outdated(
-    tallies: Mapping[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
+    tallies: dict[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
 ) -> None:
     """For each workload whose rollout is not finished, count its pods of old revisions.
 
-    A rollout is not finished if pods of the new revision are pending or cannot be created. It is
-    also not finished if the run `changed` ends before the cluster has settled. A revision is new if
-    two conditions hold at the end of the run `without` the change: no pod has it, and no workload
-    lacks pods of it. Pods that the update strategy of their workload keeps at an old revision do
-    not count.
+    A rollout is not finished if pods of the new revision are pending or cannot be created, or if a
+    StatefulSet waits for a pod. It is also not finished if the run `changed` ends before the
+    cluster has settled. A revision is new if two conditions hold at the end of the run `without`
+    the change: no pod has it, and no workload lacks pods of it. Pods that the update strategy of
+    their workload keeps at an old revision do not count.
     """
     continues = not changed.settled
     waiting = {
@@ -427,19 +433,23 @@ def _add_outdated(
         if one.missing and one.revision and one.workload in tallies
     }
     waiting.update(ref for ref, _ in refused if ref is not None)
+    held = set(changed.update_revisions.items()) - set(without.update_revisions.items())
+    waits = {ref for ref, _ in held} if changed.settled else set()
+    waiting |= waits
     if not waiting:
         return
     known = {(pod.owner, pod.revision) for pod in without.pods.values()}
     known |= {(one.workload, one.revision) for one in without.errors}
     pods = [pod for pod in changed.pods.values() if pod.owner in waiting]
-    wanted = refused | {(pod.owner, pod.revision) for pod in pods if continues or pod.is_pending}
+    pending = {(pod.owner, pod.revision) for pod in pods if continues or pod.is_pending}
+    wanted = refused | held | pending
     rolled_out = {ref for ref, _ in wanted - known}
     for pod in pods:
         is_old = pod.owner in rolled_out and (pod.owner, pod.revision) in known
         if not is_old or _keeps_revision(pod, changed.kept_revisions):
             continue
-        if pod.is_placed and not (pod.is_completed or pod.is_terminating):
-            tallies[pod.workload].counts["outdated"] += 1
+        if (pod.is_placed or pod.owner in waits) and not (pod.is_completed or pod.is_terminating):
+            tallies.setdefault(pod.workload, _Tally()).counts["outdated"] += 1
 
 
 def _keeps_revision(pod: PodEnd, kept: Mapping[WorkloadRef, int | None]) -> bool:

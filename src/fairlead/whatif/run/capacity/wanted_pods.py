@@ -10,6 +10,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of, is_terminal, is_terminating
 from fairlead.apiserver.kind import (
+    DEPLOYMENT,
     JOB,
     REPLICA_SET,
     SCALABLE,
@@ -69,21 +70,29 @@ def _is_created_again(pod: Pod) -> bool:
     return owner is not None and keeps_name(owner.kind, pod)
 
 
-def incomplete_stateful_sets(store: Store, pods: Iterable[PodEnd]) -> Iterator[WorkloadRef]:
-    """Yield the StatefulSets in `store` that have fewer of the `pods` than they want.
+def incomplete_workloads(store: Store, pods: Iterable[PodEnd]) -> Iterator[WorkloadRef]:
+    """Yield the workloads in `store` that may wait, and have fewer of the `pods` than they want.
 
-    Such a StatefulSet may wait for a pod that is not ready, and may have changed no pod.
+    These are StatefulSets, which may wait for a pod that is not ready, and paused Deployments,
+    which create no ReplicaSet. They may have changed no pod.
     """
-    sets, kind = store.list(STATEFUL_SET), STATEFUL_SET.kind
-    if not sets:
+    kinds = (STATEFUL_SET, DEPLOYMENT)
+    waiting = [
+        (kind, one)
+        for kind in kinds
+        for one in store.list(kind)
+        if kind is STATEFUL_SET or one["spec"].get("paused")
+    ]
+    if not waiting:
         return
+    names = {kind.kind for kind in kinds}
     existing = Counter(
         pod.owner
         for pod in pods
-        if pod.owner is not None and pod.owner.kind == kind and not pod.is_completed
+        if pod.owner is not None and pod.owner.kind in names and not pod.is_completed
     )
-    for one in sets:
-        ref = WorkloadRef(kind, one["metadata"]["namespace"], one["metadata"]["name"])
+    for kind, one in waiting:
+        ref = WorkloadRef(kind.kind, one["metadata"]["namespace"], one["metadata"]["name"])
         if existing[ref] < wanted_by(one):
             yield ref
 
