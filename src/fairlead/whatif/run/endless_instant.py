@@ -1,4 +1,4 @@
-"""Detects simulations in which time stands still, because something repeats without end.
+"""Detects simulations in which time stands still or hardly advances, because of endless repetition.
 
 EndlessInstant: if pods and all their replacements complete at the instant at which they start, time
 never advances. A run is refused if at one instant a workload creates and loses more than PODS_MAX
@@ -13,6 +13,12 @@ the other pod. While the active queue is empty, pods are retried without backoff
 advances. A run is refused if at one instant a pod fails more than ATTEMPTS_MAX times plus
 ATTEMPTS_PER_OBJECT times the number of nodes and pods. The limit depends on the number of nodes and
 pods, because each change of a node or pod can wake the pod.
+
+EvictionLimit: if the template of a workload names a node with a NoExecute taint and tolerates the
+taint for no time, each new pod is evicted at once and replaced a moment later. Each virtual second
+then takes longer than a real one. A run is refused if the pods of a workload are evicted for the
+same reason more than EVICTIONS_MAX times plus EVICTIONS_PER_POD times its wanted number of pods
+within a minute. Slower loops only appear in the result (`eviction_loops`).
 """
 
 from __future__ import annotations
@@ -28,8 +34,8 @@ from fairlead.api.pods.facts import is_terminal
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.reporter import PodUnschedulable, Record, Reporter
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.reporter import PodEvicted, PodUnschedulable, Record, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
@@ -38,6 +44,9 @@ from fairlead.worlds.driver import LivelockError
 PODS_MAX: Final = 1_000
 ATTEMPTS_MAX: Final = 5_000
 ATTEMPTS_PER_OBJECT: Final = 10
+EVICTIONS_MAX: Final = 2_000
+EVICTIONS_PER_POD: Final = 20
+_MINUTE: Final = seconds(60)
 _NAMED_MAX: Final = 3
 
 
@@ -126,6 +135,50 @@ class AttemptLimit(Struct):
             f"{failed.message}"
         )
         raise InputError(self.source, problem)
+
+
+class EvictionLimit(Struct):
+    """A Reporter that counts the evictions within a minute, and forwards every record.
+
+    `workload` returns the workload of a pod, None if it is unknown. `wanted` returns the wanted
+    number of pods of a workload; None means no limit.
+    """
+
+    reporter: Reporter
+    source: str
+    workload: Callable[[ObjectRef], WorkloadRef | None]
+    wanted: Callable[[WorkloadRef], int | None]
+    _minute: int = -1
+    _counts: Counter[tuple[WorkloadRef, str]] = field(default_factory=Counter)
+
+    def report(self, record: Record) -> None:
+        """Forward `record`, and count an eviction.
+
+        Raises InputError if the pods of a workload are evicted and replaced without end.
+        """
+        self.reporter.report(record)
+        if type(record) is PodEvicted:
+            self._count(record)
+
+    def _count(self, evicted: PodEvicted) -> None:
+        workload = self.workload(evicted.pod)
+        if workload is None:
+            return
+        if evicted.at // _MINUTE != self._minute:
+            self._minute = evicted.at // _MINUTE
+            self._counts.clear()
+        self._counts[workload, evicted.why] += 1
+        count = self._counts[workload, evicted.why]
+        if count <= EVICTIONS_MAX:
+            return
+        wanted = self.wanted(workload)
+        if wanted is None or count <= EVICTIONS_MAX + EVICTIONS_PER_POD * wanted:
+            return
+        problem = (
+            f"its pods are evicted and replaced without end: {count:,} evictions within a minute "
+            f"of virtual time, up to {format_timestamp(evicted.at)}: {evicted.why}"
+        )
+        raise InputError(self.source, problem, object_name=str(workload))
 
 
 def livelock_error(source: str, cause: LivelockError) -> InputError:

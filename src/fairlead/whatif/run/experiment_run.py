@@ -107,7 +107,12 @@ from fairlead.whatif.run.capacity.wanted_pods import (
 )
 from fairlead.whatif.run.controllers import controllers_of
 from fairlead.whatif.run.end_state import EndState
-from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, livelock_error
+from fairlead.whatif.run.endless_instant import (
+    AttemptLimit,
+    EndlessInstant,
+    EvictionLimit,
+    livelock_error,
+)
 from fairlead.whatif.run.experiment import Experiment, StepsFor, with_topology_labels
 from fairlead.whatif.run.kept_revision import kept_revisions
 from fairlead.whatif.run.outage_outcome import outage_outcome
@@ -269,8 +274,11 @@ class ExperimentRun:
         outage = OutageRecorder(experiment.node_lifecycle)
         self._recorder = Recorder(experiment.start, outage=outage)
         self._end_state = EndState(self._recorder)
+        evictions = EvictionLimit(
+            self._recorder, experiment.source, self._workload_of, self._wanted
+        )
         attempts = AttemptLimit(
-            self._recorder,
+            evictions,
             experiment.source,
             lambda: self._cluster.table.count + len(self._cluster.pods),
         )
@@ -429,6 +437,11 @@ class ExperimentRun:
             self._world.run(until, stop_when=stop_when, on_progress=on_progress)
         except LivelockError as cause:
             raise livelock_error(self._experiment.source, cause) from None
+
+    def _workload_of(self, pod: ObjectRef) -> WorkloadRef | None:
+        """Return the workload of `pod`; None if the pod does not exist."""
+        info = self._cluster.pods.get(pod.key)
+        return None if info is None else workload_of(info.pod)
 
     def _wanted(self, workload: WorkloadRef) -> int | None:
         if workload.is_daemon_set:

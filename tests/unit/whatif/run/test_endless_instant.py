@@ -7,18 +7,22 @@ import pytest
 from fairlead.api.codec import decode
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.reporter import PodUnschedulable, SilentReporter
+from fairlead.engine.core.reporter import PodEvicted, PodUnschedulable, SilentReporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.endless_instant import (
     ATTEMPTS_MAX,
     ATTEMPTS_PER_OBJECT,
+    EVICTIONS_MAX,
+    EVICTIONS_PER_POD,
     PODS_MAX,
     AttemptLimit,
     EndlessInstant,
+    EvictionLimit,
     livelock_error,
 )
 from fairlead.worlds.driver import LivelockError
@@ -121,6 +125,54 @@ def test_attempts_at_other_instants_are_not_counted(failed):
     for second in range(3):
         for _ in range(ATTEMPTS_MAX):
             limit.report(failed("a", second))
+
+
+@pytest.fixture
+def evicted():
+    """Return the eviction of a pod at second `second`."""
+    ref = ObjectRef("Pod", "default", "web-1", "uid")
+    return lambda second=0, why="taint k:NoExecute": PodEvicted(ref, "n", why, seconds(second))
+
+
+@pytest.mark.parametrize("wanted", [0, 3, None])
+def test_evictions_without_end_name_the_workload_and_the_reason(evicted, wanted):
+    """A workload without a desired number of pods has no limit."""
+    web = WorkloadRef("Deployment", "default", "web")
+    limit = EvictionLimit(SilentReporter(), "s.yaml", lambda _: web, lambda _: wanted)
+    for _ in range(EVICTIONS_MAX + EVICTIONS_PER_POD * (wanted or 0)):
+        limit.report(evicted())
+        limit.report(evicted(why="another"))
+    if wanted is None:
+        limit.report(evicted())
+        return
+    with pytest.raises(InputError) as refused:
+        limit.report(evicted(59))
+    count = f"{EVICTIONS_MAX + EVICTIONS_PER_POD * wanted + 1:,}"
+    assert str(refused.value) == (
+        f"s.yaml: deploy/default/web: its pods are evicted and replaced without end: {count} "
+        "evictions within a minute of virtual time, up to 1970-01-01T00:00:59Z: taint k:NoExecute"
+    )
+
+
+def test_evictions_of_other_minutes_and_of_unknown_pods_are_not_counted(evicted):
+    web = WorkloadRef("Deployment", "default", "web")
+    limit = EvictionLimit(SilentReporter(), "s.yaml", lambda _: web, lambda _: 0)
+    unknown = EvictionLimit(SilentReporter(), "s.yaml", lambda _: None, lambda _: 0)
+    for second in (0, 60, 120):
+        for _ in range(EVICTIONS_MAX):
+            limit.report(evicted(second))
+            unknown.report(evicted())
+
+
+def test_pods_that_a_tainted_node_evicts_at_once_do_not_slow_a_simulation(
+    snapshot, make, monkeypatch
+):
+    """The template names the node, so the scheduler does not choose another one."""
+    monkeypatch.setattr("fairlead.whatif.run.endless_instant.EVICTIONS_MAX", 50)
+    web = make.workload("ReplicaSet", "web", replicas=1, cpu="10m", nodeName="a")
+    change = ClusterChange(set=("node/a:spec.taints=[{key: k, effect: NoExecute}]",))
+    with pytest.raises(InputError, match=r"rs/default/web: its pods are evicted .*: taint k:NoExe"):
+        what_if(snapshot(make.node("a"), web), change)
 
 
 def test_a_static_pod_that_is_preempted_again_and_again_does_not_stop_time(snapshot, make):
