@@ -214,6 +214,10 @@ class Workloads:
                 pods = self._pod_sets.sets[key]
                 yield pods.ref, rule.wanted(len(pods.active))
 
+    def paused_deployments(self) -> Iterator[ObjectRef]:
+        """Yield the reference of each paused Deployment."""
+        return map(object_ref, self._rollouts.paused())
+
     def update_revision(self, key: str) -> str:
         """Return the name of the newest revision of the StatefulSet or DaemonSet `key`, or ""."""
         history = self._histories.find(key)

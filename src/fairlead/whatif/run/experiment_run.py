@@ -647,7 +647,8 @@ class ExperimentRun:
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
-        concerned.update(incomplete_workloads(world.store, pods.values()))
+        paused = self._controllers.workloads.paused_deployments()
+        concerned.update(incomplete_workloads(world.store, pods.values(), paused))
         update_revisions = self._update_revisions(pods.values())
         concerned.update(update_revisions)
         waits = tuple(recorder.waits(since))

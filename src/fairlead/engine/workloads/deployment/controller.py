@@ -13,6 +13,7 @@ upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct, field
@@ -135,6 +136,11 @@ class Rollouts(Struct):
         rollout.siblings.pop(key, None)
         rollout.writing.pop(key, None)  # the outcome of a write in flight no longer matters
         self.mark_changed(rollout)
+
+    def paused(self) -> Iterator[Deployment]:
+        """Yield the paused Deployments."""
+        deployments = (one.deployment for one in self._rollouts.values())
+        return (one for one in deployments if one.spec.paused)
 
     # --- decisions -----------------------------------------------------------------------------
 

@@ -10,13 +10,13 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of, is_terminal, is_terminating
 from fairlead.apiserver.kind import (
-    DEPLOYMENT,
     JOB,
     REPLICA_SET,
     SCALABLE,
     STATEFUL_SET,
 )
 from fairlead.apiserver.registry.store import Store
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.workloads.daemon_set.rule import target_node
 from fairlead.engine.workloads.pod_control.unknown_owner import keeps_name
 from fairlead.whatif.outcome.run_outcome import PodEnd
@@ -70,30 +70,30 @@ def _is_created_again(pod: Pod) -> bool:
     return owner is not None and keeps_name(owner.kind, pod)
 
 
-def incomplete_workloads(store: Store, pods: Iterable[PodEnd]) -> Iterator[WorkloadRef]:
-    """Yield the workloads in `store` that may wait, and have fewer of the `pods` than they want.
+def incomplete_workloads(
+    store: Store, pods: Iterable[PodEnd], paused: Iterable[ObjectRef]
+) -> Iterator[WorkloadRef]:
+    """Yield the workloads that may wait, and have fewer of the `pods` than they want.
 
-    These are StatefulSets, which may wait for a pod that is not ready, and paused Deployments,
-    which create no ReplicaSet. They may have changed no pod.
+    These are the StatefulSets in `store`, which may wait for a pod that is not ready, and the
+    `paused` Deployments, which create no ReplicaSet. They may have changed no pod.
     """
-    kinds = (STATEFUL_SET, DEPLOYMENT)
+    sets = (one["metadata"] for one in store.list(STATEFUL_SET))
     waiting = [
-        (kind, one)
-        for kind in kinds
-        for one in store.list(kind)
-        if kind is STATEFUL_SET or one["spec"].get("paused")
+        *(WorkloadRef(STATEFUL_SET.kind, meta["namespace"], meta["name"]) for meta in sets),
+        *(WorkloadRef(one.kind, one.namespace, one.name) for one in paused),
     ]
     if not waiting:
         return
-    names = {kind.kind for kind in kinds}
+    kinds = {one.kind for one in waiting}
     existing = Counter(
         pod.owner
         for pod in pods
-        if pod.owner is not None and pod.owner.kind in names and not pod.is_completed
+        if pod.owner is not None and pod.owner.kind in kinds and not pod.is_completed
     )
-    for kind, one in waiting:
-        ref = WorkloadRef(kind.kind, one["metadata"]["namespace"], one["metadata"]["name"])
-        if existing[ref] < wanted_by(one):
+    for ref in waiting:
+        wanted = desired_pods(store, ref)
+        if wanted is not None and existing[ref] < wanted:
             yield ref
 
 
