@@ -32,8 +32,7 @@ _POD_OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet,
 def adopts(owner: Adopter, child: Child) -> bool:
     """Return whether `owner` adopts `child`, which is in its namespace and has no controller.
 
-    Only Jobs adopt finished pods, because Jobs count them. A finished Job, and a Job that another
-    controller manages, adopt no pods.
+    Only Jobs adopt finished pods, because Jobs count them. Some Jobs adopt no pods (`claims_pods`).
     """
     if is_ending(owner) or is_ending(child) or not _may_own(owner, child):
         return False
@@ -46,8 +45,12 @@ def adopts(owner: Adopter, child: Child) -> bool:
 
 
 def claims_pods(job: Job) -> bool:
-    """Return whether `job` has not finished and no other controller manages it."""
-    return not is_finished(job) and is_own(job)
+    """Return whether `job` adopts the pods that it selects, and releases its other pods.
+
+    A finished Job does not, nor does a Job that another controller manages. Neither does a Job
+    without a selector, as in a manifest: only an API server generates the selector.
+    """
+    return job.spec.selector is not None and not is_finished(job) and is_own(job)
 
 
 def selects(owner: Adopter, child: Child) -> bool:

@@ -290,3 +290,13 @@ def test_jobs_that_adopt_no_pods(world, build, other):
     world.create(one | {key: value for key, value in other.items() if key == "status"})
     world.create(build.pod("lonely"))
     assert owner_of(world, "Pod", "lonely") is None
+
+
+def test_a_job_without_a_selector_keeps_its_pods(world, build):
+    """A Job of a manifest has no selector: only an API server generates it."""
+    one = job(build)
+    del one["spec"]["selector"]
+    world.create(one)
+    (name,) = world.pods()
+    assert owner_of(world, "Pod", name) == "sum"
+    assert len(created_pods(world)) == 1
