@@ -570,6 +570,8 @@ def safe_findings(run: DrainRun | None) -> Iterator[str]:
     """Yield a sentence that says what a safe `run` guarantees; nothing if it evicts no pod."""
     if run is not None and run.is_safe and run.evicted:
         which = "every workload with several replicas" if run.stopped else "every workload"
+        if run.stops_jobs:
+            which += " except Jobs"
         again = (
             "" if run.image_notes else " After them, every evicted pod of a workload runs again."
         )
@@ -603,7 +605,8 @@ def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:
 class _Wait(Struct):
     """The `pods` of a workload that fit only on their own node; `nodes` has the node of each.
 
-    `reasons` are the distinct reasons why no other node takes them.
+    `reasons` are the distinct reasons why no other node takes them. `pods` contains none that can
+    preempt other pods.
     """
 
     pods: list[str] = field(default_factory=list)
@@ -616,11 +619,11 @@ def _waits(drains: Iterable[PlannedDrain]) -> dict[str, _Wait]:
     found: dict[str, _Wait] = {}
     for drain in drains:
         for move in drain.moves:
-            if move.pod in drain.waits:
+            if move.pod in drain.down:
                 one = found.setdefault(move.workload, _Wait())
                 one.pods.append(move.pod)
                 one.nodes.append(drain.node)
-                one.reasons[drain.waits[move.pod]] = None
+                one.reasons[drain.down[move.pod]] = None
     return dict(sorted(found.items(), key=lambda item: (-len(item[1].pods), item[0])))
 
 
@@ -637,22 +640,37 @@ def _down(plan: DrainPlan, nodes: Iterable[str]) -> DurationNs | None:
 
 
 def wait_findings(plan: DrainPlan) -> Iterator[str]:
-    """Yield a sentence about the pods that are down until their node is back, if any."""
-    found = _waits(plan.drains)
-    if not found:
-        return
+    """Yield a sentence about the pods that are down until their node is back, if any.
+
+    Also yield a sentence about the pods that would be down, but can preempt other pods.
+    """
+    if found := _waits(plan.drains):
+        yield _wait_finding(plan, found)
+    moves = [move for drain in plan.drains for move in drain.moves if move.pod in drain.preempts]
+    if moves:
+        fit = "fits on another node only if it preempts"
+        if len(moves) > 1:
+            fit = "fit on other nodes only if they preempt"
+        yield (
+            f"{counted(len(moves), 'pod')} of {_owners([move.workload for move in moves])} {fit} "
+            "pods of lower priority, which the simulation includes."
+        )
+
+
+def _wait_finding(plan: DrainPlan, found: Mapping[str, _Wait]) -> str:
     count = sum(len(one.pods) for one in found.values())
     down = _down(plan, [node for one in found.values() for node in one.nodes])
     lasts = "" if down is None else f" ({for_readers(down)}{' at most' if count > 1 else ''})"
     which = counted(count, "pod")
     fit, are, their = ("fits", "is", "its") if count == 1 else ("fit", "are", "their")
     until = f"{are} down until {their} node is back{lasts}"
-    owners = " and ".join(found) if len(found) == 2 else listed(list(found), 2)
-    yield f"{which} of {owners} {fit} on no other node and {until}."
-    preemptors = [pod for drain in plan.drains for pod in drain.preempts]
-    if preemptors:
-        them = listed(preemptors, 2)
-        yield f"{them} can preempt pods of lower priority instead, which the simulation includes."
+    return f"{which} of {_owners(found)} {fit} on no other node and {until}."
+
+
+def _owners(workloads: Iterable[str]) -> str:
+    """Return `a`, `a and b`, or `a, b and 3 more`: the different `workloads`, as text."""
+    names = list(dict.fromkeys(workloads))
+    return " and ".join(names) if len(names) == 2 else listed(names, 2)
 
 
 def wait_table(plan: DrainPlan) -> ResultTable:

@@ -160,6 +160,11 @@ class PlannedDrain(Struct, frozen=True):
     failing: dict[str, str] = field(default_factory=dict)
 
     @property
+    def down(self) -> dict[str, str]:
+        """The pods in `waits` that cannot preempt other pods, with the scheduler's reasons."""
+        return {pod: why for pod, why in self.waits.items() if pod not in self.preempts}
+
+    @property
     def returning(self) -> list[PodMove]:
         """The moves that end on the drained node although it is still cordoned.
 

@@ -168,6 +168,8 @@ class DrainRun(Struct, frozen=True):
     evictions in violation of a budget. A run with breaches is not safe.
 
     `image_notes` name the pods whose images might not support the platform of the pods' new nodes.
+    `stops_jobs` is True if a Job, or a workload of another kind whose pods end by themselves, had
+    no ready pod for a time because its pods were displaced.
     """
 
     pace: DrainPace
@@ -188,6 +190,7 @@ class DrainRun(Struct, frozen=True):
     kept: dict[str, str] = field(default_factory=dict)
     image_notes: tuple[str, ...] = ()
     evicted_again: int = 0
+    stops_jobs: bool = False
 
     @property
     def away(self) -> dict[str, DurationNs]:
@@ -492,6 +495,17 @@ def _drain_run(
         {one.pod.key: one.why for one in outcome.undrained if one.cause is UndrainedCause.KEPT},
         outcome.image_notes,
         len(outcome.evicted) - len({one.pod.key for one in outcome.evicted}),
+        _stops_jobs(outcome),
+    )
+
+
+def _stops_jobs(outcome: RunOutcome) -> bool:
+    """Return whether a displaced workload whose pods end by themselves had no ready pod."""
+    displaced = {one.pod.workload for one in (*outcome.evicted, *outcome.preempted)}
+    return any(
+        found.before > 0 and found.lowest == 0
+        for ref in displaced
+        if not ref.is_permanent and ref.kind != POD and (found := outcome.workloads.get(ref))
     )
 
 

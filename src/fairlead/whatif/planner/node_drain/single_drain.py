@@ -205,7 +205,10 @@ def _conditions(drain: PlannedDrain) -> str:
         parts.append(moves_in_words(elsewhere))
         if drain.first:
             parts[0] += f" if the pods of {listed(drain.first, 2)} are evicted first"
-    if waits := [one for one in drain.moves if one.pod in drain.waits]:
+    if preemptors := [one for one in drain.moves if one.pod in drain.preempts]:
+        verb = "preempts" if len(preemptors) == 1 else "preempt"
+        parts.append(f"{counted(len(preemptors), 'pod')} {verb} pods of lower priority")
+    if waits := [one for one in drain.moves if one.pod in drain.down]:
         verb = "waits" if len(waits) == 1 else "wait"
         parts.append(f"{counted(len(waits), 'pod')} {verb} until the node is back")
     if jobs := _jobs_of(drain):

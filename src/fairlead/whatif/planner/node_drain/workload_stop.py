@@ -109,10 +109,10 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
         return []
     members = _members(planner, plan, {one.workload for one in run.stopped})
     waits = {
-        move.workload: (drain.node, drain.waits[move.pod])
+        move.workload: (drain.node, drain.down[move.pod])
         for drain in plan.drains
         for move in drain.moves
-        if move.pod in drain.waits
+        if move.pod in drain.down
     }
     uncreated = {one.workload: one for one in run.uncreated}
     found = []

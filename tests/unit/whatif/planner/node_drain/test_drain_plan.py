@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment
+from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment, job_of
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import HOSTNAME, ZONE
@@ -31,6 +31,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
 )
 from fairlead.whatif.planner.node_drain.drain_run import DrainPace, DrainRound, run_drains
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
+from fairlead.whatif.planner.node_drain.workload_stop import workload_stops
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.snapshot import read_snapshot
 
@@ -379,7 +380,7 @@ def test_pods_that_wait_at_the_same_time_can_make_a_pace_unsafe(planner, experim
         assert (run.is_safe, run.breaches, run.pending) == (is_safe, 0, {})
 
 
-def test_a_pod_that_would_preempt_waits_too(planner, experiment, make):
+def test_a_pod_that_would_preempt_is_not_down_until_its_node_is_back(planner, experiment, make):
     """The eviction happens although the pod would preempt; the preempted pod waits for the node."""
     nodes = [make.node("a", pool="db"), make.node("b", pool="db")]
     spec = {"nodeSelector": {"pool": "db"}, "priorityClassName": "high"}
@@ -391,8 +392,15 @@ def test_a_pod_that_would_preempt_waits_too(planner, experiment, make):
     run_plan(plan, experiment(*objects), NoProgress(), away=seconds(300))
     found = drain_answer(plan, "dump.yaml", ()).to_json()
     assert found["verdict"] == "a can be drained in 5m30s."
-    instead = "can preempt pods of lower priority instead, which the simulation includes"
-    assert f"default/db-1-0 {instead}." in found["findings"]
+    preempts = "fits on another node only if it preempts pods of lower priority"
+    assert (
+        f"1 pod of deploy/default/db {preempts}, which the simulation includes."
+        in (found["findings"])
+    )
+    assert (found["waits"], " is down " in str(found["findings"])) == ([], False)
+    assert found["order"][0]["waits"] == found["order"][0]["preempts"] == ["default/db-1-0"]
+    stops = {str(one.workload): one.why for one in workload_stops(planner(*objects), plan)}
+    assert stops["deploy/default/db"] == "its only pod is evicted"
     [blocker] = plan_of(planner(*objects), ["a"]).blockers
     assert (blocker.cause, blocker.preempts) == (BlockCause.NO_PLACE, True)
 
@@ -986,6 +994,18 @@ def test_the_answer_says_what_a_safe_drain_guarantees(planner, experiment, make,
     run_plan(plan, experiment(*objects), NoProgress())
     found = drain_answer(plan, "dump.yaml", ()).to_json()
     assert found["findings"][0].startswith(says)
+
+
+def test_a_safe_drain_does_not_keep_pods_of_jobs_ready(planner, experiment, make):
+    """The Job has no ready pod until its new pod is ready."""
+    objects = [*map(make.node, NODES), *job_of(make, "a"), *deployment(make, "web", ["a", "b"])]
+    objects[4]["status"]["conditions"] = READY
+    plan = plan_of(planner(*objects), ["a"])
+    run_plan(plan, experiment(*objects), NoProgress())
+    found = drain_answer(plan, "dump.yaml", ()).to_json()
+    assert found["findings"][0].startswith(
+        "During the drains, every workload except Jobs keeps a ready pod"
+    )
 
 
 def test_a_plan_without_the_blocked_nodes_cordons_only_the_others(planner, experiment, make):

@@ -169,6 +169,16 @@ def test_a_pod_that_fits_no_other_node_waits_until_its_node_returns(planner, mak
     assert returned["a"] == ("yes", "1 pod waits until the node is back")
 
 
+def test_a_pod_that_preempts_does_not_wait_until_its_node_returns(planner, make):
+    nodes = [make.node("a", cpu="4"), make.node("b", cpu="4"), make.node("c", cpu="1")]
+    pods = deployment(make, "db", ["a"], cpu="3", priorityClassName="high")
+    pods[-1]["spec"]["priority"] = 9
+    objects = [*nodes, make.priority_class("high", 9), *pods]
+    made = planner(*objects, *deployment(make, "web", ["b"], cpu="2"))
+    returned = rows_of(made, return_again=True)
+    assert returned["a"] == ("yes", "1 pod preempts pods of lower priority")
+
+
 def test_a_pod_without_a_controller_is_named_as_lost(planner, make):
     made = planner(*map(make.node, NODES), make.pod("bare", node_name="a"))
     assert rows_of(made)["a"] == ("yes", "1 pod has no controller and is gone for good")
