@@ -7,7 +7,8 @@ waiting pod was rejected because of a rule, such as affinity. If a rule rejected
 workloads, nodes that run pods of more of these workloads are preferred. Of the preferred nodes, or
 else of the other nodes, the smallest suitable node is copied. Of nodes of the same size, the one
 with the most pods of workloads that wait for devices is copied, because pods of other workloads use
-fewer of its devices.
+fewer of its devices. The largest node that waiting pods left is copied instead if it is equally
+preferred, and fewer copies of it are enough.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -21,6 +22,7 @@ node runs now. This is 1 if the rule is about nodes.
     3 pods of 2 CPU wait, and a node of 4 CPU is full               ->   2 nodes like that node
     3 pods wait for a GPU each, and a node with 2 GPUs runs others  ->   2 nodes like that node
     3 pods repel each other                                         ->   3 nodes
+    6 pods of 2 CPU wait, and the node that they left has 16 CPU    ->   1 node like that node
 """
 
 from __future__ import annotations
@@ -92,16 +94,17 @@ def new_nodes_for(
     nodes: Iterable[NodeEnd],
     known: Iterable[NodeEnd] = (),
     *,
+    left: Collection[str] = (),
     spread_counts: bool = True,
 ) -> NewNodes | None:
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
     are preferred. `known` are the nodes at the end of another run. If a node occurs in both runs,
-    its pods of both runs count. A node without pods of these workloads is suitable only if it has
-    no taints, and only if no `pending` pod waits because of a rule, such as affinity. If
-    `spread_counts` is False, topology spread does not count as such a rule: a zone without pods may
-    admit the pods.
+    its pods of both runs count. `left` names nodes that pods of `pending` left. A node without pods
+    of these workloads is suitable only if it has no taints, and only if no `pending` pod waits
+    because of a rule, such as affinity. If `spread_counts` is False, topology spread does not count
+    as such a rule: a zone without pods may admit the pods.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:
@@ -130,17 +133,16 @@ def new_nodes_for(
     suitable = [(name, room) for name, room in rooms if _fits(largest, room)]
     if not suitable:
         return None
-    like, room = min(
-        suitable,
-        key=lambda one: (
-            -admitted[one[0]],
-            one[0] not in known_to_fit,
-            _size(one[1]),
-            -with_devices[one[0]],
-            one[0],
-        ),
-    )
-    return NewNodes(_copies(needs, room), like)
+
+    def rank(name: str) -> tuple[int, bool]:
+        return -admitted[name], name not in known_to_fit
+
+    suitable.sort(key=lambda one: (rank(one[0]), _size(one[1]), -with_devices[one[0]], one[0]))
+    smallest = suitable[0]
+    equal = [one for one in suitable if one[0] in left and rank(one[0]) == rank(smallest[0])]
+    largest_left = max(equal, key=lambda one: _size(one[1]), default=smallest)
+    found = [NewNodes(_copies(needs, room), name) for name, room in (smallest, largest_left)]
+    return min(found, key=lambda one: one.count)
 
 
 def least_copies(pending: Iterable[PodEnd], like: NodeEnd, nodes: Iterable[NodeEnd]) -> int:

@@ -107,7 +107,8 @@ def _first_nodes(
         yield from _copies_of(copies, covered, context, is_tried=is_tried)
     short, nodes = reach.most_reached(short, nodes)
     is_tried = has_rules or (has_zones and _may_need_a_zone(short, context))
-    yield from _room_for(short, nodes, context, is_tried=is_tried)
+    origins = {left[pod.key] for pod in short if pod.key in left}
+    yield from _room_for(short, nodes, context, left=origins, is_tried=is_tried)
     bound = [pod for pod in pending if pod.key in left and pod not in movable]
     if bound and change.drain and change.max_unavailable is None:
         yield NextStep(
@@ -187,16 +188,21 @@ def _copies_of(
 
 
 def _room_for(
-    short: Collection[PodEnd], nodes: Sequence[NodeEnd], context: StepContext, *, is_tried: bool
+    short: Collection[PodEnd],
+    nodes: Sequence[NodeEnd],
+    context: StepContext,
+    *,
+    left: Collection[str],
+    is_tried: bool,
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for the pods that lack room (`short`).
 
-    If `is_tried` is set, or if a spread constraint keeps these pods off the present nodes, new
-    nodes of up to TRIES_MAX zones are tried, and the best are suggested. Otherwise, only the nodes
-    that seem best are suggested. If other pods may take the room of these nodes, the nodes are
-    suggested only after a trial.
+    `left` are the nodes that some of these pods left. If `is_tried` is set, or if a spread
+    constraint keeps these pods off the present nodes, new nodes of up to TRIES_MAX zones are tried,
+    and the best are suggested. Otherwise, only the nodes that seem best are suggested. If other
+    pods may take the room of these nodes, the nodes are suggested only after a trial.
     """
-    more = new_nodes_for(short, nodes, context.answer.without.nodes)
+    more = new_nodes_for(short, nodes, context.answer.without.nodes, left=left)
     is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
     if more is not None and _others_lack_room(context) and not (is_tried or is_spread):
         yield from _best_nodes([more], 0, context)

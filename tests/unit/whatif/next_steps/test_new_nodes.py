@@ -114,6 +114,25 @@ def test_pods_of_different_workloads_that_repel_their_own_pods_share_nodes():
     assert new_nodes_for(pending, nodes) == NewNodes(2, "m")
 
 
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        pytest.param(3, NewNodes(1, "l"), id="one copy instead of two"),
+        pytest.param(2, NewNodes(1, "m"), id="a smaller node is enough"),
+    ],
+)
+def test_a_copy_of_the_node_that_the_pods_left_can_replace_several_nodes(count, expected):
+    pending = [pod(2000)] * count
+    assert new_nodes_for(pending, [MIDDLE, LARGE], left=["l"]) == expected
+    assert new_nodes_for(pending, [MIDDLE, LARGE]) == NewNodes(-(-count // 2), "m")
+
+
+def test_the_node_that_the_pods_left_is_no_template_if_another_node_is_preferred():
+    """Node m runs a pod of the workload, so its labels admit the pods."""
+    nodes = [node("m", 4000, pod(100)), LARGE]
+    assert new_nodes_for([pod(2000)] * 3, nodes, left=["l"]) == NewNodes(2, "m")
+
+
 def test_a_node_of_the_other_run_can_be_the_template():
     """The drained node has no pods at the end."""
     before = [MIDDLE, node("l", 9000, pod(1))]
