@@ -112,6 +112,15 @@ def _add_nodes(context: StepContext) -> Iterator[NextStep]:
     return add_nodes(context)
 
 
+def _shorten_waits(context: StepContext) -> Iterator[NextStep]:
+    if not context.answer.effect.waited:
+        return iter(())
+    # Imported here, because most changes let no pod wait for a node.
+    from fairlead.whatif.next_steps.pending_pod import shorten_waits  # noqa: PLC0415
+
+    return shorten_waits(context)
+
+
 def _raise_quotas(context: StepContext) -> Iterator[NextStep]:
     # Imported here, because most changes lead to no error.
     from fairlead.whatif.next_steps.quota import raise_quotas  # noqa: PLC0415
@@ -153,7 +162,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.BREACHED: (_Row(add_replicas, tries=True),),
     OutcomeKind.UNAVAILABLE: (_KEEP_AVAILABLE,),
     OutcomeKind.BRIEFLY_UNAVAILABLE: (_KEEP_AVAILABLE,),
-    OutcomeKind.DISPLACED: (_Row(ignore_failed_nodes),),
+    OutcomeKind.DISPLACED: (_Row(ignore_failed_nodes), _Row(_shorten_waits, tries=True)),
 }
 
 

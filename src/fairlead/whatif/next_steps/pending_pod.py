@@ -1,4 +1,4 @@
-"""Next steps for pods that lack room: what-ifs with new nodes."""
+"""Next steps for pods that lack room, or lacked it for a time: what-ifs with new nodes."""
 
 from __future__ import annotations
 
@@ -58,14 +58,50 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     answer = context.answer
     if answer.changed.autoscaling is not None:
         return
-    change, pending = answer.change, _lacking_nodes(context)
-    # Nodes that the change creates are not in the snapshot and cannot be copied.
-    suitable = {one.name for one in answer.without.nodes} - _nodes_of_failed_zones(context)
-    nodes = [one for one in answer.changed.nodes if one.name in suitable]
+    change, pending, nodes = answer.change, _lacking_nodes(context), _copyable_nodes(context)
     if change.add_nodes is not None:
         yield from _more_nodes(context, pending, nodes, change.add_nodes)
     else:
         yield from _first_nodes(context, pending, nodes)
+
+
+def shorten_waits(context: StepContext) -> Iterator[NextStep]:
+    """Yield a what-if with new nodes for pods that waited for room, but have a node at the end.
+
+    The new nodes are tried. The what-if is yielded only if fewer pods wait with them, and none is
+    pending. Nothing is yielded if pods are pending without the new nodes, because `add_nodes` is
+    about these pods. Nothing is yielded either if the question adds nodes, or if an autoscaler
+    acts.
+    """
+    answer, change = context.answer, context.answer.change
+    waited = answer.effect.waited
+    is_pending = bool(answer.difference.pending or answer.difference.not_created)
+    if is_pending or change.add_nodes is not None or answer.changed.autoscaling is not None:
+        return
+    short = [one.pod for one in waited if lacks_room(one.pod)]
+    reach = VolumeReach(context.manifests, short)
+    reached, nodes = reach.most_reached(short, _copyable_nodes(context))
+    left = {one.pod.key: one.node for one in answer.difference.evicted}
+    origins = {left[pod.key] for pod in reached if pod.key in left}
+    more = new_nodes_for(reached, nodes, answer.without.nodes, left=origins)
+    if more is None:
+        return
+    tried = context.ask(replace(change, add_nodes=more.count, like=more.like))
+    if tried is None or tried.difference.pending or len(tried.waited) >= len(waited):
+        return
+    still = len(tried.waited)
+    who = f"{counted(still, 'pod')} instead of {len(waited):,}" if still else "no pod"
+    verb = "waits" if still < 2 else "wait"
+    yield _added_nodes("ask again with", more, rest=f"; {who} then {verb} long for a node")
+
+
+def _copyable_nodes(context: StepContext) -> list[NodeEnd]:
+    """Return the nodes, as they are at the end, of which the question can add copies.
+
+    Nodes that the change creates are left out, because the snapshot does not contain them.
+    """
+    suitable = {one.name for one in context.answer.without.nodes} - _nodes_of_failed_zones(context)
+    return [one for one in context.answer.changed.nodes if one.name in suitable]
 
 
 def _first_nodes(

@@ -324,6 +324,45 @@ def test_a_budget_is_deleted_only_if_another_one_covers_the_pod(snapshot, make):
     assert first[1] == "--delete pdb/default/c-both"
 
 
+@pytest.mark.parametrize(
+    ("size", "steps"),
+    [
+        pytest.param(
+            "1",
+            [
+                (
+                    "ask again with one more node like a; no pod then waits long for a node",
+                    "--add-nodes 1 --like a",
+                )
+            ],
+            id="no room on node b",
+        ),
+        pytest.param("4", [], id="the pods do not wait"),
+    ],
+)
+def test_pods_that_wait_until_a_node_returns_suggest_a_node(snapshot, make, web, size, steps):
+    """The pods have nodes at the end: the failed node is back after 20 minutes."""
+    web[0]["spec"]["replicas"] = 3
+    third = make.pod("web-3", node_name="a", owner="web")
+    third["metadata"]["labels"] = {"app": "web"}
+    third["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    failures = Failures(fail_node=("a",))
+    change = ClusterChange(failures=failures, lasts="20m")
+    objects = [make.node("a"), make.node("b", cpu=size), *web, third]
+    answer = what_if(snapshot(*objects), change)
+    assert not answer.difference.pending
+    assert steps_of(answer) == steps
+
+
+def test_new_nodes_for_pods_that_wait_are_not_suggested_twice(snapshot, make, web):
+    """The question adds a node already, but it is too small for a pod."""
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="20m", add_nodes=1, like="c")
+    objects = [make.node("a"), make.node("b", cpu="1"), make.node("c", cpu="500m"), *web]
+    answer = what_if(snapshot(*objects), change)
+    assert answer.effect.waited
+    assert steps_of(answer) == []
+
+
 def test_an_estimate_of_new_nodes_names_a_lower_bound(snapshot, make):
     """Six pods of 3 CPU wait, and 3 CPU are free in all; each new node has 4 CPU."""
     nodes = [make.node("a", cpu="4"), make.node("b", cpu="2")]
