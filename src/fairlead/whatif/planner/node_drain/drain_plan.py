@@ -46,6 +46,7 @@ from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import Changes, ClusterModel, moves_with_drain
 from fairlead.whatif.planner.independent_check import independent_checks
 from fairlead.whatif.planner.node.drain_exemption import drain_exemption
+from fairlead.whatif.planner.node.node_copy import copy_node
 from fairlead.whatif.planner.node_drain.blocker_table import (
     blocker_tables,
     few_or_count,
@@ -66,7 +67,8 @@ from fairlead.whatif.planner.node_drain.drain_run import (
     pace_seconds,
     run_drains,
 )
-from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
+from fairlead.whatif.planner.node_drain.unplaced_pod import new_node_edit, unplaced_blockers
+from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -86,6 +88,17 @@ _GRACE_MAX: Final = seconds(600)  # longer times to stop are named in an answer
 PACES: Final = (1, 2, 4, 8, 16, 32)
 
 
+class NewNodesTrial(Struct, frozen=True):
+    """A trial with one new node like each of `nodes`.
+
+    Each of `nodes` can be drained with one new node like it. `is_enough` says whether all of them
+    can be drained with all of these new nodes.
+    """
+
+    nodes: tuple[str, ...]
+    is_enough: bool
+
+
 class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
@@ -97,6 +110,7 @@ class DrainPlan(Struct):
     nodes in service. No single change unblocks the nodes in `returnable`, but they could be drained
     if they returned to the cluster afterwards. Their pods would wait for them. `faster` is the run
     of an upgrade at a faster pace than that of `runs`; None if no faster pace was simulated.
+    `new_nodes` is a trial for several blocked nodes that do not return; None if there was none.
     """
 
     nodes: tuple[str, ...]
@@ -111,6 +125,7 @@ class DrainPlan(Struct):
     alone: tuple[str, ...] = ()
     returnable: list[str] = field(default_factory=list)
     faster: DrainRun | None = None
+    new_nodes: NewNodesTrial | None = None
 
     @property
     def best(self) -> DrainRun | None:
@@ -182,7 +197,32 @@ def plan_drains(
     unhelped = {one.node for one in plan.blockers if not one.edit}
     unhelped_names = [name for name in unplaced if name in unhelped]
     plan.returnable = list(_drainable_alone(planner, unhelped_names, return_again=True))
+    plan.new_nodes = _new_nodes_trial(planner, plan, order, progress)
     return plan
+
+
+def _new_nodes_trial(
+    planner: DrainPlanner, plan: DrainPlan, order: Sequence[str], progress: Progress
+) -> NewNodesTrial | None:
+    """Try new nodes for all blocked nodes of `plan` that one new node each would unblock.
+
+    The blocked nodes and those of `plan.drains` are emptied in `order`. Return None if there are
+    fewer than two such blocked nodes.
+    """
+    edits: dict[str, set[str]] = {}
+    for one in plan.blockers:
+        edits.setdefault(one.node, set()).add(one.edit)
+    nodes = tuple(sorted(name for name in order if edits.get(name) == {new_node_edit(name)}))
+    if len(nodes) < 2:
+        return None
+    wanted, model = {*nodes, *(drain.node for drain in plan.drains)}, planner.model
+    progress.begin("trying new nodes", len(wanted))
+    with model.hypothesis():
+        for name in nodes:
+            copy_node(model, model.node(name), f"{name}-copy").add_to(model)
+        place_waiting_pods(model)
+        trial = _tried(planner, [name for name in order if name in wanted], progress)
+    return NewNodesTrial(nodes, is_enough=len(trial.changes) == len(wanted))
 
 
 def _drainable_alone(
@@ -436,6 +476,7 @@ def drain_answer(
         *_quota_findings(plan),
         *wait_findings(plan),
         *no_change_findings(plan.blockers),
+        *_new_node_findings(plan.new_nodes),
         *_return_findings(plan.returnable),
         *order_findings(plan.drains),
         *command_findings(plan),
@@ -875,6 +916,12 @@ def run_tables(run: DrainRun | None) -> tuple[ResultTable, ResultTable]:
         ResultTable("budget_waits", f"pods that wait for a budget{count}", wait_columns, waits, 0),
         ResultTable("node_times", f"times of the drains{count}", time_columns, times, 0),
     )
+
+
+def _new_node_findings(trial: NewNodesTrial | None) -> Iterator[str]:
+    if trial is not None:
+        new = f"{len(trial.nodes):,} new nodes, one like each of {listed(trial.nodes)},"
+        yield f"{new} are {'' if trial.is_enough else 'not '}enough to drain all of them."
 
 
 def _return_findings(nodes: Sequence[str]) -> Iterator[str]:

@@ -287,7 +287,7 @@ def unplaced_blockers(
     for owner in owners[_SEARCHED_MAX:]:
         blockers[owner] = blocker_of(found.node, first[owner], is_first=False)
     if shared:
-        edit = _new_node(found.node)
+        edit = new_node_edit(found.node)
         return [replace(blocker, edit=edit) for blocker in blockers.values()]
     for owner, choice in _choices(trials, blockers, candidates, new_nodes=new_nodes).items():
         blockers[owner] = replace(blockers[owner], edit=choice.text)
@@ -355,7 +355,7 @@ def _enough_together(
     least, most = 1 if candidates else 2, len(chosen)
     for count in range(least, most + 1) if new_nodes else ():
         if trials.is_enough(first, _NO_CHANGES, count, others):
-            return dict.fromkeys(chosen, _Choice(_new_node(trials.node, count)))
+            return dict.fromkeys(chosen, _Choice(new_node_edit(trials.node, count)))
     return {}
 
 
@@ -414,7 +414,7 @@ def _change(
     if found is not None:
         return found
     if new_nodes and trials.stuck_with_new_node(blocker.owner) <= others:
-        return _Choice(_new_node(blocker.node))
+        return _Choice(new_node_edit(blocker.node))
     several = [one for one in candidates if len(one.remedy.changes) > 1]
     return _proven(trials, blocker, several, others)
 
@@ -451,7 +451,8 @@ def _proven(
     return None
 
 
-def _new_node(node: str, count: int = 1) -> str:
+def new_node_edit(node: str, count: int = 1) -> str:
+    """Return the text of a change that adds `count` nodes like `node`."""
     return f"add {'a node' if count == 1 else f'{count:,} nodes'} like {node}"
 
 

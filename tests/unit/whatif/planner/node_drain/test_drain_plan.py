@@ -17,6 +17,7 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
+    NewNodesTrial,
     drain_answer,
     paces_for,
     plan_drains,
@@ -994,6 +995,28 @@ def test_the_answer_says_what_a_safe_drain_guarantees(planner, experiment, make,
     run_plan(plan, experiment(*objects), NoProgress())
     found = drain_answer(plan, "dump.yaml", ()).to_json()
     assert found["findings"][0].startswith(says)
+
+
+@pytest.mark.parametrize("is_enough", [True, False])
+def test_new_nodes_for_several_blocked_nodes_are_tried_together(planner, make, is_enough):
+    """The pods fit on no other node: node d is too small, and the others are full."""
+    objects = [*map(make.node, NODES), make.node("d", cpu="100m")]
+    for name in NODES:
+        objects += deployment(make, f"web-{name}", [name], cpu="3")
+    plan = plan_of(planner(*objects), NODES)
+    assert {one.edit for one in plan.blockers} == {f"add a node like {name}" for name in NODES}
+    assert plan.new_nodes == NewNodesTrial(NODES, is_enough=True)
+    plan.new_nodes = NewNodesTrial(NODES, is_enough=is_enough)
+    says = f"3 new nodes, one like each of a, b, c, are {'' if is_enough else 'not '}enough"
+    assert f"{says} to drain all of them." in drain_answer(plan, "dump.yaml", ()).findings
+
+
+def test_the_new_node_of_a_single_blocked_node_needs_no_trial(planner, make):
+    objects = [*map(make.node, "ab"), *deployment(make, "web", ["a"], cpu="3")]
+    objects += deployment(make, "full", ["b"], cpu="3")
+    plan = plan_of(planner(*objects), ["a"])
+    assert [one.edit for one in plan.blockers] == ["add a node like a"]
+    assert plan.new_nodes is None
 
 
 def test_a_safe_drain_does_not_keep_pods_of_jobs_ready(planner, experiment, make):
