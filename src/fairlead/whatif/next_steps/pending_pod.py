@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from fairlead.api.json import Json, at, items, mapping
 from fairlead.api.text.count import counted
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import POD, STATEFUL_SET
+from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.whatif.next_steps.new_nodes import (
     RULED_OUT,
@@ -32,6 +34,9 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.snapshot.samples import samples
+
+# New nodes are seldom worth their price, or too late, for pods that wait less.
+WAIT_MIN: Final[DurationNs] = seconds(3600)
 
 
 def add_nodes(context: StepContext) -> Iterator[NextStep]:
@@ -68,13 +73,15 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
 def shorten_waits(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for pods that waited for room, but have a node at the end.
 
-    The new nodes are tried. The what-if is yielded only if fewer pods wait with them, and none is
-    pending. Nothing is yielded if pods are pending without the new nodes, because `add_nodes` is
-    about these pods. Nothing is yielded either if the question adds nodes, or if an autoscaler
-    acts.
+    At least one of the pods must have waited for WAIT_MIN. The new nodes are tried. The what-if is
+    yielded only if fewer pods wait with them, and none is pending. Nothing is yielded if pods are
+    pending without the new nodes, because `add_nodes` is about these pods. Nothing is yielded
+    either if the question adds nodes, or if an autoscaler acts.
     """
     answer, change = context.answer, context.answer.change
     waited = answer.effect.waited
+    if all(one.waited < WAIT_MIN for one in waited):
+        return
     is_pending = bool(answer.difference.pending or answer.difference.not_created)
     if is_pending or change.add_nodes is not None or answer.changed.autoscaling is not None:
         return

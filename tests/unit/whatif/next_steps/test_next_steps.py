@@ -325,10 +325,11 @@ def test_a_budget_is_deleted_only_if_another_one_covers_the_pod(snapshot, make):
 
 
 @pytest.mark.parametrize(
-    ("size", "steps"),
+    ("size", "lasts", "steps"),
     [
         pytest.param(
             "1",
+            "2h",
             [
                 (
                     "ask again with one more node like a; no pod then waits long for a node",
@@ -337,17 +338,18 @@ def test_a_budget_is_deleted_only_if_another_one_covers_the_pod(snapshot, make):
             ],
             id="no room on node b",
         ),
-        pytest.param("4", [], id="the pods do not wait"),
+        pytest.param("1", "20m", [], id="the wait is short"),
+        pytest.param("4", "2h", [], id="the pods do not wait"),
     ],
 )
-def test_pods_that_wait_until_a_node_returns_suggest_a_node(snapshot, make, web, size, steps):
-    """The pods have nodes at the end: the failed node is back after 20 minutes."""
+def test_pods_that_wait_for_hours_suggest_a_node(snapshot, make, web, size, lasts, steps):
+    """The pods have nodes at the end, because the failed node is back."""
     web[0]["spec"]["replicas"] = 3
     third = make.pod("web-3", node_name="a", owner="web")
     third["metadata"]["labels"] = {"app": "web"}
     third["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     failures = Failures(fail_node=("a",))
-    change = ClusterChange(failures=failures, lasts="20m")
+    change = ClusterChange(failures=failures, lasts=lasts)
     objects = [make.node("a"), make.node("b", cpu=size), *web, third]
     answer = what_if(snapshot(*objects), change)
     assert not answer.difference.pending
@@ -356,7 +358,7 @@ def test_pods_that_wait_until_a_node_returns_suggest_a_node(snapshot, make, web,
 
 def test_new_nodes_for_pods_that_wait_are_not_suggested_twice(snapshot, make, web):
     """The question adds a node already, but it is too small for a pod."""
-    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="20m", add_nodes=1, like="c")
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="2h", add_nodes=1, like="c")
     objects = [make.node("a"), make.node("b", cpu="1"), make.node("c", cpu="500m"), *web]
     answer = what_if(snapshot(*objects), change)
     assert answer.effect.waited
