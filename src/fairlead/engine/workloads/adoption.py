@@ -55,7 +55,7 @@ from fairlead.engine.workloads.ownership import (
     Adopter,
     Child,
     adopts,
-    claims_pods,
+    claims,
     is_ending,
     selects,
 )
@@ -153,7 +153,7 @@ class Adoption:
         owner = namespace.owners.get(reference.uid)
         if owner is None or is_ending(owner) or selects(owner, one):
             return []
-        if isinstance(one, ControllerRevision) or not _releases(owner):
+        if isinstance(one, ControllerRevision) or not claims(owner):
             return []
         self._patched_owners[meta.uid], self._unconfirmed[meta.uid] = None, one
         kept = [as_json(each) for each in meta.owner_references if each.uid != reference.uid]
@@ -189,10 +189,6 @@ class Adoption:
 
     def _namespace(self, one: ApiObject) -> _Namespace:
         return self._namespaces.setdefault(one.metadata.namespace, _Namespace())
-
-
-def _releases(owner: Adopter) -> bool:
-    return not isinstance(owner, Job) or claims_pods(owner)
 
 
 def _reference(owner: Adopter) -> OwnerReference:

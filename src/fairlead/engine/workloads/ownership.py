@@ -32,35 +32,42 @@ _POD_OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet,
 def adopts(owner: Adopter, child: Child) -> bool:
     """Return whether `owner` adopts `child`, which is in its namespace and has no controller.
 
-    Only Jobs adopt finished pods, because Jobs count them. Some Jobs adopt no pods (`claims_pods`).
+    Only Jobs adopt finished pods, because Jobs count them. Some owners adopt nothing (`claims`).
     """
     if is_ending(owner) or is_ending(child) or not _may_own(owner, child):
         return False
-    if isinstance(child, Pod):
-        if is_static(child) or (is_terminal(child) and not isinstance(owner, Job)):
-            return False
-        if isinstance(owner, Job) and not claims_pods(owner):
-            return False
-    return selects(owner, child)
+    if isinstance(child, Pod) and (
+        is_static(child) or (is_terminal(child) and not isinstance(owner, Job))
+    ):
+        return False
+    return selects(owner, child) and claims(owner)
 
 
-def claims_pods(job: Job) -> bool:
-    """Return whether `job` adopts the pods that it selects, and releases its other pods.
+def claims(owner: Adopter) -> bool:
+    """Return whether `owner` adopts the objects that it selects, and releases its other objects.
 
-    A finished Job does not, nor does a Job that another controller manages. Neither does a Job
-    without a selector, as in a manifest: only an API server generates the selector.
+    A finished Job does not, nor does a Job that another controller manages. Neither does an owner
+    whose selector is empty, or does not match its own template. An API server accepts no such
+    owner, but a manifest may contain one. It would release each pod that it creates.
     """
-    return job.spec.selector is not None and not is_finished(job) and is_own(job)
+    if isinstance(owner, Job) and (is_finished(owner) or not is_own(owner)):
+        return False
+    selector = _selector(owner)
+    if selector is None or not (selector.match_labels or selector.match_expressions):
+        return False
+    labels = (owner.spec.template.get("metadata") or {}).get("labels") or {}
+    return selector_matches(selector, labels)
 
 
 def selects(owner: Adopter, child: Child) -> bool:
     """Return whether the selector of `owner` matches the labels of `child`."""
-    selector: LabelSelector | None
+    return selector_matches(_selector(owner), child.metadata.labels)
+
+
+def _selector(owner: Adopter) -> LabelSelector | None:
     if isinstance(owner, ReplicationController):
-        selector = map_selector(owner.spec.selector) if owner.spec.selector else None
-    else:
-        selector = owner.spec.selector
-    return selector_matches(selector, child.metadata.labels)
+        return map_selector(owner.spec.selector) if owner.spec.selector else None
+    return owner.spec.selector
 
 
 def is_ending(one: Adopter | Child) -> bool:

@@ -292,11 +292,20 @@ def test_jobs_that_adopt_no_pods(world, build, other):
     assert owner_of(world, "Pod", "lonely") is None
 
 
-def test_a_job_without_a_selector_keeps_its_pods(world, build):
-    """A Job of a manifest has no selector: only an API server generates it."""
-    one = job(build)
-    del one["spec"]["selector"]
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "DaemonSet", "Job"])
+@pytest.mark.parametrize(
+    "selector",
+    [None, {}, {"matchLabels": {"app": "other"}}],
+    ids=["no selector", "empty", "another label"],
+)
+def test_an_owner_that_does_not_select_its_own_pods_keeps_them(world, build, kind, selector):
+    """An API server accepts no such owner, but a manifest may contain one."""
+    world.create(build.node("n1"))
+    one = job(build) if kind == "Job" else build.owned(kind, "web", 1, uid="owner")
+    one["spec"]["selector"] = selector
+    world.create(build.pod("lonely"))
     world.create(one)
-    (name,) = world.pods()
-    assert owner_of(world, "Pod", name) == "sum"
+    world.run(seconds(5))
+    assert owner_of(world, "Pod", "lonely") is None
     assert len(created_pods(world)) == 1
+    assert len(world.pods()) == 2
