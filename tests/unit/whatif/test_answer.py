@@ -624,7 +624,11 @@ def test_a_breached_budget_is_a_condition(crowded):
     [
         (
             ClusterChange(set=("pdb/store/api:spec.minAvailable=2",)),
-            "Budget store/api allows 0 disruptions instead of 1, and nothing changes for any pod.",
+            (
+                "Budget store/api allows 0 disruptions instead of 1, and nothing changes for any "
+                "pod. It needs all its pods, so the eviction of a ready pod is never allowed, and "
+                "a drain of its node blocks."
+            ),
         ),
         (
             ClusterChange(delete=("pdb/store/api",)),

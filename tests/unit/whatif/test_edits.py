@@ -1161,8 +1161,8 @@ def test_a_budget_that_selects_no_pods_is_named(ask, make, write, is_new, label,
         sentence = f"Budget default/web {result}, and nothing changes for any pod."
         if label == "web":
             sentence += (
-                " It needs all its pods, so no eviction of them is ever allowed, and drains of "
-                "their nodes will block."
+                " It needs all its pods, so the eviction of a ready pod is never allowed, and a "
+                "drain of its node blocks."
             )
         assert answer.verdict.first.sentence == sentence
 

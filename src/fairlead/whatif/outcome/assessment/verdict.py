@@ -1059,8 +1059,8 @@ def _blocked_drains(budgets: Sequence[BudgetOutcome]) -> str:
     which = "It" if len(budgets) == 1 else listed([one.pdb for one in never], NAMES_MAX)
     need = "needs all its pods" if len(never) == 1 else "need all their pods"
     return (
-        f" {which} {need}, so no eviction of them is ever allowed, and drains of their nodes will "
-        "block."
+        f" {which} {need}, so the eviction of a ready pod is never allowed, and a drain of its "
+        "node blocks."
     )
 
 

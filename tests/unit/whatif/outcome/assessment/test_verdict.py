@@ -832,7 +832,7 @@ def test_pods_that_a_stateful_set_wants_to_delete_are_not_added_to_the_missing_p
 def test_new_budgets_that_need_all_their_pods_block_drains():
     new = replace(HISTORY, displaced=(), allowed_at_end=0)
     a, b, c = (replace(new, pdb=f"ns/{name}", never_allows=name != "c") for name in "abc")
-    blocks = "so no eviction of them is ever allowed, and drains of their nodes will block."
+    blocks = "so the eviction of a ready pod is never allowed, and a drain of its node blocks."
     for budgets, said in (
         ((a,), f" It needs all its pods, {blocks}"),
         ((a, c), f" ns/a needs all its pods, {blocks}"),
