@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from typing import Final
 
 from msgspec.structs import replace
@@ -105,7 +104,7 @@ class JobRoom:
     def _restored(self, pods: Iterable[Pod]) -> Iterator[None]:
         """Restore the counts of the Jobs of `pods` when the `with` block ends."""
         uids = {uid: None for pod in pods if (uid := self._job_of(pod))}
-        before = {uid: deepcopy(self._progress[uid]) for uid in uids}
+        before = {uid: self._progress[uid].copied() for uid in uids}
         try:
             yield
         finally:
