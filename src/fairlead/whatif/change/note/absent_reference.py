@@ -52,7 +52,7 @@ def absent_reference_notes(written: Iterable[Manifest], inventory: Inventory) ->
                     missing[f"{kind.kind} {namespace}/{name} ({one.title})"] = None
     if missing:
         yield (
-            "In a cluster, pods would not start, because these objects do not exist: "
+            "In a cluster, pods would not start until these objects exist: "
             f"{listed(list(missing), _NAMED_MAX)}. Simulated pods start without them."
         )
 

@@ -920,8 +920,8 @@ def run_tables(run: DrainRun | None) -> tuple[ResultTable, ResultTable]:
 
 def _new_node_findings(trial: NewNodesTrial | None) -> Iterator[str]:
     if trial is not None:
-        new = f"{len(trial.nodes):,} new nodes, one like each of {listed(trial.nodes)},"
-        yield f"{new} are {'' if trial.is_enough else 'not '}enough to drain all of them."
+        new = f"With {len(trial.nodes):,} new nodes, one like each of {listed(trial.nodes)},"
+        yield f"{new} these nodes {'can' if trial.is_enough else 'still cannot'} all be drained."
 
 
 def _return_findings(nodes: Sequence[str]) -> Iterator[str]:

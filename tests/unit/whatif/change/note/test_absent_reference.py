@@ -59,7 +59,7 @@ def notes(make, found):
 )
 def test_objects_that_pods_need_and_that_do_not_exist_are_named(notes, spec, missing):
     note = (
-        f"In a cluster, pods would not start, because these objects do not exist: {missing} "
+        f"In a cluster, pods would not start until these objects exist: {missing} "
         "default/lost (Deployment default/web). Simulated pods start without them."
     )
     assert notes(spec, *IN_DUMP) == ([note] if missing else [])
