@@ -31,13 +31,12 @@ def cluster(tmp_path_factory):
 
 
 @contextmanager
-def running(kubeconfig):
-    """A replica that leads."""
+def replica(kubeconfig, listen):
+    """A process of `fairlead run`; it ends without an error."""
     command = [sys.executable, "-m", "fairlead.cli", "run", "--kubeconfig", kubeconfig]
-    command += ["--listen", "none"]
+    command += ["--listen", listen]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
-        assert "running in" in process.stderr.readline()
         yield process
     finally:
         process.send_signal(signal.SIGTERM)
@@ -46,19 +45,20 @@ def running(kubeconfig):
 
 
 @contextmanager
+def running(kubeconfig):
+    """A replica that leads."""
+    with replica(kubeconfig, "none") as process:
+        assert "running in" in process.stderr.readline()
+        yield process
+
+
+@contextmanager
 def serving(kubeconfig):
     """The URL of a replica that leads."""
-    command = [sys.executable, "-m", "fairlead.cli", "run", "--kubeconfig", kubeconfig]
-    command += ["--listen", "127.0.0.1:0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
+    with replica(kubeconfig, "127.0.0.1:0") as process:
         found = re.search(r"serving on (https://127\.0\.0\.1:\d+)$", process.stderr.readline())
         assert "running in" in process.stderr.readline()
         yield found[1]
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 0
-        process.stderr.close()
 
 
 def pod(name, cpu="10m", **spec):
