@@ -7,7 +7,7 @@ lowest first:
     core            stimulus, command, status, instant, timer queue, reporter
     state           the known cluster as a table of nodes; assumed changes; `fork` for simulations
     framework       scheduling extension points and the runtime that calls plugins
-    plugins         the plugins, with upstream's names: which nodes fit a pod, and how well
+    plugins         the plugins, with upstream's names; they filter and score nodes for a pod
     scheduling, batch, nodelifecycle, workloads, kubelet, autoscaling    the controllers
     configuration   reads KubeSchedulerConfiguration files
 """

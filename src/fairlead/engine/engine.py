@@ -158,9 +158,9 @@ class Engine:
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
         """Return the controllers that need `stimulus`; None if the written object's kind matters.
 
-        The kind matters if one of the issuer's controllers needs such stimuli only for certain
-        kinds of objects. If the kind does not matter, the result is the same for all commands of
-        this class by this issuer.
+        The kind matters if one of the issuer's controllers needs the successes of such commands
+        only for certain kinds of objects. If the kind does not matter, the result is the same for
+        all commands of this class by this issuer.
         """
         command, issuer = type(stimulus.command), stimulus.issuer
         members = self._members_for(issuer)
@@ -203,8 +203,9 @@ class Engine:
     def handle_overdue(self, now: Instant) -> list[IssuedCommand]:
         """Let every controller whose deadline has come do one unit of work; return the commands.
 
-        `handle_deadline` serves only the first controller whose deadline has come. If the first
-        controllers always have work, the others get their turn only through `handle_overdue`.
+        `handle_deadline` serves only the first controller whose deadline has come. If such a
+        controller always has work, the controllers after it get their turn only through
+        `handle_overdue`.
         """
         self.cluster.now = now
         issued: list[IssuedCommand] = []

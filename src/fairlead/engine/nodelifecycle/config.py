@@ -34,8 +34,9 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     If `node_monitor_grace_period` is None, the default of `profile` applies. If both
     `taint_based_evictions` and `enable_taint_manager` are True, the pods of a not-ready node stay
     as long as their tolerations allow (`TaintEviction`). `pod_eviction_timeout` then has no effect.
-    Otherwise the pods are deleted after the node's timeout `pod_eviction_timeout`, at the zone's
-    rate (`PodEvictionMode`). If `enable_taint_manager` is False, NoExecute taints evict no pods.
+    Otherwise the pods are deleted when the `pod_eviction_timeout` of the node has expired, at the
+    zone's rate (`PodEvictionMode`). If `enable_taint_manager` is False, NoExecute taints evict no
+    pods.
 
     `node_eviction_rate` is in nodes per second, for each zone. It does not apply to partially
     disrupted zones (`zone_state.eviction_rate`). If such a zone has more than

@@ -1,8 +1,8 @@
 """NodeEdit: one write to a Node, computed from the newest version when it is sent.
 
-An edit that would have no effect produces no write. A merge patch replaces the whole taint list. It
-contains the resourceVersion from which it was computed. So the server refuses it if another client
-has changed the node since.
+An edit that would have no effect produces no write. A merge patch replaces the whole taint list.
+The patch contains the resourceVersion of the Node from which it was computed. So the server refuses
+the patch if another client has changed the node since.
 
 NoSchedule taints mirror node conditions (memory pressure, ...) and the cordon. If another client
 adds or removes one of these taints, the controller reverts this. Another part of the controller

@@ -72,8 +72,8 @@ class BindingRefused(Struct, frozen=True):
     """A binding that failed; the scheduler has already reverted it in its own state.
 
     `in_cycle` is True if a Reserve plugin refused the pod, or a Permit plugin refused it before any
-    wait. In upstream, both refusals are part of the scheduling cycle. `commands` revert what
-    PreBind wrote for the pod; the caller must still send them.
+    wait. In upstream, both refusals are part of the scheduling cycle. `commands` revert the writes
+    of PreBind for the pod; the caller must still send them.
     """
 
     binding: PodBinding

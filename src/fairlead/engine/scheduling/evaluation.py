@@ -72,9 +72,9 @@ class Evaluation(Struct):
     if an error of a plugin or an extender makes the cycle fail. `scores`, `totals` and `best` cover
     the feasible nodes. Scores are normalised to 0..100 and not weighted. The scheduler would choose
     one of the nodes in `choices`. `via` says why they are preferred: "nominated", "single" or
-    "score". `no_preemption` is a sentence that says why no pods are preempted for the pod on any
-    node; "" if some may be. `room` is set if the pod fits no node, but a PostFilter plugin would
-    evict other pods to make it fit.
+    "score". `no_preemption` is a sentence that says why the pod may not preempt other pods; "" if
+    it may. `room` is set if the pod fits no node, but a PostFilter plugin would evict other pods to
+    make it fit.
     """
 
     gated: Status | None = None

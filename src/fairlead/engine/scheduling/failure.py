@@ -1,4 +1,4 @@
-"""FailureHandler: what the scheduler does after an attempt to schedule or bind a pod has failed.
+"""FailureHandler: handles the failure of an attempt to schedule or bind a pod.
 
     report the failure ──▶ requeue the pod ──▶ update its nomination ──▶ event and status patch
 

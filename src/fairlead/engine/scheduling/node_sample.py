@@ -40,7 +40,7 @@ def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
 
 
 class NodeRotation:
-    """Where the next search for feasible nodes starts; all profiles of a scheduler share it."""
+    """The node at which the next search of any profile of the scheduler starts."""
 
     def __init__(self, table: NodeTable) -> None:
         """Start the first search at the first node of `table`."""

@@ -47,10 +47,10 @@ _COUNTING: Final = (InterPodAffinity, PodTopologySpread)
 class NominatedVerdicts:
     """The cached verdicts on nodes with nominated pods, for one pod spec (`Shape`) and priority.
 
-    `plan` contains the cached verdicts for this spec that ignore nominated pods. `codes[i]` is
-    about the node at `plan.rows[i]`. `_NO_NOMINATION` means that no pod with at least this priority
-    is nominated to the node. Any other code is the verdict on the node: 0 if the pod fits, or else
-    an index in `plan.statuses`.
+    `plan` contains the cached verdicts on pods with this spec if nominated pods are not counted.
+    `codes[i]` is about the node at `plan.rows[i]`. `_NO_NOMINATION` means that no pod with at least
+    this priority is nominated to the node. Any other code is the verdict on the node: 0 if the pod
+    fits, or else an index in `plan.statuses`.
     """
 
     def __init__(self, plan: ShapePlan) -> None:

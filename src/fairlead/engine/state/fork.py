@@ -1,4 +1,4 @@
-"""Fork: a hypothesis about pod placement; without a commit, it is reverted.
+"""Fork: hypothetical changes of pod placement; without a commit, they are reverted.
 
     with fork(table) as hypothesis:
         hypothesis.remove_pod(node, victim)
@@ -26,7 +26,7 @@ class Fork:
     """Adds and removes pods hypothetically, and reverts these changes."""
 
     def __init__(self, table: NodeTable) -> None:
-        """Start a hypothesis about the pods in `table`; only `fork()` calls this."""
+        """Start without changes of the pods in `table`; only `fork()` calls this."""
         self._table = table
         self._done: list[tuple[bool, NodeInfo, PodInfo]] = []
         self._ports: dict[int, tuple[NodeInfo, dict[HostPort, None]]] = {}

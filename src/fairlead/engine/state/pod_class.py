@@ -48,7 +48,7 @@ class PodCounter(Protocol):
 
 
 class PodLocations:
-    """Where the pods of one class, or with one affinity term, are placed.
+    """The nodes of the pods of one class, or of the pods with one affinity term.
 
     `rows` maps the row of each node with such pods to the number of these pods on the node. Every
     pod has at least the priority `lowest_priority`. This value is not raised when pods are removed.

@@ -73,7 +73,7 @@ class Shape:
     """One distinct scheduling-relevant pod spec.
 
     `requests` are the requests of a pending pod of this shape. `load` are the requests of a placed
-    pod, which depend also on the status of an in-place resize. Both are (column, amount) pairs in
+    pod, which also depend on the status of an in-place resize. Both are (column, amount) pairs in
     base units; cpu is in millicores. `nonzero_requests` and `nonzero_load` are (millicores, memory
     bytes) with upstream's defaults for containers without requests (least_allocated.go).
     `has_volumes` is True if a volume plugin may need the volumes of the shape's pods. `spec` is the
@@ -278,9 +278,9 @@ def _have_equal_requests(one: PodSpec, other: PodSpec) -> bool:
 def _have_equal_other_fields(one: PodSpec, other: PodSpec) -> bool:
     """Return True if the keys (`_key_of`) of two specs certainly agree in all but two parts.
 
-    The two parts are the affinity and what `_have_equal_requests` compares. The callers compare
-    these parts. If the result is False, the keys may still be equal. This function takes half the
-    time that `_key_of` takes for one spec.
+    The two parts are the affinity and the fields that `_have_equal_requests` compares. The callers
+    compare these parts. If the result is False, the keys may still be equal. This function takes
+    half the time that `_key_of` takes for one spec.
     """
     return (
         one.node_selector == other.node_selector

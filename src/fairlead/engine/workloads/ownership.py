@@ -46,9 +46,10 @@ def adopts(owner: Adopter, child: Child) -> bool:
 def claims(owner: Adopter) -> bool:
     """Return whether `owner` adopts the objects that it selects, and releases its other objects.
 
-    A finished Job does not, nor does a Job that another controller manages. Neither does an owner
-    whose selector is empty, or does not match its own template. An API server accepts no such
-    owner, but a manifest may contain one. It would release each pod that it creates.
+    Returns False for a finished Job, and for a Job that another controller manages. Also returns
+    False if the selector of `owner` is missing or empty, or does not match the owner's template.
+    With an empty selector, `owner` would adopt every orphan. In the other cases, it would release
+    each pod that it creates. An API server accepts no such owner, but a manifest may contain one.
     """
     if isinstance(owner, Job) and (is_finished(owner) or not is_own(owner)):
         return False

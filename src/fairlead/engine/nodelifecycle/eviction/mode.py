@@ -20,7 +20,7 @@ from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 
 
 class Observation(Struct, frozen=True):
-    """What the monitor pass at `now` found about a node.
+    """A node, and the findings of the monitor pass at `now` about this node.
 
     `status` is the Ready status on which the eviction mode acts. `last_pass` is the time of the
     previous pass.

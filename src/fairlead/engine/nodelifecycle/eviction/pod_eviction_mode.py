@@ -1,8 +1,8 @@
 """PodEvictionMode: deletes the pods of nodes not ready for longer than `pod_eviction_timeout`.
 
-If a node reports NotReady, its timeout starts with the monitor pass that notices this. If a node is
-silent, its timeout starts with the monitor pass that noticed its last heartbeat. Nodes are
-processed at the zone's rate: their pods are deleted, except the pods of DaemonSets. A processed
+If a node reports NotReady, its timeout starts with the monitor pass that notices this. If a node
+sends no heartbeats, its timeout starts with the monitor pass that noticed its last heartbeat. Nodes
+are processed at the zone's rate: their pods are deleted, except the pods of DaemonSets. A processed
 node is not processed again before it has been ready.
 
 upstream (1.16): pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,

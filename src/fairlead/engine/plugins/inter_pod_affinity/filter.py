@@ -59,7 +59,8 @@ class IncomingPodTerms:
 
     A `PodClass` is the set of pods with the same namespace and labels. A term matches all pods of a
     class or none of them. `matches_own_affinity` is True if the pod matches its own required
-    affinity. For each other class, the own terms that match it are cached for one scheduling cycle.
+    affinity. The incoming pod's terms that match another PodClass are cached by this class for one
+    scheduling cycle.
     """
 
     __slots__ = ("_known", "matches_own_affinity", "namespace_labels", "own", "pods")

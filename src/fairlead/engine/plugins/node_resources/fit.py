@@ -188,12 +188,12 @@ class NodeResourcesFit:
         pod: PodInfo,
         node: NodeInfo,
     ) -> tuple[tuple[int, ...], list[int]]:
-        """Return what is left on `node` after some pods leave and others, including `pod`, arrive.
+        """Return the free amounts on `node` after some pods leave and others, `pod` included, arrive.
 
         `removed` maps a `Shape` to the number of pods of this shape that leave. `pod` and the pods
         in `added` arrive.
 
-        Returns (columns, amounts left). The columns are those of the resources that `pod` requests
+        Returns (columns, free amounts). The columns are those of the resources that `pod` requests
         and this plugin checks. If an amount is negative, `pod` does not fit. The number of pods is
         not checked.
         """

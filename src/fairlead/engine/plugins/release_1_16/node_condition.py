@@ -52,7 +52,7 @@ def _is_not(node: Node, kind: str, status: str) -> bool:
 
 
 class CheckNodePressure:
-    """Rejects nodes with one pressure condition, such as MemoryPressure (Filter)."""
+    """Rejects nodes on which a certain condition, such as MemoryPressure, is True (Filter)."""
 
     locality = Locality.NODE
 

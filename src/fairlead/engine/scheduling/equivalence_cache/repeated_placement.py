@@ -65,7 +65,7 @@ class _Kept(Struct, frozen=True, eq=False):
 
 
 class RepeatedPlacements:
-    """Keeps, for one profile, what the scheduling cycles of equal pods have in common."""
+    """Keeps, for one profile, the common parts of the scheduling cycles of equal pods."""
 
     def __init__(self, plans: PlanCache) -> None:
         """Start without entries; `plans` are the plans of the profile."""

@@ -23,7 +23,7 @@ replace = msgspec.structs.replace
 def lower_requests(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the change that lowers the pod's requests to what is free on the node.
+    """Yield the change that lowers the pod's requests to the free amounts on the node.
 
     Yields nothing for a node that is too small even without pods, because the pod is meant for
     larger nodes. Also yields nothing if a lacking resource is used up on the node.

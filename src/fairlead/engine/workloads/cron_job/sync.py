@@ -54,10 +54,10 @@ class CronJobState(Struct):
 
     If the Job for `last` cannot be created, `last` gets its previous value, `before`. Five fields
     contain names of Jobs: `creating` (creation in flight), `running` (unfinished), `deleting`
-    (deletion requested), `ended` (finished) and `missing`. The Jobs in `missing` were
-    unfinished when others deleted them; the next sync records a MissingJob event for each.
-    `undeleted` contains the refused deletions, by Job name. `reported` is the note of the last
-    event. If the next event has the same note, the next event is not recorded. `successful_at` is
+    (deletion requested), `ended` (finished) and `missing`. The Jobs in `missing` were unfinished
+    when another client deleted them; the next sync records a MissingJob event for each. `undeleted`
+    contains the refused deletions, by Job name. `reported` is the note of the last event. If the
+    next event has the same note, the next event is not recorded. `successful_at` is
     lastSuccessfulTime, or "" if no Job has succeeded. `due` is the next scheduled time.
     """
 
@@ -181,8 +181,8 @@ class CronJobState(Struct):
     def overdue(self, schedule: Schedule, now: Instant) -> Instant | None:
         """Return the scheduled time for which a Job may start now; None if there is none.
 
-        This is the last time of `schedule` that is not after `now`. It is not `last`, the time of
-        the latest Job, and was not missed by more than startingDeadlineSeconds.
+        This is the last time of `schedule` that is not after `now`. Returns None if this time is
+        `last`, the time of the latest Job, or was missed by more than startingDeadlineSeconds.
         """
         due = most_recent(schedule, self._starts_after(now), now)
         return None if due == self.last else due

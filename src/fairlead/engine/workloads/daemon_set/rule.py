@@ -375,7 +375,8 @@ class DaemonSetRule:
         """Return the surplus pods among `running`, which contains the pods of one node.
 
         Without surge, only the oldest pod is kept. With surge, the oldest pod of the update
-        revision is kept. The oldest outdated pod is kept until the new pod replaces it.
+        revision is kept. The oldest outdated pod is also kept until the pod of the update revision
+        replaces it.
         """
         by_age = sorted(running, key=_age_order)
         if not self._allows_surge:

@@ -18,8 +18,8 @@ its dependents are collected. Differs from upstream: without `looks_up_owners`, 
 an owner that was never observed counts as existing. The reason is that a dump seldom contains all
 owners.
 
-A cluster-scoped object cannot have an owner in a namespace. So the deletion of such an owner does
-not affect it.
+A cluster-scoped object cannot have an owner in a namespace. If an owner reference of the object
+names such an owner, the object stays when the owner is deleted.
 
 After a refused write, the object is examined again with exponential backoff.
 

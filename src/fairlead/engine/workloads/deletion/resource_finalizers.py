@@ -11,7 +11,7 @@ may be waiting for something that the dump does not show.
 
 While a resource has the finalizer `foregroundDeletion` or `orphan`, only the garbage collector
 patches its finalizers. A patch replaces the whole list. So two patches at the same time could each
-restore what the other one removed.
+restore the finalizer that the other one removed.
 
 upstream: github.com/kubevirt/kubevirt pkg/virt-controller/watch/vmi/vmi.go: sync
 """

@@ -8,8 +8,8 @@ The Node annotation `fairlead.dev/drain: requested` starts a drain. Removing the
 uncordoning the node cancels the drain. All pods are evicted except static pods and unfinished pods
 of DaemonSets, as with `--force --ignore-daemonsets --delete-emptydir-data`. kubectl lists the pods
 of a node once. Fairlead also evicts a pod that a scheduler binds to the node later, unless the pod
-tolerates the cordon's taint. A later pod that was created with the node's name is not evicted,
-because its controller would replace it without end.
+tolerates the cordon's taint. A later pod that was created with the node in spec.nodeName is not
+evicted, because its controller would replace it without end.
 
 If a terminating node has Karpenter's finalizer, its pods with the annotation
 `karpenter.sh/do-not-disrupt` are not evicted. The drain waits until they are gone, as a drain of
@@ -338,7 +338,7 @@ class Drain:
 
 
 def _is_bound(pod: Pod) -> bool:
-    """Return True if a scheduler bound `pod`, and False if it was created with a node's name."""
+    """Return True if a scheduler bound `pod`, and False if it was created with spec.nodeName."""
     scheduled = condition(pod, "PodScheduled")
     return scheduled is not None and scheduled.status == "True"
 

@@ -96,7 +96,7 @@ class UnmetProposal(Struct, frozen=True):
 
 
 class _Skip(Struct, frozen=True):
-    """What the skipped syncs would have read: the metrics and the current number of replicas.
+    """The data that the skipped syncs would have read: the metrics and the number of replicas.
 
     The skipped syncs follow the sync that was executed at `since`.
     """

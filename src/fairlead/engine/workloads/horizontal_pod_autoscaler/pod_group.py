@@ -117,7 +117,7 @@ class MeteredResource(Struct, frozen=True):
 
 
 class _Reading(Struct):
-    """One version of a pod, and what a metric must know about it.
+    """One version of a pod, with the facts about it that a metric reads.
 
     `since` is the time of the last change of the condition Ready. `started` is the start time of
     the pod. Both are 0 if the metric does not depend on them. `part` is the metered container's

@@ -220,8 +220,8 @@ def _with(
     """Return `events` with a new event for `change`.
 
     An event is outdated if it is older than the longest period in `rules`. The new event replaces
-    the last outdated event, if there is one. All other outdated events are kept. The policies for
-    the opposite direction also count them, and may have longer periods.
+    the last outdated event, if there is one. All other outdated events are kept. The reason is that
+    the policies for the opposite direction also count these events, and may have longer periods.
     """
     # upstream: horizontal.go:storeScaleEvent, markScaleEventsOutdated
     longest = max((one.period_seconds for one in rules.policies), default=0)

@@ -31,8 +31,8 @@ class IndexSet(Struct, frozen=True):
 def parse_index_set(text: str, completions: int) -> IndexSet:
     """Return the set of those indexes in `text` that are less than `completions`.
 
-    Invalid parts of `text` are ignored. An interval is also ignored if it does not begin after the
-    end of the last interval that was not ignored.
+    Invalid parts of `text` are ignored. An interval is also ignored if it begins at or before the
+    end of the last accepted interval.
     """
     # upstream: pkg/controller/job/indexed_job_utils.go:parseIndexesFromString
     found: list[tuple[int, int]] = []

@@ -245,7 +245,8 @@ class PodSets(Struct):
     def _set_of(self, pod: Pod) -> PodSet | None:
         """Return the pod set of `pod`, created if missing.
 
-        Returns None for static pods, and for pods without a controller unless they await adoption.
+        Returns None for static pods. Also returns None for pods that have no controller and do not
+        await adoption.
         """
         if self._awaits_adoption(pod):
             return self.sets[self._set_keys[pod.key]]
@@ -258,7 +259,7 @@ class PodSets(Struct):
         return pods
 
     def _store_orphans(self, pods: Iterable[Pod]) -> None:
-        """Store pods without a controller, unless no owner adopts pods."""
+        """Store pods without a controller; do nothing if no owner adopts pods."""
         for pod in pods if self.adopts is not None else ():
             self._orphans.setdefault(pod.metadata.namespace, {})[pod.key] = pod
 

@@ -40,7 +40,7 @@ from fairlead.engine.workloads.volumes.volume_index import (
 
 
 class StepKind(Enum):
-    """What to do for a claim; RETRY means to sync the claim again after a failed write."""
+    """The kind of a claim's next step; RETRY means to sync the claim again after a failed write."""
 
     SET_CLASS = "set_class"
     BIND = "bind"
