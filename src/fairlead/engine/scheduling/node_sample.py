@@ -61,7 +61,7 @@ class NodeRotation:
         fitting = np.flatnonzero(found.codes[turned] == 0)
         looked_at = len(positions)
         if len(fitting) > wanted:
-            # Upstream stops only when it finds one feasible node more than enough.
+            # Upstream stops only when it finds one feasible node more than `wanted`.
             looked_at = int(fitting[wanted])
             found.keep(turned[fitting[:wanted]])
         self._start = (self._start + looked_at) % max(self._table.count, 1)

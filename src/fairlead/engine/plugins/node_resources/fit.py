@@ -188,7 +188,7 @@ class NodeResourcesFit:
         pod: PodInfo,
         node: NodeInfo,
     ) -> tuple[tuple[int, ...], list[int]]:
-        """Return the free amounts on `node` after some pods leave and others, `pod` included, arrive.
+        """Return the free amounts on `node` after some pods leave, and `pod` and others arrive.
 
         `removed` maps a `Shape` to the number of pods of this shape that leave. `pod` and the pods
         in `added` arrive.

@@ -68,7 +68,8 @@ IMMEDIATELY: Final[Instant] = 0
 WHY_OWNER_DELETED: Final = "its owner was deleted"
 
 # The size of upstream's cache of absent owners (garbagecollector.go:NewGarbageCollector). Upstream
-# drops the least recently used owner. Any owner may be dropped, because it is then looked up.
+# drops the least recently used owner. Any owner may be dropped: if it is needed again, it is looked
+# up again.
 GONE_MAX: Final = 500
 
 Owners = tuple[OwnerReference, ...]

@@ -242,7 +242,7 @@ class HorizontalPodAutoscalers:
                 namespace = self._namespace(one.metadata.namespace)
                 namespace.autoscalers.pop(one.metadata.name, None)
                 namespace.forget_selectors()
-                self._wake_all(namespace, now)  # it may have selected pods of the others
+                self._wake_all(namespace, now)  # their pods may no longer be selected twice
             case _ if is_scale_target(one):
                 self._targets.forget(one)
                 self._wake_autoscalers_of(one, now)
@@ -346,7 +346,7 @@ class HorizontalPodAutoscalers:
             one.selector = selector
             one.pods = namespace.matching(selector)
             one.is_stale = True
-            self._wake_all(namespace, now)  # `one` may now select pods of the others
+            self._wake_all(namespace, now)  # `one` may now select pods of other autoscalers
         return partial(_rivals, one, namespace)
 
     def _handle_outcome(self, command: PatchObject, problem: str | None) -> list[Command]:

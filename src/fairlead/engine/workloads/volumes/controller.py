@@ -71,7 +71,7 @@ from fairlead.engine.workloads.volumes.volume_index import (
 _WRITES: Final = (CreateObject, PatchObject, PatchStatus, DeleteObject)
 _KINDS: Final = ("PersistentVolume", "PersistentVolumeClaim")
 _OWN_WRITES: Final = tuple(WritesTo(command, _KINDS) for command in _WRITES)
-# What `ClaimCreator` and `VolumeIndex` store, and pods.
+# Pods, and the kinds that `ClaimCreator` and `VolumeIndex` store.
 _OBJECTS: Final = (
     Pod,
     StatefulSet,
@@ -245,7 +245,7 @@ class Volumes:
         key, reference = claim_key(volume), volume.spec.claim_ref
         is_named = reference is not None and bool(reference.uid)
         claim = self._index.holder_of(volume)
-        # A Bound volume stays Bound if its claim exists: the claim writes the claimRef again.
+        # A Bound volume stays Bound if its claim exists: the sync of the claim repairs claimRef.
         is_kept = claim is not None and volume.status.phase == BOUND
         if volume.status.phase != AVAILABLE and not is_named and not is_kept:
             return [free(volume)]
