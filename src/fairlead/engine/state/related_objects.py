@@ -59,9 +59,8 @@ class RelatedObjects:
 
     The objects are keyed by kind and by `namespace/name`, or by `name` if they have no namespace.
     `storage_log` contains kind and key of the storage objects that changed. `budgets` are the
-    PodDisruptionBudgets. `version` increases when a Namespace, a Service or
-    a controller of pods (such as a ReplicaSet) changes. For device objects, see
-    `engine.state.devices`.
+    PodDisruptionBudgets. `version` increases when a Namespace, a Service or a controller of pods
+    (such as a ReplicaSet) changes. For device objects, see `engine.state.devices`.
     """
 
     def __init__(self) -> None:

@@ -208,7 +208,7 @@ class Workloads:
                 yield self._pod_sets.sets[key].ref, frozenset(rule.progress.failed_indexes)
 
     def wanted_job_pods(self) -> Iterator[tuple[ObjectRef, int]]:
-        """Yield the reference of each Job, and the number of pods that should run now."""
+        """Yield (reference, number of its pods that should run now) of each Job."""
         for key, rule in self._pod_sets.rules.items():
             if isinstance(rule, JobRule):
                 pods = self._pod_sets.sets[key]

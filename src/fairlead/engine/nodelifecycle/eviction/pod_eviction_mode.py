@@ -1,4 +1,4 @@
-"""PodEvictionMode: deletes the pods of nodes not ready for longer than `pod_eviction_timeout`.
+"""PodEvictionMode: deletes the pods of not-ready nodes after `pod_eviction_timeout`.
 
 If a node reports NotReady, its timeout starts with the monitor pass that notices this. If a node
 sends no heartbeats, its timeout starts with the monitor pass that noticed its last heartbeat. Nodes

@@ -1,7 +1,8 @@
 """Evaluates node selectors for all rows of the node table together.
 
-As in upstream, a volume's node affinity sees only the labels of a node. A requirement on the field
-metadata.name is evaluated as if the node's name were "".
+As in upstream, a volume's node affinity is compared only with the labels of a node. A requirement
+on the field metadata.name is evaluated as if the node's name were "".
+
 upstream: component-helpers/storage/volume/helpers.go: CheckNodeAffinity
 """
 

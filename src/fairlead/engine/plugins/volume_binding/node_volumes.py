@@ -84,7 +84,7 @@ RESERVED: Final = NONE - 1
 
 
 class NodeVolumes(Struct, frozen=True):
-    """Which nodes satisfy a pod's claims, and with which volumes.
+    """The volumes of a pod's claims on each node, and the nodes that do not satisfy the claims.
 
     `flags[row]` holds the reasons for which the node at `row` is rejected, as bits. `flags` is None
     if all nodes fit. `matches` are in the order in which claims were matched. `with_selected_node`

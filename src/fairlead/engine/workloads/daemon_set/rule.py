@@ -250,10 +250,10 @@ class DaemonSetRule:
         return Plan(delete=delete, why=WHY_UPDATED, again_at=again_at)
 
     def _bounds(self) -> tuple[int, int]:
-        """Return the limits of an update as numbers of nodes.
+        """Return (maxSurge, maxUnavailable) of the update strategy as numbers of nodes.
 
-        The first is the maximum number of nodes with two pods. The second is the maximum number
-        of nodes without an available pod.
+        During an update, at most maxSurge nodes have two pods, and at most maxUnavailable nodes
+        have no available pod.
         """
         # upstream: pkg/controller/daemon/util/daemonset_util.go:SurgeCount, UnavailableCount
         rolling, desired = self.strategy.rolling_update, sum(self.wanted.values())

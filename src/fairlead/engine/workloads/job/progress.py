@@ -178,7 +178,7 @@ class JobProgress(Struct):
     def fail_unfinished(self, pods: Iterable[Pod]) -> None:
         """If a pod in `pods` has the Job tracking finalizer, count this pod as failed.
 
-        `pods` are the unfinished pods of a failed Job.
+        `pods` are the active pods of a failed Job.
         """
         # upstream: job_controller.go:trackJobStatusAndRemoveFinalizers
         for pod in pods:
@@ -226,7 +226,7 @@ class JobProgress(Struct):
     def _take_index_failures(self, pod: Pod, state: PodState, job: Job) -> None:
         """Store the number of failures of the index of `pod`.
 
-        The annotations of `pod` contain the number of earlier failures. If `pod` has failed too,
+        The annotations of `pod` contain the number of earlier failures. If `pod` itself has failed,
         its failure is added.
 
         upstream: indexed_job_utils.go: getNewIndexFailureCounts, isIndexFailed
