@@ -28,15 +28,15 @@ from fairlead.whatif.snapshot.node_pool import pool_labels
 class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     """Both runs of a what-if, the effect of the change, and the verdict.
 
-    `source` is the snapshot as the user named it. Three fields describe the run without the change.
-    `scheduler_config` is the path of the scheduler's configuration file, "" for kube-scheduler's
-    defaults. `scheduler_plugins` are the names of the user's plugins. `batch_config` is the name of
-    the batch scheduler's configuration, "" if no batch scheduler runs. The what-if ran once with
-    each of `seeds` seeds. `certainty` contains, for each outcome, the number of seeds with which it
-    occurs. It is () for one seed. `start_times` are the simulated start times of pods that wait at
-    the end; None if no pod waits or no start times were simulated. `next_steps` are suggestions for
-    the user, the most important first. `causes` are the notes that explain why pods wait or stay
-    pending. They come before all other notes of the answer.
+    `source` is the snapshot as the user named it. Three fields describe the schedulers of the run
+    without the change: `scheduler_config` is the path of the configuration file, "" for
+    kube-scheduler's defaults; `scheduler_plugins` are the names of the user's plugins;
+    `batch_config` is the name of the batch scheduler's configuration, "" if no batch scheduler
+    runs. The what-if ran once with each of `seeds` seeds. `certainty` contains, for each outcome,
+    the number of seeds with which it occurs. It is () for one seed. `start_times` are the simulated
+    start times of pods that wait at the end; None if no pod waits or no start times were simulated.
+    `next_steps` are suggestions for the user, the most important first. `causes` are the notes that
+    explain why pods wait or stay pending. They come before all other notes of the answer.
     """
 
     source: str
@@ -76,9 +76,9 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     def pool_labels(self) -> tuple[str, ...]:
         """The label keys that divide the nodes into pools; () if there are none.
 
-        If the change selects nodes by a label, the result is this label. Otherwise, it is those
-        POOL_LABELS (labels of managed node pools) that nodes have. If nodes have none of them, and
-        the change makes a zone fail, the result is the zone label.
+        If the change selects nodes by a label, the result is this label. Otherwise, the result
+        contains the POOL_LABELS (labels of managed node pools) that nodes have. If nodes have no
+        such label, and the change makes a zone fail, the result is the zone label.
         """
         if self.change.node_label:
             return (self.change.node_label,)
@@ -114,7 +114,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def outage(self) -> OutageOutcome | None:
-        """The outage in the run with the change; None if the other run has the same outage.
+        """The outage in the run with the change; None if the run without it has the same outage.
 
         Two outages are the same if their nodes and lost pods are equal.
         """

@@ -393,9 +393,9 @@ def wanted_node(pod: Json) -> str:
 def initial_objects(writes: Iterable[AuditedWrite]) -> list[tuple[AuditedWrite, Json]]:
     """Return the objects that existed before the first write, each with the write that shows it.
 
-    An object existed before the first write if its creation timestamp is not later than that write.
-    Its state is taken from the first recorded response that contains it. A pod with a binding in
-    the log had no node at the start.
+    An object existed at that time if its creation timestamp is not later than the first write of
+    the log. Its state is that in the first recorded response that contains it; the write with this
+    response is returned with it. A pod with a binding in the log had no node at the start.
     """
     found: dict[_Identity, tuple[AuditedWrite, Json] | None] = {}
     bound: set[_Identity] = set()

@@ -571,10 +571,10 @@ def _apply(collected: _Steps) -> None:
 
 
 def _check_applied(found: list[Manifest], inventory: Inventory) -> None:
-    """Raise InputError for a malformed field, an excess of pods or an absent reference.
+    """Raise InputError for malformed fields, sizes above the limits, absent namespaces and nodes.
 
-    `found` are the objects of the applied files. Their namespaces, and the nodes that their pods
-    name, must exist.
+    `found` are the objects of the applied files. Their namespaces must exist, and so must the nodes
+    that their pods name.
     """
     # Imported only if files are applied, as in `_apply`.
     from fairlead.whatif.snapshot.validation.bound_node import refuse_absent_nodes  # noqa: PLC0415
@@ -592,7 +592,7 @@ def _read_manifests(
 ) -> tuple[list[tuple[Manifest, Json]], list[Manifest]]:
     """Return the objects of the files to apply, and those of them that are new Jobs of Volcano.
 
-    The first list contains each object with its value as in the file. It also contains the
+    The first list contains each object, paired with its value as in the file. It also contains the
     PodGroups and Jobs that simulate the new Jobs of Volcano (`gang_of`). Raises InputError, also if
     the files contain no object.
     """

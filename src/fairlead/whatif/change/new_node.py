@@ -1,9 +1,9 @@
 """New nodes (`--add-nodes 10`): copies of nodes of the cluster, or nodes of an instance type.
 
-The copied node is the model of a new node. A new node runs the static pods of its model. If the
-snapshot lacks the DaemonSet of a pod on the model, the new node also runs a copy of this pod,
-provided that the new node has the labels in the pod's nodeSelector. Several models, such as a node
-of each zone, are copied in turn.
+The copied node is the model of a new node. A new node runs the static pods of its model. It also
+runs copies of those pods of the model whose DaemonSets are not in the snapshot. Such a pod is
+copied only if the new node has the labels in the nodeSelector of the pod. Several models, such as a
+node of each zone, are copied in turn.
 
 The new node gets the labels, the size and the devices (ResourceSlices) of its model. It also gets
 the volume limits (CSINode) and the room for local volumes (CSIStorageCapacity). Of the taints, it

@@ -176,7 +176,8 @@ def explain_node(
 def _targets(emptied: PlannedDrain | Blocker) -> dict[str, str]:
     """Return the node on which the replacement of each pod is placed in the drain `emptied`.
 
-    Pods without a replacement are left out, and pods whose replacement waits for the drained node.
+    Pods without a replacement are left out. So are pods whose replacement waits until the drained
+    node returns.
     """
     if isinstance(emptied, Blocker):
         return {}

@@ -169,7 +169,7 @@ class PriorityClasses:
         return bool(self._model.cluster.node_of(pod))
 
     def victims(self, one: UsedClass) -> _Victims:
-        """Return the pods that a new pod of the class may preempt.
+        """Return the pods that a new pod of the class `one` may preempt, as _Victims.
 
         The result also states which of these pods are covered by disruption budgets.
         """
@@ -204,8 +204,8 @@ class PriorityClasses:
     def preemptors(self, victim: UsedClass) -> list[tuple[UsedClass, int]]:
         """Return (class, number of pods of `victim` that a new pod of the class may preempt).
 
-        Classes with a higher value than `victim` are always included. A class with a lower value is
-        included if the number is not 0: pods of `victim` may have a lower priority than `victim`.
+        Classes with a higher value than `victim` are always included. Any other class is included
+        if the number is not 0: pods of `victim` may have a lower priority than `victim`.
         """
         others = [one for one in self.classes if one is not victim and one.name != NO_CLASS]
         found = [(one, self.victims_of(one, victim)) for one in others]

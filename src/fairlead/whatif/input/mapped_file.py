@@ -77,7 +77,7 @@ def map_file(source: str, place: Path | int, descriptor: int) -> mmap:
 
 
 def _end_use(number: int) -> None:
-    """Record whether the file was changed: its content is no longer used, but may have been."""
+    """Record that the file `number` is no longer used, and whether it was changed before."""
     file = _IN_USE.pop(number)
     if file.is_changed:
         _CHANGED[number] = file

@@ -313,11 +313,11 @@ def _may_change(pdb: str, change: ClusterChange) -> bool:
 def perform_drain(answer: WhatIfAnswer, manifests: Iterable[Manifest]) -> Iterator[NextStep]:
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
-    There is no command if the question also makes nodes fail or reschedules pods. There is also
-    none if an autoscaler removed a node before the simulated drain, or if images might not support
-    the platform of the pods' new nodes, or if the dump `manifests` lacks pods. For a rolling drain,
-    the command names only the nodes that are drained first. A command that would name more than
-    NAMES_MAX nodes is left out.
+    There is no command if the question also makes nodes fail or reschedules pods. There is also no
+    command in three other cases: an autoscaler removed a node before the simulated drain, images
+    might not support the platform of the pods' new nodes, or the dump `manifests` lacks pods. For a
+    rolling drain, the command names only the nodes that are drained first. A command that would
+    name more than NAMES_MAX nodes is left out.
     """
     change, nodes = answer.change, answer.effect.drain.nodes
     is_hypothetical = bool(change.failures.words or change.reschedule)

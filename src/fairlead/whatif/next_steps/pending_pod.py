@@ -537,8 +537,8 @@ def _new_nodes(
 
     The what-if has not been simulated. More nodes may be necessary for `pods`, because the
     scheduler does not pack pods tightly. With new nodes, the scheduler leaves more room on the
-    present `nodes`, too. This room is often too small for the largest pods. Fewer nodes may be
-    enough if it is not, so the text names a lower bound (`least_copies`).
+    present `nodes`, too. This room is often too small for the largest pods. If it is large enough,
+    fewer nodes may be enough, so the text names a lower bound (`least_copies`).
     """
     if found is None:
         return

@@ -185,13 +185,14 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     `allowed` is the number of disruptions allowed at the start. `allowed_at_end` is the number at
     the end, None if the budget was deleted. `lowest_healthy` is the lowest number of healthy pods
     during the run, and `needed` the required number. If the required number changes, both are from
-    the instant at which the budget lacks the most healthy pods, or has the fewest beyond the
-    required ones. `displaced` pods were preempted, evicted or deleted with their nodes. Evictions
-    of `refused` pods were refused at least once. `shortage` is the largest number of healthy pods
-    that the budget lacked at one instant. Only instants count at which the budget had fewer healthy
-    pods than at an earlier instant. So new pods of a scale-up are not a shortage. `selector`
-    selects the pods of the budget, None if the budget was deleted. `never_allows` is set if the
-    budget at the end needs all its pods, so that it allows no disruption even if all are healthy.
+    the instant at which the budget lacks the most healthy pods. If it never lacks any, this is the
+    instant with the fewest healthy pods beyond the required number. `displaced` pods were
+    preempted, evicted or deleted with their nodes. Evictions of `refused` pods were refused at
+    least once. `shortage` is the largest number of healthy pods that the budget lacked at one
+    instant. Only instants count at which the budget had fewer healthy pods than at an earlier
+    instant. So new pods of a scale-up are not a shortage. `selector` selects the pods of the
+    budget, None if the budget was deleted. `never_allows` is set if the budget at the end needs all
+    its pods, so that it allows no disruption even if all are healthy.
     """
 
     pdb: str
@@ -342,7 +343,7 @@ class Undrained(Struct, frozen=True, kw_only=True):
 
 
 class Skipped(Struct, frozen=True, kw_only=True):
-    """A command of a step of the experiment that had no effect.
+    """A command without effect; it belongs to a step of the experiment.
 
     Either the object that the command concerns did not exist, or the command requested an eviction
     that was refused.

@@ -323,9 +323,10 @@ def _with_remedies(
     """Yield `blockers`, each with the change that lets its pod fit a node that the plan keeps.
 
     The change is searched in the state after the drains of `plan`, and becomes the `edit` of the
-    blocker. `edit` is "" if no change is found. If other workloads have pods on the same node that
-    fit no node in this state, their blockers follow: the change of one workload does not free the
-    node. If the node of a blocker can be emptied in this state, the blocker is yielded as it is.
+    blocker. `edit` is "" if no change is found. If pods of other workloads on the same node fit no
+    other node in this state either, the blockers of these workloads follow: the change of one
+    workload does not free the node. If the node of a blocker can be emptied in this state, the
+    blocker is yielded as it is.
     """
     if not blockers:
         return

@@ -36,7 +36,7 @@ NOTES_SHOWN: Final = 5
 
 
 class CheckedCondition(Struct, frozen=True):
-    """A condition of --fail-on about `measure`; `cases` are the numbers of the cases it holds in.
+    """A condition of --fail-on about `measure`; it holds in the cases with the numbers `cases`.
 
     `text` is the condition as the user wrote it.
     """

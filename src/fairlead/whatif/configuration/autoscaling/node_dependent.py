@@ -88,7 +88,7 @@ def with_type_dependents(
 
 
 def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeDependents], list[Node]]:
-    """Return (dependents by node, nodes); the nodes in service come first, then by name.
+    """Return (dependents by node, nodes sorted by name, but nodes in service first).
 
     If there are no dependents, no nodes are returned. Raises InputError for a dependent with a
     field of the wrong type.

@@ -142,9 +142,9 @@ def mixed_size_notes(
 ) -> Iterator[str]:
     """Yield a note about those of `groups` whose existing nodes differ in CPU or memory.
 
-    Only nodes in service count. New nodes of such a group are copies of the first of them, by name
-    (`with_model_first`). If a file states another size for the new nodes of a group, there is no
-    note about the group.
+    Only nodes in service count. New nodes of a group are copies of the group's first node in
+    service by name (`with_model_first`). If a file states another size for the new nodes of a
+    group, there is no note about the group.
     """
     every = (one.node for one in samples(manifests) if one.kind is NODE)
     nodes = sorted(filter(is_in_service, every), key=name_of_node)
@@ -252,7 +252,10 @@ def _read_as(value: Json, form: type[Form]) -> Form | None:
 
 
 def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
-    """Return the nodes by name, because the model of a group's new nodes is the first good one."""
+    """Return the nodes as JSON, sorted by name. Raises InputError for a malformed node.
+
+    The order matters: new nodes of a group are copies of the group's first node in service.
+    """
     found = sorted((one for one in manifests if one.kind is NODE), key=lambda one: one.ref.name)
     for one in found:
         _ = one.node  # raises InputError if the node is malformed

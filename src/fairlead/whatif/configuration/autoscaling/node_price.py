@@ -79,12 +79,12 @@ def price_of_labels(known: Mapping[str, StatedType], labels: Mapping[str, str]) 
 
 
 def price_key(labels: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return (instance type, capacity type, zone) in `labels`: the price of a node follows."""
+    """Return (instance type, capacity type, zone) in `labels`; a node's price depends on them."""
     return type_of_labels(labels), capacity_type_of(labels), labels.get(ZONE, "")
 
 
 def price_in_group(spec: NodeGroupSpec, labels: Mapping[str, str]) -> float | None:
-    """Return the hourly price of a node of the group with `labels`; None if it is unknown."""
+    """Return the hourly price of a node with `labels` in the group `spec`; None if unknown."""
     return spec.type_prices.get(price_key(labels), spec.price)
 
 

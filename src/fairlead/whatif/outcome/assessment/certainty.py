@@ -164,7 +164,7 @@ def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
 
 
 def _verb(what: str, pods: int) -> str:
-    """Return what happens to the number `pods` of pods, such as `are pending`."""
+    """Return the predicate for `pods` pods to which `what` happens, such as `are pending`."""
     if what == "waited":
         return "waits for a node" if pods == 1 else "wait for a node"
     if what == "failed":

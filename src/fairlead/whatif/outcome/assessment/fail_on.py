@@ -256,7 +256,10 @@ class FailOnWorkload(Struct, frozen=True):
         return [f"{ref} ({one.ready:,} of {one.wanted:,} ready)" for ref, one in found.items()]
 
     def _is_short(self, level: Level) -> bool:
-        """Return whether `level` has fewer ready pods than `amount`, but wants as many."""
+        """Return whether `level` has fewer ready pods than `amount`, and wants at least `amount`.
+
+        If `is_percent` is set, `amount` is a percentage of the wanted pods.
+        """
         needed = self.amount * level.wanted if self.is_percent else 100 * self.amount
         return 100 * level.ready < needed <= 100 * level.wanted
 

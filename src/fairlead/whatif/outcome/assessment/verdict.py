@@ -527,7 +527,7 @@ def _not_replaced(effect: Effect) -> str | None:
 
 
 def _held_back(effect: Effect) -> str | None:
-    """Return a sentence about the pods that `effect.held_back` do not create; None if none."""
+    """Return sentences about the pods that the workloads `effect.held_back` lack, or None."""
     sentences = []
     for kind, why in _HELD_BACK_BY.items():
         if rows := [one for one in effect.held_back if one.workload.kind == kind]:
@@ -539,7 +539,7 @@ def _held_back(effect: Effect) -> str | None:
 
 
 def _old_pods_stay(pods: Sequence[PodEnd], run: RunOutcome) -> str:
-    """Return a clause about the deleted `pods` if all still terminate after `run`; else ""."""
+    """Return a clause about the deleted `pods` if all are still there after `run`; else ""."""
     ends = [run.pods.get(pod.key) for pod in pods]
     leaving = [end for end in ends if end is not None and end.is_terminating]
     if len(leaving) < len(pods):
@@ -1052,7 +1052,7 @@ def _budget_changed(effect: Effect) -> str | None:
 
 
 def _blocked_drains(budgets: Sequence[BudgetOutcome]) -> str:
-    """Return a sentence, after a space, about `budgets` that block each drain; "" if none does."""
+    """Return a space and a sentence about the `budgets` that never allow an eviction, or ""."""
     never = [one for one in budgets if one.never_allows and not one.selects_none]
     if not never:
         return ""

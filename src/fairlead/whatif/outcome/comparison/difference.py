@@ -128,8 +128,8 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `pods_on_failed_nodes`: the number of pods that are on failed nodes because of the change, or
       stay there longer because of it
     - `recovered_after`: the time from the change until the last affected pod started and the last
-      failed node returned. The affected pods are the displaced, moved, updated, new and completed
-      pods. None if at the end an affected pod does not run and has not completed
+      pod of a failed node was up again. The affected pods are the displaced, moved, updated, new
+      and completed pods. None if at the end an affected pod neither runs nor has completed
     """
 
     placed: tuple[PodEnd, ...]
@@ -602,9 +602,10 @@ def _recovered_after(
     """Return the time from the change until the last affected pod started.
 
     The affected pods are those with the keys in `concerned`, and the pods in `completed`. The
-    result is at least the time until the last failed node returned. Return None if at the end a pod
-    with a key in `concerned` does not run and has not completed. If a pod of the run without the
-    change has another name in `changed`, `current` maps its key to the pod in `changed`.
+    result is at least the time until the last pod of a failed node was up again. Return None if at
+    the end a pod with a key in `concerned` neither runs nor has completed. If a pod of the run
+    without the change has another name in `changed`, `current` maps its key to the pod in
+    `changed`.
     """
     starts = [pod.started_at for pod in completed]
     for key in concerned:

@@ -33,28 +33,28 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
     frequent first. `elsewhere` counts the `moved` pods that were not displaced. `recreated` counts
     the pods in `elsewhere` that were deleted and created again. `moved_by_preemption` counts the
-    `moved` pods that were preempted. `staying` counts the pods in
-    `elsewhere` that the change keeps on nodes out of service. `moved_alike` counts the `returned`
-    pods that both runs moved to the same node. `completed` and `failed` pods ended after the
-    change; they are not in `placed`. `ended` counts those of them that existed already when the run
-    began. `fewer` counts the `removed` pods that never existed in the run with the change.
-    `missing` counts the pods that the workload wants but could not create. It also counts those
-    that a StatefulSet creates only after another pod is ready, and those of a paused Deployment
-    without a ReplicaSet. Pods in `not_created` or `down` are not counted.
+    `moved` pods that were preempted. `staying` counts the pods in `elsewhere` that the change keeps
+    on nodes out of service. `moved_alike` counts the `returned` pods that both runs moved to the
+    same node. `completed` and `failed` pods ended after the change; they are not in `placed`.
+    `ended` counts those of them that existed already when the run began. `fewer` counts the
+    `removed` pods that never existed in the run with the change. `missing` counts the pods that the
+    workload wants but could not create. It also counts those that a StatefulSet creates only after
+    another pod is ready, and those of a paused Deployment without a ReplicaSet. Pods in
+    `not_created` or `down` are not counted in `missing`.
 
     `belongs_to_node` is set for a DaemonSet and for a static pod.
 
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again. `undrained` pods could not be evicted or do not stop.
-    `outdated` pods still run an old revision at the end. Either pods of the new revision are
-    pending or cannot be created, or the StatefulSet waits for a pod that is not ready, or the run
-    ended during the rollout. Pods that the update strategy
-    keeps at an old revision do not count. `budgets` are the outcomes of the budgets that cover the
-    displaced or undrained pods. Budgets that cover other pods of the workload are included if they
-    have too few healthy pods. `waited` counts the displaced pods that found a node only after
-    WAITED_MIN or more, and the pods for which the change only makes the wait for a node longer;
-    `waited_for` is the longest of these waits. `is_down_without` is set if at some time no
-    pod was ready in either run, for at least as long in the run without the change.
+    `outdated` pods still run an old revision at the end. There are three causes: pods of the new
+    revision are pending or cannot be created, the StatefulSet waits for a pod that is not ready, or
+    the run ended during the rollout. Pods that the update strategy keeps at an old revision do not
+    count. `budgets` are the outcomes of the budgets that cover the displaced or undrained pods.
+    Budgets that cover other pods of the workload are included if they have too few healthy pods.
+    `waited` counts the displaced pods that found a node only after WAITED_MIN or more, and the pods
+    for which the change only makes the wait for a node longer; `waited_for` is the longest of these
+    waits. `is_down_without` is set if both runs had a time without a ready pod, and this time was
+    at least as long in the run without the change.
     """
 
     workload: WorkloadRef
@@ -106,8 +106,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def had_no_ready_pod(self) -> bool:
         """Whether, because of the change, no pod was ready at some time.
 
-        It is False if no pod was ready before the change, or if no pod is ready for at least as
-        long in the run without the change.
+        It is False if no pod was ready before the change, or if the time without a ready pod is at
+        least as long in the run without the change.
         """
         return self.readiness.had_none and not self.is_down_without
 
@@ -160,8 +160,9 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def short_words(self) -> str:
         """`words` for a narrow column; reasons and redundant evictions are left out.
 
-        Evictions are redundant if other counts include all evicted pods. If no pod is lost, these
-        counts must not include other pods, because they show the causes of the evictions.
+        Evictions are redundant if other counts include all evicted pods. If no pod is lost, the
+        causes of the evictions are shown with these other counts, which must then include no other
+        pods.
 
         Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 not drained, 7
         pending: Insufficient cpu, 7 evicted (drain)` becomes `54 undrained, 7 pending`.
@@ -514,9 +515,9 @@ def _effect(
 
 
 def _is_down_as_long(without: WorkloadReadiness | None, changed: WorkloadReadiness) -> bool:
-    """Return whether no pod is ready in `without` for as long as in `changed`, or longer.
+    """Return whether the time without a ready pod is at least as long in `without` as in `changed`.
 
-    It is False if `changed` always has a ready pod.
+    The result is False if one of the two always has a ready pod.
     """
     if without is None or not (without.had_none and changed.had_none):
         return False

@@ -264,8 +264,8 @@ class SizeSearch:
 
         A pod that does not fit the copy of its node is tried again in the next round, until a round
         places no pod. For example, topology spread may admit a pod only after pods in other zones.
-        Then `_build` places the remaining pods and the pods without a copied node, starting at
-        `filled`.
+        Then `_build` places the remaining pods and the pods without a copied node. `filled` is its
+        first step: the state in which the copies contain the pods that fit them.
         """
         copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
         left = [pod for pod in pods if self._origins.get(pod.id) in copies]
@@ -1033,7 +1033,7 @@ class SizeSearch:
         return 0
 
     def _choices(self, count: int) -> Iterator[tuple[str, ...]]:
-        """Yield the names of `count` nodes each: random choices, and then all choices in order.
+        """Yield choices of `count` nodes, by name: first random ones, then all choices in order.
 
         A choice can occur several times. Nothing is yielded if there are fewer nodes.
         """
@@ -1121,8 +1121,8 @@ class SizeSearch:
 
         Only one pod is tried. It is the pod with the `Shape` (the part of its spec that affects
         scheduling) that was refused most recently. Often, the pods of one workload prevent the
-        removal of many nodes. To try only one of them is much faster than to place all pods that
-        come before it in `pods`. The result still counts a scheduling cycle for each of those pods.
+        removal of many nodes. To try only this pod is much faster than to place all pods that come
+        before it in `pods`. The result still counts a scheduling cycle for each of those pods.
         """
         first = {pod.shape.id: at for at, pod in reversed(list(enumerate(pods)))}
         tried = next((first[shape] for shape in reversed(self._refused) if shape in first), None)

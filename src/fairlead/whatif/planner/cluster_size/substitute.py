@@ -35,8 +35,8 @@ def substitutes(
 ) -> Iterator[tuple[Kind, ...]]:
     """Yield the substitutes that cost less than `limit`, the cheapest first.
 
-    A set to which a node was added although the set was already a substitute is left out. After
-    `_SETS_MAX` sets, complete or not, no further set is examined.
+    No further node is added to a set that is already a substitute. The search ends after
+    `_SETS_MAX` sets, whether or not they are substitutes.
     """
     kinds = _kinds(offers, required)
     prices = np.array([offers[kind[0]].price for kind in kinds], np.float64)
@@ -83,7 +83,8 @@ def _unit_prices(prices: Floats, supplies: Floats) -> Floats:
 def _kinds(offers: Sequence[NodeOffer], required: Sequence[Requirement]) -> list[Kind]:
     """Return the kinds of nodes to choose from, by price.
 
-    A kind is left out if another kind costs at most as much and supplies at least as much.
+    A kind is left out if it supplies nothing that is required, or if another kind costs at most as
+    much and supplies at least as much.
     """
     supplies = [tuple(each.supplies[at] for each in required) for at in range(len(offers))]
     alike: dict[tuple[object, ...], list[int]] = {}

@@ -92,7 +92,7 @@ class DeviceKinds:
 
     @cached_property
     def _reading(self) -> tuple[str, frozenset[str]]:
-        """(text of all CEL expressions that select devices, names of requested capacities)."""
+        """The text of all CEL expressions that select devices, and the requested capacities."""
         related = self._model.cluster.related
         selectors: list[DeviceSelector] = []
         requested: set[str] = set()

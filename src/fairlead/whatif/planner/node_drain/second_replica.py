@@ -55,9 +55,10 @@ class SecondReplicas:
         return shlex.join(("kubectl", "-n", ref.namespace, "scale", target, *replicas))
 
     def place(self, pod: PodInfo) -> str:
-        """Place a second pod like `pod` in the model, and return ""; if it fits no node, say so.
+        """Place a second pod like `pod` in the model; return "", or an advice if it fits no node.
 
-        Return "" without a check for a pod with claims, because the second pod would have others.
+        If `pod` has claims, return "" without a trial, because the second pod would have other
+        claims.
         """
         spec = pod.pod.spec
         volumes = (one.persistent_volume_claim or one.ephemeral for one in spec.volumes)

@@ -76,7 +76,8 @@ def incomplete_workloads(
     """Yield the workloads that may wait, and have fewer of the `pods` than they want.
 
     These are the StatefulSets in `store`, which may wait for a pod that is not ready, and the
-    `paused` Deployments, which create no ReplicaSet. They may have changed no pod.
+    `paused` Deployments, which create no ReplicaSet. A workload is yielded even if none of its pods
+    changed during the run.
     """
     sets = (one["metadata"] for one in store.list(STATEFUL_SET))
     waiting = [

@@ -215,10 +215,10 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
 def _lowest(statuses: Sequence[_Status], highest: int) -> tuple[int, int]:
     """Return the lowest number of healthy pods, and how many the budget needed then.
 
-    If a scale-up or a scale-down changes the needed number, the result is from the instant with the
-    greatest shortage, or with the fewest healthy pods beyond the needed ones. Otherwise the result
-    could combine the needed number of a peak with the healthy pods after it, as if the budget had
-    not held. `_counting` explains `highest`.
+    If a scale-up or a scale-down changes the needed number, both numbers are from one instant: that
+    with the greatest shortage. If there is no shortage, it is the instant with the fewest healthy
+    pods beyond the needed number. Numbers from different instants could show a shortage that never
+    was: the needed number at a peak, and the healthy pods after it. `_counting` explains `highest`.
     """
     numbers = {needed for _, _, needed, _ in statuses}
     if len(numbers) == 1:

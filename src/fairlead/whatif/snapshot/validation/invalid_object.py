@@ -49,7 +49,7 @@ def refuse_invalid_object(new: Manifest, value: Json) -> None:
 
 
 def refuse_invalid_change(existing: Manifest, changed: Manifest) -> None:
-    """Raise InputError if a field of `changed` is invalid that is valid in `existing`.
+    """Raise InputError if a field is invalid in `changed`, but valid in `existing`.
 
     The two are compared with all defaults. Custom resources are not checked. The simulation reports
     fields of a wrong type when it loads the objects.

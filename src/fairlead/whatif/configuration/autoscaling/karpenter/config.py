@@ -1,7 +1,8 @@
 """KarpenterConfig from a snapshot (NodePools, NodeClaims, NodeOverlays) and an instance type file.
 
 Without an instance type file, Karpenter can create nodes of the instance types that the snapshot's
-nodes have. The types of launched NodeClaims whose nodes do not exist yet count, too.
+nodes have. It can also create nodes of the types of launched NodeClaims whose nodes do not exist
+yet.
 """
 
 from __future__ import annotations
