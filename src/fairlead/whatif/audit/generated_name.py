@@ -1,9 +1,9 @@
 """Finds the names of objects that were created with `generateName`, in a log of level Request.
 
 The request that creates such an object contains only a prefix of its name. The full name comes from
-a later write: the first one for an unknown object with a name that begins with the prefix. If a
-DaemonSet created a pod for a node, the name is taken only from a binding to this node. If no later
-write matches, the object gets an unused name: the prefix and a number.
+a later write: the first write to an object that is not known yet and whose name begins with the
+prefix. If a DaemonSet created a pod for a node, the name is taken only from a binding to this node.
+If no later write matches, the object gets an unused name: the prefix and a number.
 """
 
 from __future__ import annotations

@@ -100,8 +100,8 @@ def device_shortages(pod: PodInfo, cluster: Cluster, lacking: Collection[str]) -
     together. Sentences about pools whose devices cannot be allocated follow.
 
     `lacking` are the names of the nodes on which the scheduler cannot allocate all claims of the
-    pod. Only these nodes are examined. Yield nothing if there are no such nodes, or for claims that
-    are invalid, missing or allocated.
+    pod. Only these nodes are examined. Yield nothing if there are no such nodes, or if a claim is
+    invalid or missing. Claims that are allocated already need no devices.
     """
     if not lacking:
         return

@@ -8,7 +8,7 @@ workloads, nodes that run pods of more of these workloads are preferred. Of the 
 else of the other nodes, the smallest suitable node is copied. Of nodes of the same size, the one
 with the most pods of workloads that wait for devices is copied, because pods of other workloads use
 fewer of its devices. The largest node that waiting pods left is copied instead if it is equally
-preferred, and fewer copies of it are enough.
+preferred, and if fewer copies of it are enough.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.

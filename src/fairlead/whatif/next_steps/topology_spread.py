@@ -54,8 +54,8 @@ def relax_spread(context: StepContext) -> Iterator[NextStep]:
 def held_by_failed_zones(pods: Sequence[PodEnd], context: StepContext) -> set[WorkloadRef]:
     """Return the workloads with `pods` that are pending because of topology spread and --fail-zone.
 
-    A zone whose nodes have all failed counts as a zone without pods. So the other zones get no more
-    pods than maxSkew, however many nodes they have.
+    A zone whose nodes have all failed counts as a zone without pods. So each of the other zones
+    gets at most maxSkew pods, however many nodes it has.
     """
     if not context.answer.change.failures.fail_zone:
         return set()

@@ -80,9 +80,9 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
     The snapshot is simulated first if workloads lack pods, rollouts were in progress or pods were
-    starting (`dump_activity`). The baseline is then the end of this simulation. If no simulation is
-    needed, or if it creates no missing pod, ends no rollout and starts no pod, the baseline is the
-    unchanged snapshot.
+    starting (`dump_activity`). The baseline is then the end of this simulation. Otherwise, it is
+    the unchanged snapshot. It is also the unchanged snapshot if no pods were starting, and the
+    simulation neither creates missing pods nor ends a rollout.
 
     `autoscale` and `places_gangs` are used only for the notes (`plan_notes`). `model` is the model
     of `snapshot` with `scheduler` and `seed`, if the caller has made it.

@@ -479,7 +479,7 @@ class ClusterModel:
     def count_quotas(self, namespace: str) -> bool:
         """Update the usage of the quotas in `namespace`; return whether there are any quotas.
 
-        A dump of manifests lacks the usage, and quotas without it refuse no object.
+        A dump of manifests lacks the usage, and a quota without usage refuses no object.
         """
         quotas = list(self._world.store.storage.items(RESOURCE_QUOTA, namespace))
         for quota in quotas:

@@ -103,8 +103,8 @@ class ConsolidationPlan(Struct):
 
     If the drains of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run
     of the larger plan. The reasons why nodes stay are then those of the larger plan. In all other
-    cases, `unsafe` is None.
-    `has_autoscaler` is set if the cluster has a Cluster Autoscaler.
+    cases, `unsafe` is None. `has_autoscaler` is set if something shows that the cluster has a
+    Cluster Autoscaler: its Deployment, its status, or a cloud provider that runs it by default.
     """
 
     total: int
@@ -149,9 +149,9 @@ def consolidate(
     """Choose at most `limit` of `nodes` that can be removed; the model is unchanged afterwards.
 
     `rules` and the budgets of `planner` can forbid the removal of a node. `prices` maps nodes to
-    hourly prices. Of several choices, the one whose nodes have the highest total price is taken.
-    This function sets `planner.deletes_nodes`, because the chosen nodes are deleted after their
-    drain.
+    hourly prices. Of several choices, the one whose nodes have the highest total price is taken, or
+    without prices the one with the most nodes. This function sets `planner.deletes_nodes`, because
+    the chosen nodes are deleted after their drain.
     """
     model = planner.model
     planner.deletes_nodes = True

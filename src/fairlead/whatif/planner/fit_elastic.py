@@ -346,8 +346,8 @@ def elastic_fit_answer(
     found, outcome = result.autoscaling, result.outcome
     # No option of `fit` states a load.
     run_notes = notes_about(outcome.notes, outcome.pod_autoscalers, (), remedy="")
-    # Left out: why some new pods waited before they fitted. Often, more pods do not fit at all for
-    # the same reason, and the answer says so.
+    # The reasons why some new pods waited before they fitted are left out. Often, other new pods
+    # fit nowhere for the same reason, which the answer states.
     past_waits = set(refused_notes(found.refused, found.autoscaler))
     run_notes = tuple(note for note in run_notes if note not in past_waits)
     facts: Json = {

@@ -127,8 +127,8 @@ def preemption_words(preempted: int, lost: int) -> str:
 def place(model: ClusterModel, pod: PodInfo, victims: list[PodInfo]) -> Decision:
     """Place `pod`, by preemption if `model` allows it; return the placement, or the failure.
 
-    Preempted pods are added to `victims`. The pod is tried again after each preemption. This ends
-    because each preemption removes at least one pod.
+    Preempted pods are added to `victims`. The pod is tried again after each preemption. The tries
+    end, because each preemption removes at least one pod.
     """
     while True:
         decision = model.schedule(pod)

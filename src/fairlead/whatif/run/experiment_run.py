@@ -360,7 +360,7 @@ class ExperimentRun:
         self._run(self._start, on_progress=partial(self._show, progress))
 
     def finish(self, progress: Progress) -> FinishedRun:
-        """Perform the experiment's steps, and run to the end (3, 4 in the module's docstring)."""
+        """Perform the experiment's steps, and run to the end (steps 3 and 4 of the module)."""
         show = partial(self._show, progress)
         self._recorder.outage.leave_out(self._experiment.known_failures)
         begin = max(self._start + (self._experiment.steps_begin or 0), self._world.now)

@@ -302,8 +302,8 @@ def _missing_pods(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Yield a note if the dump `manifests` seems to lack pods of the cluster.
 
     `kubectl get` may have read no pods, or those of one namespace. A real cluster always has pods.
-    The status of a workload counts its pods. If it counts pods, but the dump has no pod in the
-    workload's namespace, the dump lacks them. A simulation then creates new pods, perhaps
+    The status of a workload counts its pods. If this status counts pods, but the dump has no pod in
+    the workload's namespace, the dump lacks these pods. A simulation then creates new pods, perhaps
     on other nodes than in the cluster.
 
     There is no note if no object has a uid. Such a dump may be a file of hand-written manifests,

@@ -21,7 +21,8 @@ from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
-# The number of this purpose in `seeded_choice`, the selection of nodes. Scenario events use others.
+# The number of this purpose (the selection of nodes) in `seeded_choice`. The events of scenarios
+# use other numbers.
 _PURPOSE: Final = 1 << 40
 _NO_ZONES: Final = f"the nodes have no zones (label {ZONE})"
 

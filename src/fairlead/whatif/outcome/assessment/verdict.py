@@ -172,7 +172,7 @@ def last_reports(reports: Iterable[Recurrence]) -> list[Recurrence]:
 
 
 def lasting_loop(first: Recurrence) -> str:
-    """Return the sentence about a loop that did not end, without its full stop."""
+    """Return the sentence, without a full stop, about a loop that did not end."""
     ending = " without end" if first.kind == REJECTIONS else ""
     return f"{first.message[:1].upper()}{first.message[1:]}{ending}"
 

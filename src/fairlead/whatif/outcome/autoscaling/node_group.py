@@ -104,12 +104,12 @@ class AutoscalingOutcome(Struct, frozen=True):
 
     @property
     def added(self) -> int:
-        """The number of nodes that the autoscaler added."""
+        """The number of nodes that the autoscaler or a user added to the groups."""
         return sum(group.added for group in self.groups)
 
     @property
     def removed(self) -> int:
-        """The number of nodes that the autoscaler removed."""
+        """The number of nodes that the autoscaler or a user removed from the groups."""
         return sum(group.removed for group in self.groups)
 
     @property

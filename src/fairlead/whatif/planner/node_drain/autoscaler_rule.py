@@ -93,8 +93,8 @@ class AutoscalerRules:
     ) -> None:
         """Use the flags in `options`; the rule about pods of kube-system needs `budgets`.
 
-        `of_karpenter` are the names of the nodes that Karpenter manages. `is_assumed` is set if the
-        cluster has no Cluster Autoscaler.
+        `of_karpenter` are the names of the nodes that Karpenter manages. `is_assumed` is set if
+        nothing shows that the cluster has a Cluster Autoscaler (`installed_rules`).
         """
         self.is_assumed = is_assumed
         self._rules = DrainRules(options)

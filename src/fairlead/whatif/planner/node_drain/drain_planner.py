@@ -203,7 +203,7 @@ class DrainPlanner:
         self.reorders = True
         self.deletes_nodes = False
         self.waiting = WaitingPodCounts()
-        # The failures that each Job of the model can still have before its pods are evicted.
+        # The failures that each Job of the model can still have before any pod is evicted.
         self.jobs = JobRoom(model.current_objects(), model.now, model.stop_exit_code)
 
     @classmethod

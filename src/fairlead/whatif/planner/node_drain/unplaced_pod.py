@@ -295,7 +295,7 @@ def unplaced_blockers(
 
 
 def with_preemption(planner: DrainPlanner, found: Blocker) -> Blocker:
-    """Return `found`; its reason says if a pod of its workload would make room by preemption.
+    """Return `found`; its reason says whether a pod of its workload would preempt other pods.
 
     `found` is the blocker from `DrainPlanner.empty`. The model does not change.
     """
@@ -339,9 +339,10 @@ def _enough_together(
 ) -> dict[str, _Choice]:
     """Return the changes `chosen`, by workload, if the pods fit after all of them together.
 
-    Pods of workloads in `others`, for which there is no change, need not fit. If other pods do not
-    fit, return the smallest number of new nodes that are enough; {} if none was found. New nodes
-    are tried only if `new_nodes` is set, and at most one for each workload.
+    If two of the changes are in conflict (`_are_in_conflict`), return all of them without this
+    trial. Pods of workloads in `others`, for which there is no change, need not fit. If other pods
+    do not fit, return the smallest number of new nodes that are enough; {} if none was found. New
+    nodes are tried only if `new_nodes` is set, and at most one for each workload.
     """
     candidates = {
         owner: one.candidate for owner, one in chosen.items() if one.candidate is not None

@@ -41,7 +41,7 @@ _DELETED: Final = "Deleted"
 def autoscaling_outcome(
     autoscaler: ClusterAutoscaler, since: Instant, until: Instant, waits: Iterable[PodWait]
 ) -> AutoscalingOutcome:
-    """Return the groups of Cluster Autoscaler, and its node changes between `since` and `until`.
+    """Return the groups of Cluster Autoscaler and their node changes from `since` to `until`.
 
     `waits` are the times that pods waited for a node.
     """
@@ -90,10 +90,10 @@ def _departure(one: NodeDeparture, spec: NodeGroupSpec) -> NodeTransition:
 def karpenter_outcome(
     karpenter: Karpenter, since: Instant, until: Instant, waits: Iterable[PodWait]
 ) -> AutoscalingOutcome:
-    """Return Karpenter's groups, and the nodes that it added and removed from `since` to `until`.
+    """Return Karpenter's groups, and the nodes that they gained and lost from `since` to `until`.
 
-    A group consists of the nodes with the same NodePool, instance type and capacity type. `waits`
-    are the times that pods waited for a node.
+    The changes include those by users. A group consists of the nodes with the same NodePool,
+    instance type and capacity type. `waits` are the times that pods waited for a node.
     """
     history = karpenter.history
     counted = [one for one in history.changes if since <= one.at <= until]

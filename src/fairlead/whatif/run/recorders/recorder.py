@@ -809,7 +809,7 @@ class Recorder(Struct):
         - The kubelet of the node does not answer.
         - The kubelet cannot stop the pod (`StuckPods`).
         - The grace period of the pod is not over.
-        - The pod has ended, but a foreign finalizer keeps it.
+        - The pod has ended, but a finalizer that no controller of Kubernetes removes keeps it.
         - Karpenter does not evict the pod.
 
         Pods of DaemonSets and static pods are left out. When a simulated Karpenter drains a node,
