@@ -1,4 +1,4 @@
-"""StepContext: what the functions that yield next steps need."""
+"""StepContext: the input of the functions that yield next steps."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ from fairlead.whatif.snapshot.node_pool import copy_order, name_of_node
 
 _SCALED: Final = ("cpu", "memory", "ephemeral-storage")
 _AMOUNTS: Final = {"cpu", "memory"}
-_WORDS_MAX: Final = 2  # the node of one pool is an example for the others
+_WORDS_MAX: Final = 2  # assumptions that a note names, as examples of all
 # source: karpenter-provider-aws pkg/operator/options/options.go: VMMemoryOverheadPercent
 _REPORTED_PER_MILLE: Final = 925
 # A node reports at least this part of its machine's memory; the smallest machines report 90 %.
@@ -74,7 +74,7 @@ class SystemReservations:
     """The amounts that existing nodes reserve, and the allocatable amounts of new nodes."""
 
     def __init__(self, nodes: Iterable[Node], stated: Iterable[StatedType] = ()) -> None:
-        """Find what the existing `nodes` reserve; nodes without allocatable amounts are ignored.
+        """Find the amounts that `nodes` reserve; nodes without allocatable amounts are ignored.
 
         `stated` are the instance types of a file; the types of `nodes` may be among them.
         """
@@ -157,7 +157,7 @@ class SystemReservations:
                 yield Assumption(one.name, words, leaves_nothing=self.leaves_nothing(one))
 
     def notes(self, types: Iterable[StatedType]) -> Iterator[str]:
-        """Yield a note about what is assumed for those of `types` that no existing node has."""
+        """Yield a note about the assumptions for those of `types` that no existing node has."""
         yield from reservation_notes(self.assumed(types))
 
     def _like(self, one: StatedType) -> Node | None:

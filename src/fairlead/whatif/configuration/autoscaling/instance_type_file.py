@@ -514,7 +514,7 @@ def _of_json(path: str, text: str) -> list[StatedType]:
 
 
 def _of_object(row: Json) -> Iterator[StatedType]:
-    """Yield the type in `row`, an entry of a provider's listing; skip what is not a VM type."""
+    """Yield the type in `row`, an entry of a provider's listing, if it is a type of VMs."""
     if "InstanceType" in row:
         yield _of_aws(row)
     elif "guestCpus" in row:

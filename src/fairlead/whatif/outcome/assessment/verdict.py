@@ -164,7 +164,7 @@ def _repeated(effect: Effect) -> str | None:
 
 
 def last_reports(reports: Iterable[Recurrence]) -> list[Recurrence]:
-    """Return the last of the `reports` of each loop, in the order of the first reports.
+    """Return the last report of each loop in `reports`, ordered by the loops' first reports.
 
     The last report of a loop has the highest number of displacements.
     """

@@ -1,4 +1,4 @@
-"""BuildStep: what earlier builds of `fairlead size` found out, so that no build repeats a decision.
+"""BuildStep: decisions of earlier builds of `fairlead size`, so that no build repeats a decision.
 
 The search builds the nodes in several ways. All builds place the same pods in the same order. They
 differ only in the node that they add for a pod without a node. Until two builds add different

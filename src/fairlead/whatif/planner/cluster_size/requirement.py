@@ -1,4 +1,4 @@
-"""Requirements: what any set of new nodes must supply to run the pods, whatever the placement is.
+"""Requirements: amounts that any set of new nodes must supply, whatever the pods' placement is.
 
     resources    the sum of the pods' requests, for each resource
     numbers      the number of nodes: 10 cores need 3 nodes of 4 cores each, and pods that exclude
@@ -53,7 +53,7 @@ class Requirement(Struct, frozen=True):
 
 
 class NodeSetRequirements:
-    """Finds what new nodes must supply to run the pods, if each node is one of the offers."""
+    """Finds the amounts that new nodes must supply to run the pods; `offers` are their kinds."""
 
     def __init__(
         self, model: ClusterModel, offers: Sequence[NodeOffer], rooms: Sequence[Sequence[float]]

@@ -117,7 +117,7 @@ def _verdict(plan: DrainPlan) -> str:
 
 
 def _limits(plan: DrainPlan) -> str:
-    """Return a sentence about what the check leaves out, and how to check it."""
+    """Return sentences that say which command also does what this check leaves out."""
     command = f"fairlead drain-plan {plan.snapshot} --nodes NODE"
     if not plan.drains:
         return f"{command} also looks for changes that would unblock a node."

@@ -46,7 +46,7 @@ class _Known(Struct):
 
 
 class _Admitted(Struct, frozen=True):
-    """What a recommendation changed in a new pod at the instant `at`."""
+    """The changes that a recommendation made in a new pod at the instant `at`, as texts."""
 
     at: Instant
     recommendation: PodRecommendation
@@ -91,7 +91,7 @@ class RecommendedRequests:
     def _applied(
         self, target: Target, spec: Json, storage: Storage
     ) -> tuple[PodRecommendation | None, Json, list[str]]:
-        """Return (the recommendation for `target`, the changed pod spec, what was changed)."""
+        """Return (the recommendation for `target`, the changed pod spec, texts on the changes)."""
         self._renew(storage)
         found = self._known.by_target.get(target)
         if found is None:

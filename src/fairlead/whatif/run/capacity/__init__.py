@@ -1,1 +1,1 @@
-"""What the nodes of a cluster can hold, what is in use, and which pods the workloads want."""
+"""Allocatable and requested amounts of nodes, and the numbers of pods that workloads want."""

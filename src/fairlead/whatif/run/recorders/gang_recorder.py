@@ -161,7 +161,7 @@ class GangRecorder:
             self._touched_at = now
 
     def _count(self, gang: _Gang, now: Instant) -> None:
-        """If `gang` is incomplete, add to `_incomplete` what it has used since its last change.
+        """If `gang` is incomplete, add its resource use since its last change to `_incomplete`.
 
         The use is the requests of the running members, multiplied by the time since that change. A
         gang is incomplete while some, but too few, of its members run.

@@ -96,7 +96,7 @@ class JobRecorder(Struct):
     capacity: _CapacityRecorder = field(default_factory=_CapacityRecorder)
 
     def report(self, record: Record) -> None:
-        """Record what `record` says about queues and gangs, then forward it."""
+        """Record the data about queues and gangs in `record`, then forward `record`."""
         if type(record) is QueueAllocation:
             self.samples.append(record)
         elif type(record) is PodPreempting:
@@ -104,7 +104,7 @@ class JobRecorder(Struct):
         self.reporter.report(record)
 
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
-        """Record what `stimulus`, which the engine handles next, says about gangs and nodes."""
+        """Record the gangs and nodes in `stimulus`, which the engine handles next."""
         self.gangs.observe(stimulus, now)
         self.capacity.observe(stimulus, now)
 
