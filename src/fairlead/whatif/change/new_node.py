@@ -110,7 +110,7 @@ class _Model(Struct, frozen=True):
 
     @classmethod
     def of(cls, model: Manifest, templates: Sequence[Json], inventory: Inventory) -> _Model:
-        """Return what new nodes copy from `model`.
+        """Return the properties that new nodes copy from `model`.
 
         If the instance type of `templates` differs from that of `model`, no devices are copied.
         """

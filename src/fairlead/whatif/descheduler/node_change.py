@@ -60,7 +60,10 @@ class NodeChanges(Struct, frozen=True):
 
 
 def node_changes(commands: Iterable[Command]) -> NodeChanges:
-    """Return what `commands` do to nodes. Nodes that a rolling drain drains later do not count."""
+    """Return the nodes that `commands` create, cordon and drain.
+
+    Nodes that a rolling drain drains later are left out.
+    """
     created: set[str] = set()
     cordoned: set[str] = set()
     drained: set[str] = set()

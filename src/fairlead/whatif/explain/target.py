@@ -116,7 +116,7 @@ def _explain_node(
 ) -> TabularAnswer:
     """Return the explanation of `node` of `snapshot`; `model` is the model of `snapshot`.
 
-    The answer is about the cluster at rest, from which plans start, too (`read_baseline`). If a
+    The answer is about the cluster at rest, the state in which plans start (`read_baseline`). If a
     rollout is in progress or pods are starting in `model`, or if the node is being deleted, the
     answer is about `model` instead.
     """

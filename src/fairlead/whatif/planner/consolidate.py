@@ -399,7 +399,7 @@ def _best_choice(
     limit: int | None,
     most: int,
 ) -> tuple[list[str], dict[str, Blocker]]:
-    """Return what `_choose` returns for the best of several orders of the nodes.
+    """Return the result of `_choose` for the best of several orders of the nodes.
 
     `most` is an upper bound on the number of nodes that can be removed.
     """

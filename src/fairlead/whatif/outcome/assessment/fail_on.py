@@ -216,7 +216,7 @@ class FailOnFlag(Struct, frozen=True):
     text: str
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return what makes the condition true, such as pods, budgets or claims; else []."""
+        """Return the objects that make the condition true, such as pods; [] if it is false."""
         return _FLAGS[self.text](effect)
 
 

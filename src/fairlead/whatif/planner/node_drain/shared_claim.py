@@ -56,7 +56,7 @@ class SharedClaims(Struct, frozen=True):
 
 
 def named_devices(pod: Pod) -> set[str]:
-    """Return the keys of the ResourceClaims that `pod` names, which other pods can name, too."""
+    """Return the keys of the ResourceClaims that `pod` names; other pods can name them as well."""
     namespace = pod.metadata.namespace
     names = {one.resource_claim_name for one in pod.spec.resource_claims}
     return {f"{namespace}/{name}" for name in names if name}

@@ -21,7 +21,7 @@ _CONDITIONS: Final = ("AbleToScale", "ScalingActive")
 def pod_autoscaler_outcomes(
     controller: HorizontalPodAutoscalers, since: Instant, until: Instant
 ) -> tuple[PodAutoscalerOutcome, ...]:
-    """Return what each autoscaler did from `since` to `until`, sorted by namespace and name."""
+    """Return the outcome of each autoscaler from `since` to `until`, by namespace and name."""
     changes: dict[tuple[str, str], list[ReplicaChange]] = defaultdict(list)
     for one in controller.history:
         if one.at >= since:

@@ -227,7 +227,7 @@ def _age(pod: Pod, now: Instant) -> DurationNs:
 
 
 def _template(pod: Pod) -> Template:
-    """Return what pods of a template share: namespace, priority class, images and requests."""
+    """Return a key of a pod's template: namespace, priority class, images and requests."""
     containers = tuple(
         (one.image, tuple(sorted((name, str(n)) for name, n in one.resources.requests.items())))
         for one in pod.spec.containers

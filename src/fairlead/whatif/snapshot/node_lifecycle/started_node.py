@@ -68,7 +68,7 @@ _NAMED_MAX: Final = 3
 
 
 class _Start(Struct, frozen=True):
-    """What the start of a node changes.
+    """The changes that the start of a node makes.
 
     `value` is the object of the started node. `taints` are the keys of the removed taints,
     `resources` the names of the added resources. `has_model` is False if no other object shows the
