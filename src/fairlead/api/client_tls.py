@@ -3,8 +3,8 @@
 `ssl.create_default_context` depends on the version of Python. Since Python 3.13, it refuses
 certificates that violate RFC 5280, for example if they do not identify the key of their authority.
 Go accepts them, and the API servers of some clusters have such certificates. Before Python 3.13, an
-intermediate authority was not trusted unless its root was trusted too. Go trusts each authority in
-the CA file, including an intermediate authority.
+intermediate authority was trusted only if its root was trusted too. Go trusts each authority in the
+CA file, including an intermediate authority.
 
 upstream: go/src/crypto/x509/verify.go: Certificate.Verify
 """

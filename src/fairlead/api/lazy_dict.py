@@ -205,7 +205,10 @@ class LazyDict(dict[str, Value]):
         return super().__repr__()
 
     def __or__(self, other: Mapping[Any, Any]) -> dict[Any, Any]:
-        """Return a plain dictionary with the entries of both dictionaries; those of `other` win."""
+        """Return a plain dictionary with the entries of both dictionaries.
+
+        If both dictionaries have a key, the result has the value in `other`.
+        """
         return {**self, **other}
 
     def __ror__(self, other: Mapping[Any, Any]) -> dict[Any, Any]:

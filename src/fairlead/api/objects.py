@@ -683,7 +683,7 @@ class Ordinals(_View, frozen=True):
 class ClaimRetentionPolicy(_View, frozen=True):
     """The field spec.persistentVolumeClaimRetentionPolicy of a StatefulSet.
 
-    Both members are `Retain` or `Delete`.
+    Each member is `Retain` or `Delete`.
     """
 
     when_deleted: str = "Retain"
@@ -1365,7 +1365,7 @@ class CounterSet(_View, frozen=True):
 
 
 class CounterConsumption(_View, frozen=True):
-    """An entry of consumesCounters: what a device uses of a counter set while it is allocated."""
+    """An entry of consumesCounters: the amounts that an allocated device uses of a counter set."""
 
     counter_set: str = ""
     counters: dict[str, Counter] = {}

@@ -1,9 +1,10 @@
 """The annotation `fairlead.dev/kubelet` of a Node, which makes its simulated kubelet misbehave.
 
     running            normal; the same as no annotation
-    stopped            the machine is off: no lease, no status, and its pods do not change
-    paused             the containers run, but the kubelet sends nothing until the mode ends; then
-                       it catches up
+    stopped            the machine is off: the kubelet neither renews its Lease nor posts a status,
+                       and the node's pods do not change
+    paused             the containers run, but the kubelet sends nothing; when the mode ends, it
+                       reports the current state
     slow 45s           renews its lease and posts its status at this interval
     flap 60s/120s      off for 60 s, on for 120 s, repeatedly, starting when the annotation is set;
                        each of the two times is at least one second

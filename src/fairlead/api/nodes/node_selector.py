@@ -90,8 +90,9 @@ def is_unmatchable(term: NodeSelectorTerm) -> bool:
 def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
     """Return the only node names that can match, sorted; None if the names are not restricted.
 
-    The names are restricted if every required term has a `metadata.name In` requirement. The result
-    is () if no node can match: in every term, these requirements exclude each other.
+    The names are restricted if every required term has a `metadata.name In` requirement. If in
+    every term the requirements of this kind have no name in common, no node can match, and the
+    result is ().
     """
     # upstream: plugins/nodeaffinity/node_affinity.go:PreFilter
     required = required_node_affinity(spec)

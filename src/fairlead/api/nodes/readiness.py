@@ -3,8 +3,8 @@
 A new node registers, and becomes Ready a moment later. In between, only pods that tolerate the
 taint `node.kubernetes.io/not-ready:NoSchedule` can be placed on the node. The pods of system
 DaemonSets usually tolerate every taint, so they are placed before other pending pods. A real node
-needs some seconds to become Ready. `READY_AFTER` is much shorter. It is only long enough for the
-placement of these pods.
+needs some seconds to become Ready. `READY_AFTER` is much shorter: it leaves just enough time to
+place the pods that tolerate the taint.
 
 upstream: pkg/kubelet/nodestatus/setters.go: ReadyCondition; pkg/kubelet/runtime.go: runtimeErrors
 """

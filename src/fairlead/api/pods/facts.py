@@ -44,8 +44,8 @@ def is_terminating(pod: Pod) -> bool:
 def differs_in_status_only(before: Pod, after: Pod) -> bool:
     """Return True if two versions of a pod certainly differ only in status and resourceVersion.
 
-    For speed, most other parts are compared by identity, so equal parts can count as different.
-    Then the result is False.
+    For speed, the spec, labels, annotations and owner references are compared by identity. If one
+    of them was replaced by an equal object, the result is False.
     """
     old, new = before.metadata, after.metadata
     return (

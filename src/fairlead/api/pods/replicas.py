@@ -49,9 +49,8 @@ class Replicas:
     """One or more pods that are equal in everything but the parts that identify or locate a pod.
 
     They may differ in name, uid, resourceVersion, node, addresses, times, volume names and
-    affinity. Either all of them have a node or none has one, and either all have a start time or
-    none has one. The affinity may differ because the node affinity of a DaemonSet's pod contains
-    the name of its node.
+    affinity. All or none of them have a node, and all or none have a start time. The affinity may
+    differ because the node affinity of a DaemonSet's pod contains the name of its node.
 
     The properties that are sequences have one entry for each pod.
     """
@@ -189,9 +188,8 @@ def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ())
     """Return `pods` in their order, with neighbouring replicas grouped into `Replicas`.
 
     `templates` is empty, or has one item for each pod: the pod's template, or None if the pod has
-    none. Neighbouring pods with the same template object are replicas, provided that either all of
-    them have a node or none has one, and either all have a start time or none has one. Other
-    neighbouring pods are compared part by part.
+    none. Neighbouring pods with the same template object are replicas if all or none of them have a
+    node, and all or none have a start time. Other neighbouring pods are compared part by part.
     """
     found: list[list[Pod]] = []
     latest: object = None

@@ -1,7 +1,8 @@
 """The effective resource requests of a pod, as the scheduler counts them.
 
     containers run together with all sidecars       -> the sum of their requests
-    before that, init containers run one by one     -> each plus the sidecars started earlier
+    before that, init containers run one by one     -> for each init container: its requests plus
+                                                       those of the sidecars started earlier
     per resource, the pod needs the largest of these amounts;
     pod-level requests replace the amounts of cpu, memory and hugepages; overhead is added.
 
@@ -57,7 +58,7 @@ def pod_nonzero_requests(pod: Pod, *, existing: bool) -> tuple[int, int]:
     are counted. A request of 0 stays 0. `existing` is True for a bound pod. Pod-level requests and
     the status of an in-place resize are used only if `existing` is True.
     """
-    # For an existing pod with pod-level requests, defaults only apply to resources that the pod
+    # For an existing pod with pod-level requests, defaults apply only to resources that the pod
     # level omits (framework/types.go:getNonMissingContainerRequests). For the pod being scheduled,
     # pod-level requests are ignored: NodeResourcesFit's scorer is built without them
     # (plugins/noderesources/resource_allocation.go:calculatePodResourceRequest).

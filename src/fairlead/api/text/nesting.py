@@ -49,8 +49,8 @@ def is_text_too_deep(text: bytes, depth_max: int = DEPTH_MAX) -> bool:
     brackets = text.translate(None, _OTHER_BYTES)
     if len(brackets) <= 2 * depth_max:
         return False
-    # Each iteration removes the innermost one or two levels, so nothing remains if there are few.
-    # Something may also remain if a string contains brackets that are not in pairs.
+    # Each iteration removes the innermost one or two levels, so brackets remain if there are many
+    # levels. They may also remain if a string contains brackets that are not in pairs.
     for _ in range(depth_max // 2):
         rest = brackets.replace(b"{}", b"").replace(b"[]", b"")
         if len(rest) == len(brackets):

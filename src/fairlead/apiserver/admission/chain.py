@@ -64,11 +64,11 @@ def served_admission(
 ) -> tuple[AdmissionPlugin, ...]:
     """Return the admission plugins of an API server.
 
-    `suffix` returns five characters for generated names. `limited` are the resources that can only
-    be used if a quota covers them; the plugin ResourceQuota checks this. Each pair (ConfigMap name,
-    key) in `authorities` names an additional CA certificate, which the plugin ServiceAccount mounts
-    into pods. `preemption_policies` is an option of the plugin Priority. `gates` are the enabled
-    feature gates.
+    `suffix` returns five characters for generated names. `limited` are the resources that can be
+    used only if a quota covers them; the plugin ResourceQuota checks this. Each pair (ConfigMap
+    name, key) in `authorities` names an additional CA certificate, which the plugin ServiceAccount
+    mounts into pods. `preemption_policies` is an option of the plugin Priority. `gates` are the
+    enabled feature gates.
     """
     group_priorities = WORKLOAD_AWARE_PREEMPTION in gates
     return (

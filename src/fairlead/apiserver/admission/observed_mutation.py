@@ -1,4 +1,4 @@
-"""ObservedMutations: gives new pods what mutating admission gave to the pods of a snapshot.
+"""ObservedMutations: changes new pods as mutating admission changed the pods of a snapshot.
 
 A simulation calls no webhooks. But the pods of a snapshot show what the webhooks and admission
 plugins of the real server changed. They added containers, tolerations, nodeSelector entries and
@@ -110,7 +110,7 @@ class _Mutation(Struct, frozen=True):
     def _with_amounts(self, container: Json) -> Json:
         """Return `container` with the requests and limits that admission gave the observed pods.
 
-        If an amount of `container` differs from that in the template of these pods, it is kept.
+        An amount of `container` is kept if it differs from that in the template of these pods.
         """
         changed = self.amounts.get(container["name"])
         if not changed:
@@ -124,7 +124,7 @@ class _Mutation(Struct, frozen=True):
 
 
 class ObservedMutations:
-    """An admission plugin that gives new pods what the real server added to a snapshot's pods."""
+    """An admission plugin that changes new pods as the real server changed a snapshot's pods."""
 
     def __init__(self) -> None:
         """The plugin leaves new pods unchanged until `observe` is called."""
@@ -235,7 +235,7 @@ def _mutation(owner: _Owner, pods: Sequence[Pod]) -> _Mutation | None:
 
 
 def _unpinned(affinity: Json) -> Json:
-    """Return the affinity of a DaemonSet's pod without matchFields, which name the pod's node."""
+    """Return `affinity` without the matchFields that restrict a DaemonSet's pod to its node."""
     # upstream: daemonset_util.go:ReplaceDaemonSetPodNodeNameNodeAffinity
     node_affinity = {**(affinity.get("nodeAffinity") or {})}
     terms = (node_affinity.pop(_REQUIRED, None) or {}).get("nodeSelectorTerms") or ()

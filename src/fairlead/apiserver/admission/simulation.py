@@ -1,9 +1,9 @@
 """SimulatedAdmission: the admission plugins of a simulation, and a record of the skipped checks.
 
 A simulation runs only some of a server's plugins. Webhooks are not called; `Unchecked` counts the
-calls that a server would make. `ObservedMutations` gives new pods what the real server's admission
-added to the pods of the snapshot. A snapshot may lack kinds that a server always has. If a plugin
-looks up objects of one of the following kinds, it runs only under a condition:
+calls that a server would make. `ObservedMutations` changes new pods as the real server's admission
+changed the pods of the snapshot. A snapshot may lack kinds that a server always has. A plugin that
+looks up objects of one of the following kinds runs only if the condition for the kind is met:
 
     Namespace       The Namespace `kube-system` exists. In this case, the other namespaces that
                     every server creates, such as `kube-node-lease`, count as existing too.
@@ -219,8 +219,8 @@ class _Listing(Struct):
         namespace = attributes.namespace
         if storage.find(SERVICE_ACCOUNT, namespace, DEFAULT_ACCOUNT) is not None:
             return True
-        # A controller that is not simulated creates `default`. Namespaces of the snapshot may have
-        # accounts that it lacks, and so may all namespaces if it lists none.
+        # A controller that is not simulated creates `default`. The snapshot may lack accounts that
+        # its namespaces have. If it lists no Namespaces, it may lack accounts of every namespace.
         known = namespace in self.namespaces or namespace in SYSTEM_NAMESPACES
         is_new = not known and _has_namespaces(storage)
         return is_new and _account(attributes) != DEFAULT_ACCOUNT

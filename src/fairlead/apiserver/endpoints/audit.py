@@ -1,4 +1,4 @@
-"""Audit log lines: the user, the request, the status code and, if the level asks for it, bodies.
+"""Audit log lines: the user, the request, the status code and, depending on the level, bodies.
 
 Bodies are recorded only for writes, and never for resources that contain secrets. An audit policy
 of kube-apiserver can state these rules; Fairlead reads no audit policy.

@@ -13,10 +13,10 @@ import msgspec
 
 from fairlead.api.text.field_problem import quoted
 
-# What encoding/json writes as Unicode escapes: HTML characters and line separators.
+# The characters that encoding/json writes as Unicode escapes.
 _MARKUP: Final = re.compile("[<>&\u2028\u2029]")
 _ESCAPED: Final = re.compile(r"\\.")
-# What json-iterator, unlike encoding/json since Go 1.22, writes as Unicode escapes.
+# Escapes for which json-iterator, unlike encoding/json since Go 1.22, writes Unicode escapes.
 _CONTROL_ESCAPES: Final = {"\\b": "\\u0008", "\\f": "\\u000c"}
 # The decimal exponents with which `%v` prints a number in positional notation, such as 0.0001.
 _PLAIN_EXPONENTS: Final = range(-4, 6)

@@ -66,7 +66,7 @@ def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> A
 
 
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """Return what `decoded` returns, without using the fast path of `compiled_reader`."""
+    """Decode `value` as `decoded` does, but without the fast path of `compiled_reader`."""
     notes = Notes()
     return _walked(schema, value, FieldLocation(), notes), notes.texts
 

@@ -100,8 +100,9 @@ class Schema:
     OBJECT types have `fields`. `items` is the type of the items of a LIST, or of the values of a
     MAP. For an OBJECT, `items` is the type of the fields that are not in `fields`.
 
-    `topology` is how patches and server-side apply merge values of the type. If `type` is ANY and
-    `topology` is GRANULAR, a JSON object is merged field by field, and any other value as a whole.
+    `topology` states how patches and server-side apply merge values of the type. If `type` is ANY
+    and `topology` is GRANULAR, a JSON object is merged field by field, and any other value as a
+    whole.
 
     `keys` are the fields that identify an item of a LIST whose `topology` is MAP. If an item omits
     a key, the value of the key is taken from `items.key_defaults`. `definition` is the full name of

@@ -1,8 +1,8 @@
 """CompactStorage: keeps only the most recently used objects decoded, the others as JSON text.
 
 A decoded JSON value takes five times the memory of its text, and slows down each run of Python's
-garbage collector. Therefore only the objects that were most recently written, or read individually
-(`find`), stay decoded. The other objects are decoded each time a list reads them.
+garbage collector. Therefore only the objects that `put` or `find` accessed most recently stay
+decoded. The other objects are decoded each time a list reads them.
 
 The log of changes keeps decoded objects for watches. Both the number of these objects and the total
 size of their texts are limited.

@@ -420,8 +420,8 @@ class Storage:
         """Add or replace objects that already have versions, without calling listeners.
 
         `version` is the newest version of the objects. It becomes the version of the storage,
-        unless the storage already has a higher version. The log becomes empty, so watches can only
-        start at the version of the storage.
+        unless the storage already has a higher version. The log becomes empty, so watches can start
+        only at the version of the storage.
         """
         for kind, obj in objects:
             meta = obj["metadata"]

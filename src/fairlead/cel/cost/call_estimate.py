@@ -144,8 +144,9 @@ def _longest(size: Estimate, old: Estimate, new: Estimate) -> tuple[int, int]:
     """Return (number of replacements, size of the kept text) for the longest result of `replace`.
 
     The arguments are the sizes of the operands of CEL's function `replace`: the text, the part to
-    replace, and the replacement. The kept text is what is not replaced. If the replacement is at
-    most as long as the part to replace, the unchanged text is the longest result.
+    replace, and the replacement. The kept text consists of the characters that are not replaced. If
+    the replacement is at most as long as the part to replace, the unchanged text is the longest
+    result.
     """
     if old.low == 0:
         return min(size.high + 1, ENDLESS), size.high

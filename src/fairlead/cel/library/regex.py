@@ -37,10 +37,10 @@ def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
     Raises ValueError for an invalid pattern.
 
     In the worst case, a match tries each state of the pattern at each character of the text.
-    Upstream's cost assumes one state for every four characters of the pattern. This is too low if
-    the pattern repeats parts, as in `a{9}`. For such patterns, and for texts of more than 1,000
-    characters, this function adds the work of the match to `tracker`. Raises CostLimitError if the
-    work exceeds WORK_MAX.
+    Upstream's cost assumes one state for every four characters of the pattern. This number is too
+    low if the pattern repeats parts, as in `a{9}`. For such patterns, and for texts of more than
+    1,000 characters, this function adds the work of the match to `tracker`. Raises CostLimitError
+    if the work exceeds WORK_MAX.
     """
     states, made = _read(pattern)
     if states > len(pattern) + 1 or len(text) > 1_000:

@@ -64,7 +64,7 @@ _OPERAND: Final = _LITERALS | {"[", "{", "(", ".", "-", "!", IDENTIFIER}
 _LOGICAL: Final = ("&&", "||")
 _RELATIONS: Final = frozenset({"<", "<=", ">=", ">", "==", "!=", "in"})
 _PRODUCTS, _SUMS = frozenset({"*", "/", "%"}), frozenset({"+", "-"})
-# What may follow an operand in any context.
+# The kinds of tokens that may follow an operand in any context.
 _FOLLOWING: Final = _RELATIONS | _PRODUCTS | _SUMS | {".", "[", "?", "&&", "||", END}
 _RESERVED: Final = frozenset(
     {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop"}
@@ -170,7 +170,7 @@ class _Parser:
     def _may_follow(self, kind: str) -> bool:
         """Return whether the parser can insert a missing token of the kind `kind` here.
 
-        It can if the next token may follow such a token. Only `:`, `)`, `]` and `}` are inserted.
+        The token must be `:`, `)`, `]` or `}`, and the next token must be one that may follow it.
         """
         if kind == ":":
             return self._kind in _OPERAND
@@ -202,7 +202,7 @@ class _Parser:
         """Parse an expression.
 
         `also` contains the kinds of tokens that the grammar permits here instead of an expression.
-        They only affect the error message and the recovery.
+        These kinds affect only the error message and the recovery.
         """
         self._descend()
         node = self._binary(0, also)

@@ -127,7 +127,7 @@ def _names(containers: Sequence[Json]) -> str:
 
 
 def _setters(containers: Sequence[Json], *, is_pod: bool) -> str:
-    """Return a text that lists what sets a field, such as `pod and container "a"`.
+    """Return a text that names the pod and containers that set a field: `pod and container "a"`.
 
     `containers` are the containers that set the field. `is_pod` is True if the pod's own
     securityContext sets the field. The text is "" if nothing sets the field.

@@ -1,4 +1,4 @@
-"""Prevents RBAC privilege escalation: users can only grant permissions that they have.
+"""Prevents RBAC privilege escalation: users can grant only permissions that they have.
 
 A user who writes a role needs all permissions in it, or the verb `escalate`. A user who binds a
 role needs all permissions in it, or the verb `bind`. A ClusterRole with an aggregation rule can

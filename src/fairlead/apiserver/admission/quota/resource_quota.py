@@ -43,7 +43,7 @@ _EXCESS: Final = re.compile(
 
 
 class LimitedResource(Struct, frozen=True, kw_only=True):
-    """A resource that can only be used if a quota covers it.
+    """A resource that can be used only if a quota covers it.
 
     `resource` names a kind, such as `pods` or `deployments.apps`. An object of the kind uses quota
     resources such as `requests.cpu`. If the name of a used quota resource contains one of the texts
@@ -173,7 +173,7 @@ class QuotaExcess(Struct, frozen=True):
 
 
 class _Charge(Struct, frozen=True):
-    """An object whose usage must not exceed the quotas, and is added to their status.used."""
+    """An object whose usage is checked against quotas, and is added to their status.used."""
 
     kind: Kind
     obj: Json

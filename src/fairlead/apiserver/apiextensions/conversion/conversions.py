@@ -63,8 +63,8 @@ class Conversions:
     def in_version(self, api_version: str, obj: Json) -> Json:
         """Return `obj` in another version. Raises ConversionFailedError if the webhook failed.
 
-        If a webhook must convert `obj`, this works only inside `run`, or if the same conversion has
-        been made before.
+        If a webhook must convert `obj`, the caller must be the `compute` of `run`, or `run` must
+        have made the same conversion before.
         """
         if obj.get("apiVersion") == api_version:
             return obj

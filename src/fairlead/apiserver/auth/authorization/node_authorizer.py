@@ -33,7 +33,7 @@ NODES_GROUP: Final = "system:nodes"
 USER_PREFIX: Final = "system:node:"
 LEASE_NAMESPACE: Final = "kube-node-lease"
 _CORE: Final = ("", "events.k8s.io")
-# What every kubelet may do, regardless of its pods.
+# The rules that allow requests of every kubelet, regardless of its pods.
 _NODE_RULES: Final[tuple[Json, ...]] = (
     {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"]},
     {

@@ -188,7 +188,7 @@ class Watch:
         self._lines: deque[bytes] = deque()
         self._bytes = 0
         self._is_first = True
-        # what waits for its conversion, oldest first
+        # changes and bookmarks that wait for a conversion, oldest first
         self._waiting: deque[Waiting] = deque()
 
     @property

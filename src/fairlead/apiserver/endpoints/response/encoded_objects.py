@@ -1,7 +1,7 @@
 """EncodedObjects: the JSON text of objects in responses and watch events.
 
-A single object in a response has the same text as in storage. So has an item in a list of custom
-resources. An item in a list of built-in objects has no kind and apiVersion:
+A single object in a response, and an item in a list of custom resources, has the same text as in
+storage. An item in a list of built-in objects has neither kind nor apiVersion:
 
     {"kind":"Pod","apiVersion":"v1", + "metadata":{...},"spec":{...}}       an object
     {                                + "metadata":{...},"spec":{...}}       an item of a list

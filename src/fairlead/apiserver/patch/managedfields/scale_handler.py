@@ -13,10 +13,10 @@ Managers with the operation Apply are the same manager if their names are equal.
 the operation Update (updaters), the API versions must be equal, too. The entries of the Scale have
 the version autoscaling/v1, and those of the object have other versions. An updater in the Scale is
 therefore never the same as an updater of the object, even if their names are equal. So a write
-through the Scale first removes the field from the entries of all updaters of the object. Then it
-adds the field for each updater that owns it in the Scale: to the updater's entry with the object's
-version, or to a new entry. Upstream instead always writes a new entry, even if one with the same
-manager and version exists.
+through the Scale first removes the field from the entries of all updaters of the object. Then, for
+each updater that owns the field in the Scale, the field is added to the updater's entry with the
+object's version. If there is no such entry, a new one is written. Upstream always writes a new
+entry, even if one with the same manager and version exists.
 
 upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 """

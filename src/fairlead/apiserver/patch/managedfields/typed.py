@@ -291,7 +291,7 @@ def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, An
     # upstream: typed/merge.go:visitListItems
     in_left, in_right = {element for element, _ in left}, {element for element, _ in right}
     # Items in both lists, in right's order; `next_shared` is the first not yet yielded. Left may
-    # only advance past a shared item if that item is next, or if it is yielded elsewhere.
+    # advance past a shared item only if that item is next, or if it is yielded elsewhere.
     shared = iter([element for element, _ in right if element in in_left])
     next_shared = next(shared, None)
     given: set[str] = set()

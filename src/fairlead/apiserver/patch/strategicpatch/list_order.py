@@ -1,8 +1,8 @@
 """The order of merged lists in a strategic merge patch.
 
-`$setElementOrder` defines the order of the patch's items; without it, they keep their order in the
-patch. The remaining items keep the order of the original. The two sequences are then merged. A
-remaining item comes before all patch items that it preceded in the original.
+`$setElementOrder` defines the order of the patch's items. By default, these items keep their order
+in the patch. The remaining items keep the order of the original. The two sequences are then merged.
+A remaining item comes before all patch items that it preceded in the original.
 
     original  a b c d    patch order  d x b
     from patch           d x b

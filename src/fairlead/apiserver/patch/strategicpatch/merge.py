@@ -5,8 +5,8 @@ merge key. Other lists are replaced. A new list item is put behind the item that
 patch. A new item that comes first in the patch is put at the front. `$setElementOrder/<list>` gives
 another order. The module `directive` lists the directives.
 
-The original may lack a member of the patch, or have a value of another type there. Then the patch's
-value is used without the nulls and directives in it. Two kinds of values keep their directives in
+The original may lack a member of the patch, or contain it with a value of another type. Then the
+patch's value is used without its nulls and directives. Two kinds of values keep their directives in
 the result: new items of merged lists, and lists and objects that replace a whole list or object of
 the original. These directives are reported as unknown fields when the result is decoded.
 

@@ -125,7 +125,7 @@ def check_new_scheduled_cron_job(obj: Json, cron_job: CronJob) -> Causes:
     yield from _check_schedule("spec.schedule", cron_job.spec.schedule)
     yield from _check_time_zone(obj["spec"].get("timeZone"))
     job = _job_template_view(cron_job.spec.job_template)
-    if isinstance(job, Job):  # check_scheduled_job yields the error of one that is no Job
+    if isinstance(job, Job):  # else `check_scheduled_job` yields the error
         for wrong in check_new_scheduled_job(job):
             yield Cause(wrong.reason, wrong.message, f"{_JOB_TEMPLATE}.{wrong.field}")
 
