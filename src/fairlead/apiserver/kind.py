@@ -197,8 +197,8 @@ class Kind:
     def in_version(self, api_version: str) -> Kind:
         """Return a custom resource's kind in the version `api_version`.
 
-        Return the kind itself if its CustomResourceDefinition does not have this version, and for a
-        built-in kind.
+        Return the kind itself if it is built in, or if its CustomResourceDefinition does not have
+        this version.
         """
         custom = dict(self.all_types).get(api_version)
         if custom is None or api_version == self.api_version:

@@ -4,8 +4,8 @@ A simulation calls no webhooks. But the pods of a snapshot show what the webhook
 plugins of the real server changed. They added containers, tolerations, nodeSelector entries and
 other fields that the template of the pod's workload lacks, or they changed requests and limits. A
 new pod of the workload gets the same additions and amounts. But a field that the new pod's template
-sets is kept. A request or limit in this template is kept if it differs from the template of the
-observed pods.
+sets is kept. A request or limit in this template is kept if it differs from the amount in the
+template of the observed pods.
 
     template       containers: app                 (requests cpu 300m)
     snapshot pod   containers: app, istio-proxy    (requests cpu 300m and 100m)

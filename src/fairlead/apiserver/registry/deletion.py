@@ -5,9 +5,9 @@ a finalizer. The garbage collector removes the finalizer when it has processed t
 
 An object that is deleted gracefully is first marked with deletionTimestamp. For a pod on a node,
 deletionTimestamp is the time by which the pod should have stopped. When the pod has stopped, the
-kubelet removes it by deleting it with a grace period of 0. Pods without a node, finished pods and
-pods that are deleted with a grace period of 0 are removed immediately. A second deletion can only
-shorten the remaining time.
+kubelet deletes it again with a grace period of 0, which removes the pod. Pods without a node,
+finished pods and pods that are deleted with a grace period of 0 are removed immediately. A second
+deletion can only shorten the remaining time.
 
 An object is kept until its last finalizer is removed, and a Namespace also until its
 spec.finalizers are removed.

@@ -389,10 +389,11 @@ class Store:
         uid: str = "",
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Merge `patch` (RFC 7386) into everything except status; return the stored object.
+        """Merge `patch` (RFC 7386) into an object; return the stored object.
 
-        A resourceVersion in the patch and a non-empty `uid` are preconditions. Raises ApiError 404
-        if the object does not exist, and the errors of `update`.
+        The status in `patch` is ignored under the same condition as in `update`. A resourceVersion
+        in the patch and a non-empty `uid` are preconditions. Raises ApiError 404 if the object does
+        not exist, and the errors of `update`.
         """
         old = self.get(kind, namespace, name)
         kind = kind.in_version(old.get("apiVersion", ""))

@@ -2,7 +2,7 @@
 
 A user who writes a role needs all permissions in it, or the verb `escalate`. A user who binds a
 role needs all permissions in it, or the verb `bind`. A ClusterRole with an aggregation rule can
-gain any permission, so writing it needs every permission.
+gain any permission. Therefore, a user who writes it needs every permission, or the verb `escalate`.
 
 upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased/storage.go
 """

@@ -80,7 +80,7 @@ class ListPage(Struct, frozen=True):
 
 
 class ListCandidates(Struct, frozen=True):
-    """The objects from which a list takes those that its selectors match.
+    """The objects to which a list applies its selectors.
 
     `objects` contains `count` objects, ordered by key, as they were at resourceVersion `version`.
     If `limit` is positive, a page of the list contains at most `limit` objects.

@@ -7,10 +7,10 @@ encoded once per encoder; all watches with an equal encoder share the encoded ev
 a selector, and with the same namespace and encoder, form a group. A change is examined only once
 for all watches of a group, so that a thousand watches on all pods cost little.
 
-The HTTP layer sets `on_data`, a callback that signals that `pop_lines` has events. It is not called
-for an event that is queued behind others. The HTTP layer must close the watch when the client
-disconnects. When `is_over` is True, the HTTP layer sends the events that are still queued, and then
-ends the response.
+The HTTP layer sets the callback `on_data`, which signals new events for `pop_lines`, new changes
+for `convert_waiting`, and the end of the watch. `on_data` is not called for an event that is queued
+behind others. The HTTP layer must close the watch when the client disconnects. When `is_over` is
+True, the HTTP layer sends the events that are still queued, and then ends the response.
 
     opened --pop_lines--> events ... --pop_lines--> events ... --(error, overrun or close)--> over
 

@@ -2,10 +2,10 @@
 
 The controller accepts the names of a definition, and serves or withdraws its kinds. When the
 schemas of a definition change, the controller applies them to the stored objects. The watches of
-the objects end when the definition changes or is removed. When a client deletes a definition, the
-controller first deletes all objects of the definition's kinds. The controller writes in
-`reconcile`, after a request has been handled. Therefore, watches receive the client's change before
-the changes of the controller.
+the objects end when the definition's spec changes, or when the definition is removed. When a client
+deletes a definition, the controller first deletes all objects of the definition's kinds. The
+controller writes in `reconcile`, after a request has been handled. Therefore, watches receive the
+client's change before the changes of the controller.
 
     created -> names accepted -> established (served) -> deleted -> objects deleted -> removed
     created -> names refused (not served), retried when a definition of the same group changes

@@ -284,7 +284,7 @@ def _joined(run: Sequence[Loaded | DumpedReplicas]) -> DumpedReplicas | None:
     - `run` contains at least one DumpedReplicas,
     - the texts of all pods match the template of the first DumpedReplicas,
     - the pods are replicas of each other, and have unique names and uids,
-    - either all pods have a node or none has one, and either all have a start time or none has one,
+    - all or none of the pods have a node, and all or none have a start time,
     - none of the single pods in `run` was given as JSON.
     """
     replicas = [one for one in run if isinstance(one, DumpedReplicas)]
@@ -332,7 +332,7 @@ def _rank(resource: str) -> tuple[bool, int, str]:
 
 
 def _give_versions(loaded: Sequence[Loaded | DumpedReplicas], version: int) -> int:
-    """Set the resourceVersion of each object that has none; return the newest resourceVersion.
+    """Set each resourceVersion that is missing or not a number; return the newest resourceVersion.
 
     `version` is the version of the storage. The new resourceVersions are higher than `version`, and
     higher than all resourceVersions in `loaded`.

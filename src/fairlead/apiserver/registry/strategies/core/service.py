@@ -59,8 +59,8 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool
 def with_kept_values(old: Json, new: Json) -> Json:
     """Return the updated Service `new`, completed with values of `old`.
 
-    A value is taken from `old` only if `new` needs the value and does not set it. Nothing is
-    allocated, and no value is checked.
+    A value is taken from `old` only if `new` needs the value and does not set it. Fields that the
+    Service no longer uses are removed. Nothing is allocated, and no value is checked.
     """
     # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
     before, spec = old["spec"], _without_useless(old["spec"], new["spec"])
