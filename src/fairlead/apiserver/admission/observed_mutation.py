@@ -14,7 +14,7 @@ template of the observed pods.
 If the template has scheduling gates but its pods are bound, a program such as Kueue has removed the
 gates. New pods are created without these gates. The program may also have added nodeSelector
 entries that tie each pod to one node. Therefore a new pod of such a template gets an added entry
-only if all bound pods have the same entry, and never a hostname entry.
+only if all bound pods have the same entry. A hostname entry is never added.
 
 The pods of a new ReplicaSet get the same additions as the pods of the Deployment's other
 ReplicaSets. A custom resource that controls ReplicaSets or StatefulSets, such as an Argo Rollout,

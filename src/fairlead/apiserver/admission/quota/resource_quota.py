@@ -49,8 +49,8 @@ class LimitedResource(Struct, frozen=True, kw_only=True):
     resources such as `requests.cpu`. If the name of a used quota resource contains one of the texts
     in `contains`, a quota must limit this quota resource.
 
-    `scopes` are requirements as in the scopeSelector of a quota. If an object matches all of them,
-    each of these scopes must be a scope of at least one quota that applies to the object.
+    `scopes` are requirements as in the scopeSelector of a quota. If an object matches all `scopes`,
+    each of them must be a scope of at least one quota that applies to the object.
     """
 
     resource: str

@@ -472,8 +472,8 @@ def _converted(
 ) -> tuple[Json, Json | None]:
     """Return (new state, previous state) of the object in `change`, both converted.
 
-    Takes the converted states from `objects`. The previous state is None, and `objects` does not
-    contain it, if `change` has no previous state or if the watch has no selector.
+    Takes the converted states from `objects`. If `change` has no previous state, or if the watch
+    has no selector, the previous state is None, and `objects` does not contain it.
     """
     obj = next(objects)
     has_previous = change.previous is not None and not predicate.is_everything

@@ -20,9 +20,9 @@ class ReconcileDelay(Struct, frozen=True, kw_only=True):
     `established` delays its condition Established. If `established` is 0, both conditions are
     written together, without a delay. `ending` delays the condition Terminating of a deleted
     definition, and `ended` delays the deletion of its custom resources. If `ended` is 0, the custom
-    resources are deleted without a delay, and the condition Terminating is written only if some of
-    them remain, because they have finalizers.
-    `flow_status` and `service_status` delay the statuses of FlowSchemas and APIServices.
+    resources are deleted without a delay. The condition Terminating is then written only if some of
+    them remain, for example because of finalizers. `flow_status` and `service_status` delay the
+    statuses of FlowSchemas and APIServices.
     """
 
     accepted: int = 0
