@@ -17,7 +17,7 @@ class NodeRefusal(Struct, frozen=True):
 
 
 class _Period(Struct):
-    """A time in which one reason applied; `until` is None while it applies."""
+    """A time in which one reason applied; `until` is None while the reason applies."""
 
     why: str
     since: Instant

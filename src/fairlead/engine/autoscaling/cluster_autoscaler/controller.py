@@ -187,7 +187,9 @@ class ClusterAutoscaler:
         self._wake(now)
 
     def _observe_priorities(self, one: Unstructured, text: str | None, now: Instant) -> None:
-        """If `one` is the ConfigMap of the priority expander, store `text` as its priorities.
+        """If `one` is the ConfigMap of the priority expander, store `text`, its current priorities.
+
+        `text` is None if the ConfigMap was deleted.
 
         upstream: expander/priority/priority.go: BestOptions, which reads the ConfigMap each time
         """
@@ -351,8 +353,8 @@ class ClusterAutoscaler:
 
         The result also contains the pods that upstream ignores without an event. These are
         expendable pods, pods of DaemonSets, and pods of schedulers that --allowed-scheduler-names
-        does not list. While too many nodes are unready, no loop looks at pods, and this is the
-        reason for every pod.
+        does not list. While too many nodes are unready, no loop looks at pods. The unready nodes
+        are then the reason for every unschedulable pod that upstream does not ignore.
         """
         listers, total = self.autoscaler.context.listers, self.autoscaler.context.registry.total
         if self.history.unhealthy_now is None:

@@ -39,7 +39,7 @@ class GroupGrowth(Struct, frozen=True):
 
 
 class NodeArrival(Struct, frozen=True):
-    """The addition of a Node to a node group. `is_own` is set if the autoscaler requested it.
+    """The addition of a Node to a node group. `is_own` is set if the autoscaler requested the Node.
 
     `labels` are those of the Node.
     """
@@ -52,7 +52,7 @@ class NodeArrival(Struct, frozen=True):
 
 
 class NodeDeparture(Struct, frozen=True):
-    """The deletion of a Node of a node group. `is_own` is set if the autoscaler deleted it.
+    """The deletion of a Node of a node group. `is_own` is set if the autoscaler deleted the Node.
 
     `labels` are those of the Node.
     """
@@ -83,8 +83,8 @@ class AutoscalerHistory:
     `without_scale_up` maps each pod to the reason why no group grew for it. The reasons are from
     the last loop that looked for unschedulable pods. `staying` maps each node to the reason why it
     was kept. The reasons are from the last loop that looked for nodes to remove. The periods in
-    `unhealthy` are ordered by time; only the last one can be without end. `refusals` contains how
-    long the reasons of `without_scale_up` applied.
+    `unhealthy` are ordered by time; only the last one can be without end. `refusals` records for
+    how long each reason in `without_scale_up` applied.
     """
 
     def __init__(self, provider: CloudProvider) -> None:

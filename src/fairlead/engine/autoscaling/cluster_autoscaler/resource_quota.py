@@ -31,7 +31,10 @@ Amounts = dict[str, int]
 
 
 def resource_limits(options: AutoscalingOptions) -> dict[str, Limits]:
-    """Return the cluster's limits by resource; the name of a GPU type is its GPU label's value."""
+    """Return the cluster's limits, by resource.
+
+    The key of a GPU type is the value that the GPU label has on nodes with this type.
+    """
     return {CORES: options.cores_total, MEMORY: options.memory_total, **options.gpu_total}
 
 

@@ -4,7 +4,7 @@ Decisions depend only on the cluster's objects, the instance types, the options 
 upstream's choice depends on the order of a Go map, the first key in alphabetical order is used.
 
 apis, labels, options    custom resources, names, settings
-scheduling/              the algebra of requirements; taints
+scheduling/              requirements and their intersections; taints
 cloudprovider/           instance types and offerings; a table for fast queries
 state/                   the cluster as Karpenter sees it
 provisioning/            pending pods become NodeClaims

@@ -33,7 +33,7 @@ DISRUPTION_REASON: Final = "DisruptionReason"
 
 
 class _KarpenterView(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Base class of Karpenter's views: frozen, camelCase names and no default values in JSON."""
+    """Base class of Karpenter's views. In JSON, names are camelCase, and defaults are left out."""
 
 
 class _KarpenterKind(_KarpenterView, frozen=True):
@@ -211,7 +211,7 @@ def with_lifetime(obj: Json) -> Json:
 
 
 def _with_default(obj: Json, path: tuple[str, ...], field: str, default: str) -> Json:
-    """Return `obj` with `field` of the object at `path` set to `default`, unless it was set."""
+    """Return `obj`, where `field` of the object at `path` is `default` if the field was missing."""
     if not path:
         return {field: default, **obj}
     inner = obj.get(path[0]) or {}

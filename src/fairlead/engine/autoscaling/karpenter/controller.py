@@ -130,7 +130,7 @@ class Karpenter:
     def pods_without_node(self) -> dict[str, str]:
         """Return the pods for which Karpenter creates no node, each with the reason.
 
-        Pods that still have a node are left out, although upstream publishes an event about a pod
+        Pods that still have a node are left out. Upstream publishes an event about such a pod, too,
         if its node is being deleted and no other node can be created for the pod. The result also
         contains unschedulable pods of DaemonSets, about which upstream publishes no event.
         """
@@ -317,7 +317,8 @@ class Karpenter:
         """Remove a trigger of provisioning passes.
 
         While there are triggers, each pass renews the nominations of nodes, so the nominations do
-        not end. After the last trigger is removed, no pass follows, so the nominations get an end.
+        not end. If the last trigger is removed, no pass follows. So this method sets the time at
+        which the nominations end.
         """
         if self._batcher.discard(trigger):
             self.cluster.release_nominations(self._batcher.renewed(now))

@@ -35,7 +35,7 @@ class KarpenterHistory(Struct):
 
     If no node can be created for a pod, `errors` maps the key of the pod to upstream's error text.
     `undelivered` contains the number of NodeClaims that failed for lack of capacity, by NodePool.
-    `refusals` contains how long the errors applied.
+    `refusals` records for how long each error applied.
     """
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)

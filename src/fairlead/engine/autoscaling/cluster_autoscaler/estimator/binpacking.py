@@ -253,7 +253,7 @@ def estimate(
 def _leading_by_resources(
     snapshot: ClusterSnapshot, groups: Sequence[Sequence[PodInfo]], template: Template
 ) -> tuple[AddedNodes, int]:
-    """Return an empty AddedNodes, and how many of the first `groups` need only free resources.
+    """Return an empty AddedNodes, and the number of leading `groups` that need only free resources.
 
     The count ends before the first group with another need, such as a host port. The number is 0 if
     the node of `template` is cordoned.

@@ -48,9 +48,9 @@ def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
     """Return the index of the group for which upstream's fast path saves the most steps.
 
     The fast path simulates only the first new node of the group. It assumes that each further node
-    takes as many pods. If several groups save equally many steps, the last of them is chosen.
-    Returns None if no group can take the fast path. As in upstream, only the requests of a pod's
-    first container are read.
+    takes as many pods as the first. If several groups save equally many steps, the last of them is
+    chosen. Returns None if no group can take the fast path. As in upstream, only the requests of a
+    pod's first container are read.
     """
     best, found = 0, None
     for index, pods in enumerate(groups):

@@ -61,7 +61,7 @@ _APPS_ONLY: Final = ("StatefulSet", "DaemonSet")
 
 
 class DrainDecision(Enum):
-    """What happens to a pod if it does not block the removal of its node."""
+    """The decision about a pod that does not block the removal of its node."""
 
     MOVE = auto()
     SKIP = auto()  # mirror pods, and pods that should already be gone

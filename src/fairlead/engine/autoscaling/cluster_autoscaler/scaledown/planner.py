@@ -171,7 +171,7 @@ class ScaleDownPlanner:
         )
 
     def _without_waiting(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Return the nodes that can be removed before any of their pods completes.
+        """Return those of `nodes` whose removal need not wait until a pod completes.
 
         For each other node, the reason BLOCKED_BY_ON_COMPLETION_POD is recorded.
         """

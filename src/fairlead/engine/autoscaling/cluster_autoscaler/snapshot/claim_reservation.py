@@ -39,8 +39,8 @@ def reserved_claims(plugin: DynamicResources, pod: PodInfo, node: str) -> tuple[
 def released_claims(pod: Pod, related: RelatedObjects) -> Iterator[ResourceClaim]:
     """Yield copies of the claims of `pod`, with the reservation for `pod` removed.
 
-    If `pod` owns a claim, or no other pod has reserved it, the allocated devices are also removed
-    from the copy. Yields nothing if `pod` has a claim that is missing or that it must not use.
+    If `pod` owns a claim, or the claim is reserved for no other pod, the copy has no allocation
+    either. Yields nothing if `pod` has a claim that is missing or that it must not use.
 
     upstream: snapshot.go: UnreservePodClaims
     """

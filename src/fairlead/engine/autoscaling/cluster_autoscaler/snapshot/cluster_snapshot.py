@@ -304,7 +304,7 @@ class ClusterSnapshot:
     def remove_pod(self, pod: PodInfo, name: str) -> None:
         """Remove `pod` from the node `name`, and release the claims of `pod`.
 
-        `released_claims` describes what happens to the claims.
+        `released_claims` describes how the claims change.
         """
         if pod.shape.spec.resource_claims:
             for claim in released_claims(pod.pod, self._cluster.related):

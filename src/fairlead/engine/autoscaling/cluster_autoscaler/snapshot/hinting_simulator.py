@@ -1,4 +1,4 @@
-"""HintingSimulator: places pods one by one; tries first the node that the pod fitted last time.
+"""HintingSimulator: places pods one by one; first tries the node that each pod fitted last time.
 
 upstream: simulator/scheduling/{hinting_simulator,hints,similar_pods}.go
 """

@@ -169,8 +169,8 @@ class DisruptionLoop:
     ) -> Generator[DurationNs, Instant, LoopResult]:
         """Run one loop, beginning at `now`; return its result.
 
-        The generator yields a time in ns to wait. After this time, the caller sends it the current
-        time. The loop calls `start` with each command and the current time.
+        The generator yields a time in ns to wait. After this time, the caller sends the current
+        time to the generator. The loop calls `start` with each command and the current time.
         """
         if not self._cluster.is_synced():
             return LoopResult((), UNSYNCED_RETRY_NS)

@@ -85,11 +85,10 @@ class _Inputs(Struct, frozen=True):
     """The inputs that all simulations of a search have in common.
 
     The inputs were read at the time `read_at[1]`. At that time, `cluster.version` was `read_at[0]`,
-    and `cluster.pass_version` was `version`. `staying` are the nodes
-    that are not being removed. `deleting` are the keys of the nodes that are being removed.
-    `pending` are the pods without a node, by key. `must_leave` are the pods that must leave the
-    nodes that are being removed. `tables` are the instance types of the usable NodePools, and
-    `daemons` are the DaemonSets' pods.
+    and `cluster.pass_version` was `version`. `staying` are the nodes that are not being removed.
+    `deleting` are the keys of the nodes that are being removed. `pending` are the pods without a
+    node, by key. `must_leave` are the pods that must leave the nodes that are being removed.
+    `tables` are the instance types of the usable NodePools, and `daemons` are the DaemonSets' pods.
     """
 
     read_at: tuple[int, Instant]

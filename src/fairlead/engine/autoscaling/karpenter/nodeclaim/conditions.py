@@ -57,8 +57,8 @@ CloudDrift = Callable[[NodeClaim], str]
 class ClaimConditions:
     """Computes the Consolidatable and Drifted conditions of NodeClaims.
 
-    Checks whether the provider still offers the instance type of a NodeClaim. If it does, this
-    check is not repeated for half an hour.
+    A NodeClaim has drifted, for example, if the provider no longer offers its instance type. If a
+    check finds that the provider offers the type, this check is not repeated for half an hour.
     """
 
     def __init__(self, types_of: TypesOfPool, cloud_drift: CloudDrift) -> None:

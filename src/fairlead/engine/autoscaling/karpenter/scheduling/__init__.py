@@ -1,1 +1,1 @@
-"""The algebra of label requirements, and the toleration of taints."""
+"""Label requirements and their intersections, and the toleration of taints."""

@@ -44,7 +44,7 @@ class ConsolidationMemory:
         return self._seen.get(method) == self._state(now)
 
     def still_holds(self, method: str, now: Instant) -> bool:
-        """Return what `is_consolidated` would return, but leave the memory unchanged."""
+        """Return the same as `is_consolidated`, but leave the memory unchanged."""
         is_recent = now - self._changed_at < _FORGET_AFTER_NS
         return is_recent and self._seen.get(method) == (self._changes, self._changed_at)
 

@@ -15,7 +15,11 @@ from fairlead.engine.core.instant import Instant
 
 
 class PoolCount(Struct, frozen=True):
-    """How many NodeClaims of a pool are active, deleting, or about to be replaced."""
+    """The numbers of NodeClaims of a pool, by state.
+
+    `deleting` NodeClaims are being deleted. A disruption command is about to replace
+    `pending_disruption` NodeClaims. All other NodeClaims are `active`.
+    """
 
     active: int
     deleting: int

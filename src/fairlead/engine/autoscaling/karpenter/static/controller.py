@@ -54,7 +54,7 @@ class StaticPools:
         return self._due
 
     def is_waiting(self) -> bool:
-        """Return whether a check is due, or a launch waits for an offering that will come back."""
+        """Return whether a check is due, or a launch waits for an offering to become available."""
         waits = bool(self._without_capacity) and self._context.offerings.has_temporary
         return self._due is not None or waits
 

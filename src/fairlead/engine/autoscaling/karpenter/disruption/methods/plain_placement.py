@@ -5,9 +5,9 @@ Karpenter simulates the scheduling of the pods of nodes that it may remove. One 
 
 A plain pod has no spread constraints, affinity to pods, volumes, ports or preferences. So only its
 requests, tolerations and required labels matter. A pass takes pods by size (cpu, then memory) and
-places each on the first node with room for it. A `PodFacts` object contains what the pass reads
-from a spec. Pods with equal specs share one such object: they "have the same facts". Such pods are
-interchangeable, so they are placed by count:
+places each on the first node with room for it. A `PodFacts` object contains the facts that the pass
+reads from a spec. Pods with equal specs share one such object: they "have the same facts". Such
+pods are interchangeable, so they are placed by count:
 
     for each size, largest first:
         for each node in order: place as many pods as fit, until no pod is left

@@ -2,7 +2,7 @@
 
 A search for a disruption simulates one pass for each candidate. The passes differ only in the pods
 that they move and the nodes that they remove. So the counts of all pods and nodes are computed
-once. Each pass subtracts what it moves.
+once. Each pass subtracts the pods that it moves and the nodes that it removes.
 
     all pods of `web` by zone      a: 3, b: 1
     pass that moves the pod in b   a: 3, b: 0

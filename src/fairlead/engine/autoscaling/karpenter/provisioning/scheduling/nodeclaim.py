@@ -48,7 +48,7 @@ _TYPO: Final = " (CPU request >= 1 Million, m vs M typo?)"
 
 
 class DaemonOverhead(Struct, frozen=True):
-    """The DaemonSet pods that will run on every node of a NodePool, and what they request."""
+    """The DaemonSet pods that every node of a NodePool will run, with requests and host ports."""
 
     pods: tuple[Pod, ...] = ()
     requests: Mapping[str, int] = field(default_factory=dict)
@@ -245,9 +245,10 @@ class InFlightNodeClaim:
     ) -> tuple[Offering, ...] | AddRefusal:
         """Return the reserved offerings that the NodeClaim can hold.
 
-        If `strict_reservations` is set for the pass, the result is a refusal in two cases. Either
-        all compatible reservations are used up, or the NodeClaim holds a reservation and none is
-        compatible any more.
+        If `strict_reservations` is set for the pass, the result is a refusal in two cases. In the
+        first case, all reservations that are compatible with `requirements` are used up. In the
+        second case, the NodeClaim holds reservations, and no reservation is compatible with
+        `requirements`.
         """
         # upstream: nodeclaim.go:offeringsToReserve
         table = self.template.table

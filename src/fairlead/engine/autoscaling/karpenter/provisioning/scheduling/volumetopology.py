@@ -33,7 +33,7 @@ Alternatives = tuple[Requirements, ...]
 
 
 def volume_requirements(pod: Pod, storage: StorageObjects) -> Alternatives | None:
-    """Return what the pod's volumes require of a node; None if the volumes require nothing.
+    """Return the node requirements of the pod's volumes; None if the volumes have none.
 
     The result contains alternatives, of which a node must meet one. For two volumes, each
     alternative of the first is combined with each alternative of the second. Contradictory pairs
