@@ -50,7 +50,7 @@ _LOCALITIES = (Locality.NODE, Locality.ROW, Locality.CLUSTER)
 ACTIONS: Final[Mapping[str, Action]] = {
     action.name: action for action in (Allocate(), Backfill(), Enqueue(), Preempt(), Reclaim())
 }
-# What to do about plugins of Volcano that are missing here.
+# The advice for each plugin of Volcano that Fairlead lacks.
 _INSTEAD: Final = {
     "capacity": " (replace it by proportion, which here also reads spec.deserved, spec.guarantee, "
     "spec.capability and spec.parent of Queues)"

@@ -63,8 +63,8 @@ def place_in_freed_room(session: Session) -> None:
     """Place the jobs for which earlier sessions evicted pods, before other jobs take the resources.
 
     The tasks of such a job are placed on resources that are idle or still being released. A job
-    gets no precedence if its queue has its share, or if the first waiting job of its queue would
-    preempt it. Ends the reservation of the last session.
+    gets no precedence if its queue is overused, or if the first waiting job of the queue would
+    preempt the job. Ends the reservation of the last session.
     """
     session.room.reserve(None)
     if not any(job.victims for job in session.jobs.values()):

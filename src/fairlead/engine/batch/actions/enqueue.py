@@ -1,9 +1,10 @@
 """enqueue: admits Pending groups if the plugins accept their minResources.
 
 A group whose phase is Pending or empty is not scheduled. Admission sets the phase to Inqueue; then
-the group's controller creates the pods. A group without minResources is always admitted.
-The plugin `overcommit` compares minResources with the resources that are left in the cluster. The
-plugin `proportion` compares minResources with what is left of the queue's capability.
+the group's controller creates the pods. A group without minResources is always admitted. The plugin
+`overcommit` compares minResources with the resources that are left in the cluster. The plugin
+`proportion` compares minResources with the unused part of the limits of the queue and its
+ancestors.
 
 upstream: volcano: pkg/scheduler/actions/enqueue/enqueue.go
 """

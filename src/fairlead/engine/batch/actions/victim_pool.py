@@ -1,4 +1,4 @@
-"""VictimPools: the jobs that may lose members to another job, and what these members occupy.
+"""VictimPools: the jobs that may lose members to another job, and the resources of these members.
 
 Before a search examines single members, plugins exclude whole jobs. If the result of any plugin
 depends on the job that needs resources, every search calls all plugins for every job. Otherwise,

@@ -35,7 +35,7 @@ _WHY_NO_GANG: Final = {
 
 
 def why_no_eviction(session: Session, job: JobInfo) -> Iterator[str]:
-    """Yield at most one sentence for reclaim and one for preempt: why it evicts no pods for `job`.
+    """Yield why reclaim and preempt evict no pods for `job`: at most one sentence for each action.
 
     The actions of `session` have run. The sentence about reclaim is left out if no pods of other
     queues are running. The sentence about preempt is left out if no pods of other jobs in the queue
@@ -56,7 +56,8 @@ def why_no_eviction(session: Session, job: JobInfo) -> Iterator[str]:
         yield f"The action reclaim evicts no pods of other queues for it: {why}."
     own = _running(one for one in others if one.queue == job.queue)
     if PREEMPTION.why not in session.policy.actions:
-        # With the plugin priority, preempt would not evict the others either.
+        # With the plugin priority, preempt would evict no pods of jobs with an equal or higher
+        # priority.
         own = [one for one in own if one.job.priority < job.priority]
     if own and (why := _why_no_victims(session, PREEMPTION, task, own)):
         yield f"The action preempt evicts no pods of its queue for it: {why}."
@@ -104,7 +105,8 @@ def _why_no_gang(
 ) -> str:
     """Return why no gang of `candidates` may be evicted as a whole for `task`; "" if one may.
 
-    Also returns "" if single members may be evicted, because their gangs have more than they need.
+    Also returns "" if single members may be evicted, because their gangs have more members than
+    they need.
     """
     voters = kind.voters(session.tiers)
     if vote(voters, lambda plugin: kind.allowed_by(plugin, task, candidates), session.defects):

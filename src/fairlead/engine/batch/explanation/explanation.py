@@ -217,10 +217,11 @@ def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) ->
 
 
 def _as_decided(found: GroupExplanation) -> GroupExplanation:
-    """Return `found` for a group that the last session has not started.
+    """Return `found`, corrected because the last session has not started the group.
 
-    If nodes have room for the group alone, the session gave the resources to other groups. It is
-    unknown how often this repeats.
+    If `obstacle` is NEXT_SESSION, the nodes have room for the group. So the session gave the
+    resources to other groups, and `obstacle` becomes OTHERS_FIRST. It is unknown how often this
+    repeats, so `starts_at` becomes None.
     """
     if found.obstacle is not Obstacle.NEXT_SESSION:
         return found
@@ -489,7 +490,7 @@ def _fact(session: Session, task: TaskInfo, diagnosis: Diagnosis, node: NodeInfo
 
 
 class _Limits(Struct, frozen=True):
-    """What limits a queue: the queue's own limits, and those of its ancestors.
+    """The limits of a queue: its own limits, and those of its ancestors.
 
     `capabilities` names the queues that are limited by their capability. `guarantees` names the
     queues that are limited by the guarantees of other queues. `share` is set if the queue must not
@@ -545,7 +546,7 @@ def _limits(session: Session, queues: Sequence[str], requested: Amounts) -> _Lim
 
 
 def _limits_in(plugin: Proportion, columns: Mapping[str, Sequence[int]]) -> _Limits:
-    """Return what limits the queues in `columns`.
+    """Return the limits of the queues in `columns`.
 
     `columns` maps the name of each queue to the resource columns in which the queue is limited.
     """
@@ -561,11 +562,11 @@ def _limits_in(plugin: Proportion, columns: Mapping[str, Sequence[int]]) -> _Lim
 
 
 class _Scarcity(Struct, frozen=True):
-    """What makes a queue deserve less than it requests.
+    """The reasons why a queue deserves less than it requests.
 
     `limits` are the limits of the queue and of its ancestors that reduce the deserved amount.
-    `other_queues` is set if only the requests of other queues reduce it. If neither is set, the
-    cluster is too small.
+    `other_queues` is set if only the requests of other queues reduce the deserved amount. If
+    neither is set, the cluster is too small.
     """
 
     limits: _Limits = _Limits()

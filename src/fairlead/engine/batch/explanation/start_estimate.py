@@ -126,9 +126,8 @@ class _Simulation:
         """Return whether the job's queue stays within its limits if the job starts.
 
         The queue and its ancestors must not exceed `QueueShare.limits`. The queue must also not
-        exceed its deserved amounts. If the scheduler has kube-batch's defect `overshoot`, the queue
-        may exceed its deserved amounts: one resource of which the queue holds less than its
-        deserved amount is enough for the job to start.
+        exceed its deserved amounts. With kube-batch's defect `overshoot`, the queue may exceed its
+        deserved amounts if it now holds less than the deserved amount of at least one resource.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:

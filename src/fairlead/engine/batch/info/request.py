@@ -62,7 +62,7 @@ _LEAST_PART: Final = 0.01  # resource_info.go: minMilliScalarResources, in units
 
 
 class TaskRequest:
-    """What a task uses (`running`), and what must be free on a node to start the task (`starting`).
+    """The resources that a task uses (`running`), and that must be free to start it (`starting`).
 
     Both consist of pairs (column, amount). cpu is in millicores. `floors` are pairs of a column and
     the smallest free amount that a node needs to start the task. `is_best_effort` is set if all

@@ -41,8 +41,8 @@ class QueueShare(Struct):
     """The amounts of one queue in this session, by resource column.
 
     `limits` are the amounts that the queue must not exceed (`QueueTree.limits`). `limits` and
-    `request` do not change after the session has opened. `expected` is the additional amount that
-    admitted jobs will need, beyond what is allocated to them.
+    `request` do not change after the session has opened. `expected` are the amounts that admitted
+    jobs will need in addition to their allocated amounts.
     """
 
     queue: QueueInfo
@@ -273,9 +273,9 @@ class Proportion:
     ) -> Sequence[TaskInfo]:
         """Return the candidates that may be evicted because their queue has more than it deserves.
 
-        A candidate may be evicted if the bound tasks that then remain in its queue still hold what
-        the queue deserves of at least one resource that the candidate uses. With kube-batch's
-        defect `reclaim-all-dims`, the tasks must hold the deserved amount of every resource, and
+        A candidate may be evicted if its queue then keeps the deserved amount of at least one
+        resource that the candidate uses. Only the bound tasks of the queue count. With kube-batch's
+        defect `reclaim-all-dims`, the queue must keep the deserved amount of every resource, and
         allocated and pipelined tasks count, too.
 
         When a candidate is checked, the candidates already chosen count as evicted. With

@@ -1,13 +1,13 @@
 """Closing a session: job statuses, pod conditions and events.
 
 The session sets parts of the status of each job's group: the phase and the numbers of running,
-succeeded and failed members. If the job is unschedulable, it also sets the reason. A task that was
-not placed gets the condition PodScheduled=False. There are events about the group and about the
-tasks that were not placed. The phase is
+succeeded and failed members. If the job is unschedulable, the session also sets a condition with
+the reason. A task that was not placed gets the condition PodScheduled=False. There are events about
+the group and about the tasks that were not placed. The phase is
 
     Unknown    if this session found the job unschedulable and a member runs
-    Completed  if at least the minimum number of members have ended, and no member has a node (only
-               in Volcano's API); if the minimum is 0, also without members that have ended
+    Completed  in Volcano's API, if no member has a node, and at least the minimum number of members
+               have ended (a group with the minimum 0 needs no member that has ended)
     Running    if at least the minimum number of members have a node; in Volcano's API, members that
                have ended count too
     Inqueue    if the group was admitted (only if the action enqueue runs)

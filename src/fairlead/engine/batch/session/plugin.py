@@ -150,8 +150,8 @@ class QueueLimits(Allocatable, Protocol):
         """Return the queues that would exceed their limits if `queue` also held `requested`.
 
         The result may contain `queue` and its ancestors, in this order. `changes` maps queues to
-        amounts, which may be negative. Before the check, these amounts are added to what the queues
-        hold now.
+        amounts, which may be negative. Before the check, these amounts are added to the amounts
+        that the queues hold now.
         """
         ...
 
@@ -185,7 +185,7 @@ class Reclaimable(BatchPlugin, Protocol):
 
 
 class ExclusionScope(Enum):
-    """What a plugin reads when it decides whether to exclude a job from the victims.
+    """The objects that a plugin reads when it decides whether to exclude a job from the victims.
 
     JOB: only the job that may be excluded. QUEUE: only the queue of that job. PREEMPTOR: the job
     that may be excluded and the job that needs resources. A plugin declares its scope in the

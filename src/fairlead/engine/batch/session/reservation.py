@@ -207,8 +207,8 @@ class StartSearch:
         """Return whether the `lacking_tasks` of `job` would fit if all placed pods had no requests.
 
         These pods would still occupy their devices, volumes and ports, and would still count for
-        rules about other pods. So if the result is False, one of these four things is the obstacle,
-        or `job` is too large.
+        rules about other pods. So if the result is False, the obstacle is a device, a volume, a
+        port or a rule about other pods, or `job` is too large.
         """
         lacking = lacking_tasks(self.session, job)
         return self._fits(job, lacking, self._free_without_pods)

@@ -27,7 +27,7 @@ class StatementOperation(Protocol):
         ...
 
     def undo(self, session: Session) -> None:
-        """Revert exactly what `do` changed."""
+        """Revert exactly the changes that `do` made."""
         ...
 
     def commit(self, session: Session) -> None:

@@ -3,7 +3,7 @@
     while an amount remains and some queue is not satisfied:
         every unsatisfied queue gets, in proportion to its weight, a share of the amount that
             remained at the start of the round
-        a queue that has all it requests is satisfied; it returns what exceeds its request
+        a queue that has all it requests is satisfied; it returns the amount above its request
 
 By default each resource is divided separately (`engine.batch.shares.queue_tree`). kube-batch
 divides all resources together (the defect `proportion-less`). A queue that requests much of one

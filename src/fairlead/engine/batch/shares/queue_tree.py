@@ -1,12 +1,12 @@
 """QueueTree: water filling in a tree of queues, one resource at a time.
 
-    a queue wants        what its own jobs request plus what its children want, limited by its
-                         capability
+    a queue wants        the requests of its own jobs plus the amounts that its children want,
+                         limited by its capability
     a queue is given     1  its guarantee, even if it wants less, because no other queue may use
                             the guarantee
                          2  amounts up to its spec.deserved
-                         3  a share of its parent's amount in proportion to its weight, at most what
-                            the queue wants; amounts from 1 and 2 are part of this share
+                         3  a share of its parent's amount in proportion to its weight, at most the
+                            amount that the queue wants; amounts from 1 and 2 are part of this share
     a queue deserves     the amount that it is given or the amount that it wants, whichever is
                          smaller
 
@@ -196,9 +196,10 @@ def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
     """Return the amount of `pool` that each part gets.
 
     Each part gets its `stages[0]`, even if `pool` is smaller than the sum of these amounts. Two
-    more stages fill the parts up to their `stages[1]`, and up to their `stages[2]`. A part keeps
-    what it got in earlier stages. In each of the two stages, it gets more only if it has less than
-    its proportion of `pool` by weight. A part with weight 0 gets nothing in the last stage.
+    more stages fill the parts: first up to their `stages[1]`, then up to their `stages[2]`. A part
+    keeps the amount from earlier stages. In each of the two stages, it gets more only if it has
+    less than its proportion of `pool` by weight. A part with weight 0 gets no more in the last
+    stage.
     """
     given = {part.name: part.stages[0] for part in parts}
     for stage in (1, 2):
@@ -237,8 +238,8 @@ def _fill(pool: float, limits: Mapping[str, float], weights: Mapping[str, int]) 
     """Divide `pool` in proportion to `weights`; return the amount that each part gets.
 
     A part gets at most its entry in `limits`. The parts with the smallest limit ÷ weight are filled
-    first. What they leave is divided between the other parts. A part with weight 0 gets nothing
-    and is missing from the result.
+    first. The amount that they leave is divided between the other parts. A part with weight 0 gets
+    nothing and is missing from the result.
     """
     order = sorted(
         (name for name, weight in weights.items() if weight > 0),
