@@ -28,9 +28,9 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 
-# What decides which controllers need a stimulus. The first part is the class of the stimulus. The
-# second part is the class of its object or command, or NoneType. The third part is the kind of the
-# object that its command writes, or "".
+# The key by which the engine finds the controllers that need a stimulus. The first part is the
+# class of the stimulus. The second part is the class of its object or command, or NoneType. The
+# third part is the kind of the object that its command writes, or "".
 Topic = tuple[type, type, str]
 
 

@@ -57,9 +57,10 @@ class PodUnschedulable(Struct, frozen=True):
     `nominated_node` is the pod's new nominated node: "" if the nomination was removed, None if it
     is unchanged. `is_error` marks an internal failure: it is not known whether the pod fits.
     `is_binding` marks a failed binding cycle. `post_filter` contains the reasons of PostFilter
-    plugins, because in some Kubernetes versions `message` does not contain these reasons; it is
-    None if the pod's profile has no such plugins. `post_filter_failed` is True if `post_filter` is
-    the error of a plugin. `via` is "batch" if a batch session failed to place the pod.
+    plugins, because in some Kubernetes versions `message` does not contain these reasons.
+    `post_filter` is None if the pod's profile has no such plugins. `post_filter_failed` is True if
+    `post_filter` is the error of a plugin. `via` is "batch" if a batch session failed to place the
+    pod.
     """
 
     pod: ObjectRef

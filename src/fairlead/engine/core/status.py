@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 
 class Code(StrEnum):
-    """What an outcome means for the pod.
+    """The meaning of an outcome for the pod.
 
     SUCCESS: scheduling continues. ERROR: the plugin or an API call failed; the pod is retried with
     error backoff. UNSCHEDULABLE: the pod does not fit now; removing pods may help.

@@ -52,7 +52,7 @@ SCORE_MAX = 100
 
 
 class Locality(Enum):
-    """What the result of a Filter or Score depends on, in addition to the pod.
+    """The data on which the result of a Filter or Score depends, in addition to the pod.
 
     NODE: only the Node object. ROW: also the pods on that node. CLUSTER: anything. Results of NODE
     and ROW plugins are cached. These plugins may therefore read only the pod's `Shape`, the part of
@@ -329,12 +329,12 @@ PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus | R
 
 @runtime_checkable
 class Releaser(ReservePlugin, Protocol):
-    """A Reserve plugin that can revert what it wrote to the API for a pod that was not bound."""
+    """A Reserve plugin that can revert its writes to the API for a pod that was not bound."""
 
     def release_commands(
         self, state: CycleState, pod: PodInfo, node: str
     ) -> Sequence[PreparationCommand]:
-        """Return the commands that revert what PreBind wrote; called before `unreserve`."""
+        """Return the commands that revert the writes of PreBind; called before `unreserve`."""
         ...
 
 

@@ -46,8 +46,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     ends (see `reads_to_the_end`). `job_duration` is only for pods with restartPolicy Never or
     OnFailure. If no field states a duration for a pod, the pod runs forever.
 
-    The durations in a pod's annotations (`engine.kubelet.annotation`) take precedence over the
-    durations of this class, except over the result of `removal_delays`.
+    The durations in a pod's annotations (`engine.kubelet.annotation`) take precedence over all
+    durations of this class except the result of `removal_delays`.
 
     `ignores_deadline` returns whether the kubelet ignores the activeDeadlineSeconds of a pod.
 

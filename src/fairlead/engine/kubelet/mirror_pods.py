@@ -2,7 +2,7 @@
 
 A static pod is defined in a file on its node. Its API object is called the mirror pod. If a client
 deletes the mirror pod, the static pod goes on running. The kubelet creates the mirror pod again. If
-the kubelet is down at that time, it does so when it is back.
+the kubelet is down at that time, it creates the mirror pod when it is back.
 
 The removal of the old mirror pod takes time (`pod_lifecycle.MIRROR_REMOVAL`). If it took none, a
 scheduler could preempt one new mirror pod after another at the same instant, without end. The new

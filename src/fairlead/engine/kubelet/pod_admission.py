@@ -6,8 +6,8 @@
     predicates     requests, node affinity, host ports and NoExecute taints are checked again
 
 A pod can fail these checks if it was created with spec.nodeName, or bound by a scheduler with other
-rules. The kubelet then sets the pod to Failed, with the first failure as the reason. For the
-checks, only pods that the kubelet has already admitted occupy resources.
+rules. The kubelet then sets the pod to Failed, with the first failure as the reason. Of the other
+pods on the node, these checks count only those that the kubelet has already admitted.
 
 If a critical pod lacks only resources, the kubelet first frees them by ending less important pods
 (`find_victims`). It prefers BestEffort pods, then Burstable pods, then Guaranteed pods. In each

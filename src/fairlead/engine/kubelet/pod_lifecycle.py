@@ -12,9 +12,9 @@ another controller has marked it not ready. If a client writes that a container 
 stopped, the pod is not ready until a client writes that the container runs again. After the pod's
 machine was down, the containers start again (RESTART, `pod_workers`). A pod that is not admitted
 fails instead of starting (REJECT, `pod_admission`). A loaded pod never starts if its status shows
-that one of its containers failed to start. If a client sets the phase of a running pod to Failed or
-Succeeded, the kubelet stops the pod's containers and completes the status (STOP), if `accepts_pods`
-is configured.
+that one of its containers failed to start. If `accepts_pods` is configured and a client sets the
+phase of a running pod to Failed or Succeeded, the kubelet stops the pod's containers and completes
+the status (STOP).
 
 Each pod waits for at most one act at a time. `next_act` computes it from the pod. `pod_workers`
 adds REJECT, RESTART, every other STOP, and the OBSERVE of a resize. Containers that have ended by

@@ -3,9 +3,12 @@
 A running pod is ready when its containers are ready and all readiness gates are true. Gates are
 conditions that other controllers write. A client can write that a container has stopped. In a
 simulation without such controllers and clients, both are ignored (`applies_readiness_gates` is
-False). Container statuses are written only in three cases: if containers were lost because their
-machine went down, if they stopped in a deleted pod (in a simulation, only if a finalizer keeps the
-pod), or if they stopped because a client set the phase of their pod to Failed.
+False). Container statuses are written only in these cases:
+
+- the containers were lost because their machine went down
+- the containers stopped in a deleted pod (in a simulation, only if a finalizer keeps the pod)
+- the containers stopped because a client set the phase of their pod to Failed
+- a resize of the pod was carried out
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus,
 pkg/kubelet/status/generate.go:GeneratePodReadyCondition

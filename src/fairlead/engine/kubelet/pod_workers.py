@@ -118,12 +118,12 @@ class _PodWorker(Struct):
 
     `pending` is the next act. `sent` is the act whose effect is not observed yet. `bound_at`,
     `started_at` and `terminating_at` are the parameters of `next_act`. `ready_at` is the time at
-    which the pod becomes or became ready. It is None if the pod was loaded with unready containers,
-    unless its annotation states when they become ready.
+    which the pod becomes or became ready. It is None before the pod starts. It is also None if the
+    pod was loaded with unready containers, and no annotation states when they become ready.
     `stopping` is set while the kubelet stops the pod without a deletion request. The reason is a
     critical pod that needs room, the deadline of the pod, or a machine that was down. `is_lost` is
-    True if the machine of the pod has returned, but the pod's containers have not started again.
-    If the kubelet rejects the pod, `rejection_pause` is added to the usual delay of the report.
+    True if the machine of the pod has returned, but the pod's containers have not started again. If
+    the kubelet rejects the pod, `rejection_pause` is added to the usual delay of the report.
     `deferral` is the condition of a deferred resize. `is_attach_error_reported` is set once an
     event has been recorded about a volume for which the pod waits.
     """
@@ -828,8 +828,8 @@ def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
 def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
     """Store `pod`, the new version of the worker's pod.
 
-    A grace period that begins or is shortened counts from `now`. So does the time that the
-    containers of a pod take to stop after a client has ended the pod.
+    A grace period that begins or is shortened counts from `now`. If a client has ended the pod, the
+    time that its containers take to stop also counts from `now`.
     """
     before, worker.pod = worker.pod, pod
     if is_terminal(pod) and not is_terminal(before):
@@ -864,7 +864,7 @@ def _is_running(pod: Pod) -> bool:
 
 
 def _was_ready(worker: _PodWorker) -> bool:
-    """Return whether the pod is ready, or was so until another controller set Ready to False."""
+    """Return whether the pod has been ready, or would become ready without an interruption."""
     if worker.ready_at is not None:
         return True
     found = condition(worker.pod, "Ready")

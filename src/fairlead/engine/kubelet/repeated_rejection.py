@@ -47,10 +47,10 @@ class RepeatedRejections(Struct):
         """Record that `pod` is rejected at `now`; return the pause before the kubelet reports this.
 
         The kubelet reports the rejection at `now + delay` plus the pause. The pause is 0 for a pod
-        without a controller, and for the first of a series of rejections of a controller's pods.
-        The series ends when a pod of the controller is admitted. It also ends if no pod is rejected
-        for longer than the series lasted: the controller then does not replace a rejected pod
-        immediately.
+        without a controller. The rejections of a controller's pods form a series, and the pause of
+        the first rejection is 0. The series ends when a pod of the controller is admitted. It also
+        ends if the time since the report of its last rejection exceeds the duration of the series:
+        the controller then does not replace a rejected pod immediately.
         """
         owner = controller_of(pod.metadata)
         if owner is None:

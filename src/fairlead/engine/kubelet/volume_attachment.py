@@ -47,7 +47,7 @@ class SingleNodeVolumes(Struct):
     """The claims in `cluster` whose volume can be attached to only one node at a time."""
 
     cluster: Cluster
-    _detached_at: dict[str, Instant] = field(default_factory=dict)  # by claim, after `lose`
+    _detached_at: dict[str, Instant] = field(default_factory=dict)  # by claim
 
     def holder_of(self, pod: Pod) -> PodInfo | None:
         """Return a Running pod that uses a volume of `pod` on another node, or None."""

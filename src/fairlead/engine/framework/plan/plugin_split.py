@@ -2,7 +2,8 @@
 
 The split depends on the pod's `Shape`. For example, a volume plugin is a CLUSTER plugin. Its
 results are not cached, nor are those of the Filters after it. But the volume plugins do not run for
-pods without volumes. For such pods, the Filters after them can be cached.
+pods without volumes. For such pods, the results of the Filters after the volume plugins can be
+cached.
 """
 
 from __future__ import annotations

@@ -302,7 +302,7 @@ class ShapePlan:
         self._redo_one(self._pod, row)
 
     def open_row(self, row: int) -> None:
-        """Set the code of `row` to feasible; the caller, a matrix, writes `total[row]` itself."""
+        """Set the code of `row` to feasible; the calling matrix writes `total[row]` itself."""
         self.codes[row] = 0
         self._feasible = None
 

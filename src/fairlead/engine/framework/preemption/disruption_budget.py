@@ -44,9 +44,9 @@ class RemainingDisruptions:
         self._left: dict[str, int] = {}
 
     def charge(self, pod: PodInfo) -> bool:
-        """Charge all budgets of `pod` with its removal; return whether this violates one of them.
+        """Count the removal of `pod` against its budgets; return whether the removal violates one.
 
-        A budget that has already recorded the eviction of `pod` is not charged.
+        The removal does not count against a budget that has already recorded the eviction of `pod`.
         """
         violates = False
         for budget in self._budgets.selecting(pod):

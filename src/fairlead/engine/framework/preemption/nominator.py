@@ -13,8 +13,8 @@ class Nominator:
     """The nominated pods of each node, in order of their last nomination.
 
     `log` contains the names of nodes whose nominations changed, so that caches can drop the
-    verdicts on these nodes. A change of a nominated pod is not logged if Filters do not read what
-    changed.
+    verdicts on these nodes. A change of a nominated pod is not logged if no Filter reads the
+    changed part.
     """
 
     def __init__(self) -> None:

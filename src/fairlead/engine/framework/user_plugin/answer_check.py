@@ -188,7 +188,8 @@ _STATUS_OR_WAIT: Final = _status("a Status, a Wait or None", others=(Wait,))
 def _check_duration(what: str, value: object) -> None:
     if not isinstance(value, int) or value < 0:
         raise ValueError(f"{what} is {value!r}, not a number of nanoseconds")
-    # Less was probably meant as seconds; a run would repeat it without end.
+    # A plugin that returns less probably means seconds. A run would then repeat the call without
+    # end.
     if 0 < value < NANOSECONDS_PER_MILLISECOND:
         raise ValueError(f"{what} is {value} ns, less than 1 ms; plugin.seconds makes durations")
 

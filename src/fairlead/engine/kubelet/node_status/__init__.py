@@ -1,4 +1,4 @@
-"""What a simulated kubelet reports about its node: renewals of the Lease, and node conditions.
+"""The reports of a simulated kubelet about its node: renewals of the Lease, and node conditions.
 
 upstream: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus
 """
