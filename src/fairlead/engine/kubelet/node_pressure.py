@@ -226,8 +226,9 @@ class NodePressure:
     ) -> list[Command]:
         """Evict one pod if a threshold has been crossed for at least its `grace`.
 
-        If there are several such thresholds, `_urgency` determines which one is named as the cause.
-        While a previously evicted pod is still ending, no other pod is evicted.
+        If there are several such thresholds, the first one by `_urgency` determines the order of
+        eviction, and is named as the cause. While a previously evicted pod is still ending, no
+        other pod is evicted.
         """
         if state.leaving:
             self._schedule(state, min(due for due, _ in state.leaving.values()))

@@ -140,7 +140,7 @@ def start_failure(pod: Pod) -> str:
 def is_settled(pod: Pod, config: KubeletConfig) -> bool:
     """Return whether a fast test shows that the kubelet has nothing to do for `pod`.
 
-    `pod` is a pod of the dump. If the result is False, the kubelet may still have nothing to do.
+    `pod` is a loaded pod. If the result is False, the kubelet may still have nothing to do.
     """
     spec, status = pod.spec, pod.status
     if status.phase != "Running" or pod.metadata.deletion_timestamp:

@@ -34,7 +34,7 @@ class Preempt:
     name = "preempt"
 
     def execute(self, session: Session) -> None:
-        """Preempt between the jobs of each queue (phase 1), then within each job (phase 2).
+        """For each queue, preempt between its jobs (phase 1), then within each job (phase 2).
 
         Queues are served in queue order. With kube-batch's defect `preempt-phase2`, phase 2 runs
         for all queues each time phase 1 has run for a queue.

@@ -137,8 +137,9 @@ def explain_group(
 ) -> GroupExplanation:
     """Explain why the group `group` (namespace/name) does not run; change no state.
 
-    If there is no such group, the obstacle of the result is NO_GROUP. The `starts_at` of the result
-    assumes that no other pod is started.
+    If there is no such group, the obstacle of the result is NO_GROUP. If nodes lack resources,
+    `starts_at` of the result assumes that no other pod is started. If a limit of the queue is the
+    obstacle, `starts_at` comes from `estimate_starts`, which also starts other jobs.
     """
     job = composition.jobs.jobs.get(group)
     if job is None or job.group is None:
@@ -176,10 +177,10 @@ def batch_overview(
 ) -> BatchOverview:
     """Return the usage of all queues and the state of waiting groups; change no state.
 
-    At most `groups_max` groups are explained; groups with running members are chosen first. The
-    start times of the groups come from a simulation of the first `groups_max` waiting jobs of each
-    queue (`start_estimate`). If `has_changed` is False, nothing has changed since the last session,
-    so no group starts with the next session.
+    At most `groups_max` groups are explained. Groups with members that have a node or have
+    succeeded are chosen first. The start times of the groups come from a simulation of the first
+    `groups_max` waiting jobs of each queue (`start_estimate`). If `has_changed` is False, nothing
+    has changed since the last session, so no group starts with the next session.
     """
     session = _open(composition, cluster, now)
     try:

@@ -286,7 +286,7 @@ class JobTable:
             task.job.set_status(task, status)
 
     def _finished(self, pod: Pod) -> None:
-        """Keep a succeeded or failed pod as a member of its job, if this scheduler owns the pod."""
+        """Keep a succeeded or failed pod as a member of its job; drop a pod without a job."""
         job = self._job_of(pod)
         if job is None:
             self._drop(pod.metadata.uid or pod.key)
@@ -383,7 +383,7 @@ class JobTable:
         job.priority = named.value if named is not None else 0
 
     def validate(self) -> None:
-        """Raise AssertionError if a stored sum differs from the sum over the tasks."""
+        """Raise AssertionError if a stored sum, priority or index contradicts the tasks."""
         for job in self.jobs.values():
             fresh = JobInfo(job.id, job.group)
             for task in job.tasks.values():

@@ -170,9 +170,9 @@ class StartSearch:
     def plan(self, job: JobInfo) -> Reservation | None:
         """Return a reservation for the earliest start of `job`.
 
-        Returns None if `job` has no `lacking_tasks`, or if these tasks do not fit even into an
-        empty cluster. Also returns None if the queue would exceed its limits even after all pods
-        with a declared end have ended.
+        Returns None if `job` has no `lacking_tasks`, or if these tasks would not fit even if all
+        placed pods had no requests (`lacks_only_resources`). Also returns None if the queue would
+        exceed its limits even after all pods with a declared end have ended.
         """
         lacking = lacking_tasks(self.session, job)
         if not lacking or self.exceeded_limits(job, self._with_end):

@@ -130,7 +130,7 @@ class NodeClaimLifecycle:
         )
 
     def continue_drain(self, node: str, now: Instant) -> None:
-        """Continue a drain of `node` immediately, because a pod there or its budget has changed."""
+        """Continue a drain of `node` now: a pod on it, or a budget of such a pod, has changed."""
         claim = self._claim_on(node) if node and self._draining else None
         if claim is not None and claim.name in self._draining:
             self._draining[claim.name] = min(self._draining[claim.name], now)
