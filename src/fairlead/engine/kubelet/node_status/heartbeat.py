@@ -13,7 +13,7 @@ A reporting kubelet posts its conditions when they change. If another client ove
 kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If a new node has
 no annotation and its Ready condition is Unknown, its kubelet counts as stopped. This lasts until
 the node gets an annotation, or another client posts a different Ready status. A node that is
-starting (`api.node_readiness`) becomes Ready after `READY_AFTER`.
+starting (`api.nodes.readiness`) becomes Ready after `READY_AFTER`.
 
 If `annotates_renewals` is set, leases are written only when renewals begin, change or end
 (`api/lease.py`). Nodes renew at different times: a hash of a node's name determines the offset of

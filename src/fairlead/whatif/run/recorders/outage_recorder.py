@@ -121,7 +121,7 @@ class OutageRecorder(Struct):
     replacements: Replacements = field(default_factory=StatedReplacements)
     now: Instant = 0
     nodes: dict[str, Node] = field(default_factory=dict)
-    starting: set[str] = field(default_factory=set)  # names, see `api.node_readiness`
+    starting: set[str] = field(default_factory=set)  # names, see `api.nodes.readiness`
     pods: LazyDict[Pod] = field(default_factory=lambda: LazyDict(pod_at))  # {uid: existing pod}
     failed_nodes: dict[str, FailedNode] = field(default_factory=dict)  # by node name
     affected: dict[str, AffectedPod] = field(default_factory=dict)  # by pod key

@@ -3,7 +3,7 @@
     launch        a NodeClaim gets the cheapest offering that it allows and that no outage affects;
                   offerings that were tried without success are unavailable for a while
     registration  the Node appears; its kubelet makes it Ready at the end of the provision time
-                  (`api.node_readiness`)
+                  (`api.nodes.readiness`)
 
 The Node has no startup taints. It has the label of an initialized Node from the start. Its
 NodeClaim is initialized only when the Node is Ready.
