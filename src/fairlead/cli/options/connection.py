@@ -44,8 +44,8 @@ class ConnectionOptions:
         named(
             "NAME",
             "Use the cluster of this kubeconfig context (default: the current context of the "
-            "kubeconfig; a command that can also read a dump needs --kubeconfig for this default, "
-            "unless it runs as kubectl fairlead).",
+            "kubeconfig). A command with the argument SNAPSHOT uses this default only with "
+            "--kubeconfig, or if it runs as kubectl fairlead.",
         ),
     ] = None
     in_cluster: Annotated[

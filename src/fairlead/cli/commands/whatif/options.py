@@ -30,8 +30,8 @@ _COMPARISON: Final = Group("Several answers", sort_key=4)
 CONDITIONS: Final = """\
 Exit with status 3 if CONDITION is true after the change. A condition can describe pods, for \
 example priority>=1000, namespace=store, name=web-* or labels.app=web. Such a condition is true if \
-a pod that it describes is displaced: preempted, evicted, or on a node that was deleted. Pods of \
-DaemonSets and static pods on a deleted node do not count. Other conditions have these meanings. \
+a pod that it describes is displaced: preempted, evicted, or on a node that was deleted. On a \
+deleted node, DaemonSet pods and static pods do not count. Other conditions have these meanings. \
 pdb-breached: pods were displaced although their PodDisruptionBudget allowed no disruption. loop: \
 pods are displaced again and again. pending>0: the change leaves pods pending. \
 pending:priority>=1000: the change leaves pods of such a priority pending. waited>0: because of \
@@ -272,7 +272,7 @@ class RunOptions:
         Parameter(
             help="Leave out the suggestions (Next: ...) at the end of the answer. This can save "
             "time: the command tries some suggestions in further simulations before it prints "
-            "them, and these can take longer than the answer itself.",
+            "them, and these simulations can take longer than all the rest.",
             negative=(),
         ),
     ] = False
