@@ -373,7 +373,8 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit as stop:
         if not isinstance(stop.__context__, BrokenPipeError):
             raise
-        return exit_code.SUCCESS  # rich prints help texts, and turned the BrokenPipeError into this
+        # rich, which prints help texts, has raised SystemExit in place of the BrokenPipeError.
+        return exit_code.SUCCESS
     except Exception as cause:  # noqa: BLE001 - no traceback may reach a user
         if debug:
             traceback.print_exc()

@@ -203,8 +203,9 @@ def _as_input_errors() -> Iterator[None]:
 def kubeconfigs(options: ConnectionOptions, *, by_default: bool = False) -> tuple[str, ...]:
     """Return the kubeconfig files that a command with `options` reads.
 
-    `by_default` means that the command reads the current cluster if no option names a cluster. The
-    result is empty if the command reads no kubeconfig, or if the default files are missing.
+    `by_default` means that the command reads the cluster of the current context if no option names
+    a cluster. The result is empty if the command reads no kubeconfig, or if the default files are
+    missing.
     """
     if options.in_cluster or not (options.is_given or by_default):
         return ()

@@ -178,7 +178,7 @@ def _print_words(console: Console, text: str, style: str = "") -> None:
 
 
 def _print_rest(console: Console, rest: Rest, names_max: int) -> None:
-    """Print which workloads had not settled before the change; print nothing if all had.
+    """Print which workloads had not settled before the change; print nothing if all had settled.
 
     At most `names_max` workloads are named.
     """

@@ -110,7 +110,8 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
     def flush(self) -> None:
         """Write the buffered content; on failure, raise OSError as `write` does.
 
-        The end of the `with` block can then hardly fail, so another file can be written before it.
+        A caller can call this method before it writes a second file, so that the second file is not
+        written if this file cannot be written.
         """
         assert self._file is not None
         try:

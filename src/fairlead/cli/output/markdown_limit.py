@@ -20,7 +20,7 @@ A comment on GitHub has at most 65,536 characters, and the GitHub Action adds a 
 # The limits for the rows of a table, tried in this order until the answer fits.
 _ROWS_MAX: Final = (100, 30, 10, 3)
 _HEAD_MAX: Final = CHARACTERS_MAX // 4
-# What the tables leave to the notes if there is no room for all notes.
+# The number of characters that are reserved for the notes if there is no room for all notes.
 _NOTES_MIN: Final = CHARACTERS_MAX // 2
 _REST: Final = 100  # more characters than the line about the omitted rows has
 

@@ -44,7 +44,7 @@ class LocalDashboard:
 
     @property
     def handlers(self) -> Mapping[str, PathHandler]:
-        """The handler of requests for a link to the dashboard, keyed by its path."""
+        """The handler of requests for a link to the dashboard, keyed by the requests' path."""
         return {PATH: self._answer_link}
 
     def new_link(self) -> str:

@@ -58,8 +58,9 @@ class Questions:
         """`whatif_options` are added to each what-if.
 
         `cluster_arguments` is called for each question. It returns the arguments with which
-        `fairlead whatif` and `fairlead explain` read the cluster. If they name the temporary file
-        `cluster.json`, printed commands contain the words `source` instead.
+        `fairlead whatif` and `fairlead explain` read the cluster. If these arguments name the
+        temporary file `cluster.json`, printed commands contain the words in `source` instead of the
+        name of the file.
         """
         self._cluster_arguments = cluster_arguments
         self._whatif_options = whatif_options

@@ -429,7 +429,7 @@ def print_explanation(
     where = f"on node {explanation.node}" if explanation.node else "pending"
     where += ", terminating" if explanation.is_terminating else ""
     print_line(console, f"{explanation.pod}: priority {explanation.priority}, {where}", "bold")
-    if explanation.is_static:  # the verdicts of the scheduler mean nothing for it
+    if explanation.is_static:  # the scheduler does not place static pods
         _print_notes(console, explanation)
         return
     if explanation.is_terminating:
@@ -529,7 +529,7 @@ def _preempts(found: PreemptionEvaluation, verb: str) -> str:
 
 
 def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
-    """Return whether more than `rows_max` nodes are feasible, or more than `rows_max` are not."""
+    """Return whether more than `rows_max` nodes are feasible, or more than that are infeasible."""
     if rows_max is None:
         return False
     refused = sum(status is not None for status in found.verdicts.values())
@@ -572,7 +572,10 @@ def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -
 def _fits_scores(
     console: Console, found: Evaluation, names: Sequence[str], plugins: Sequence[str]
 ) -> bool:
-    """Return whether a table with a column for each of `plugins` fits without breaking a word."""
+    """Return whether `console` is wide enough for a table with a column for each of `plugins`.
+
+    The table fits if no word is broken.
+    """
     longest = [max(_heading(found, plugin).split(), key=len) for plugin in plugins]
     cells = [max(map(len, names)), *(5 for _ in (*longest, "total")), len("equal")]
     return table_width(("node", "total", *longest, " "), cells) <= console.width
@@ -689,9 +692,10 @@ def _verdict(status: Status) -> tuple[str, str]:
 
 
 def _may_help(found: Evaluation, node: str, status: Status) -> str:
-    """Return "yes" if preemption may make `node` feasible, which has the verdict `status`.
+    """Return "yes" if preemption may make `node` feasible, else "no".
 
-    Otherwise, return "no": also for a node on which preemption was tried and did not help.
+    `status` is the verdict on `node`. If preemption was tried on `node` and did not help, the
+    result is "no".
     """
     is_resolvable = status.code is Code.UNSCHEDULABLE
     was_tried = found.preemption is not None and node in found.preemption.rejected

@@ -27,7 +27,7 @@ from fairlead.worlds.seeded_ids import SeededIds
 
 API_SERVER: Final = "--api-server"
 _URL: Final = re.compile(r"https?://[^/?#\s]+[^?#\s]*")
-# required in every profile
+# Plugins that every profile needs, with their weights.
 _REQUIRED: Final = (("PrioritySort", 0), ("DefaultBinder", 0))
 
 
@@ -63,9 +63,9 @@ def _read_backend(
 ) -> ExtenderBackend:
     """Return the backend with the plugins of `config` and `plugins`, and the objects of `snapshot`.
 
-    If `config` is None and `plugins` names plugins, only these run. The calling kube-scheduler
-    already runs Kubernetes' own plugins. If `config` is None and `plugins` names none, the default
-    plugins run. Raises InputError.
+    If `config` is None and `plugins` names plugins, only these run, because the calling
+    kube-scheduler already runs Kubernetes' own plugins. If `config` is None and `plugins` names no
+    plugin, the default plugins run. Raises InputError.
     """
     dump = None if snapshot is None else read_snapshot(snapshot, is_copied=True)
     print_empty_files(() if dump is None else dump.empty_files)

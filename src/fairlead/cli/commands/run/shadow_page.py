@@ -26,7 +26,7 @@ td { vertical-align: top; }
 .examples td { min-width: 180px; overflow-wrap: anywhere; }
 .examples td:first-child { min-width: 0; white-space: nowrap; }
 """
-# The results of a comparison that the order of observation alone can cause. See
+# Results that a comparison can have only because Fairlead observed bindings in another order. See
 # fairlead.worlds.cluster.shadow.
 _OF_ORDER: Final = (
     ShadowAgreement.LOWER,

@@ -359,10 +359,11 @@ def _age(at: Instant, now: Instant) -> str:
 
 
 def _fitted(tables: Sequence[_Table], console: Console, lines: int) -> list[_Table]:
-    """Return `tables` with so many rows that all fit into `lines` lines, but at least one row each.
+    """Return `tables` without the last rows that do not fit into `lines` lines.
 
-    A long message takes several lines of a narrow terminal. Therefore the table with the most lines
-    loses its last row until all tables fit.
+    Each table keeps at least one row. A row with a long message takes several lines of a narrow
+    terminal. Therefore the table with the most lines loses its last row, again and again, until all
+    tables together fit.
     """
     fitted = list(tables)
     heights = [table.height(console) for table in fitted]

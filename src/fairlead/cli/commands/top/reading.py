@@ -178,9 +178,9 @@ def _decoded(
 ) -> tuple[View, ...]:
     """Return `items`, decoded as `view`, without those that cannot be decoded.
 
-    Those are added to `left_out`, each with `kind`, its key and its problem. An object cannot be
-    decoded if a field has the wrong type, if it has no name, or if a quantity or timestamp does not
-    parse.
+    For each item that cannot be decoded, `left_out` gets a text with `kind`, the item's key and the
+    problem. An item cannot be decoded if a field has the wrong type, if the item has no name, or if
+    a quantity or timestamp does not parse.
     """
     decode, found = msgspec.json.Decoder(view).decode, []
     for item in items:

@@ -159,10 +159,10 @@ def _missing_accounts(manifests: list[Manifest]) -> Iterator[Json]:
 def print_invalid_templates(source: str, store: Store) -> None:
     """Print a line on stderr if the API server will refuse new pods of workloads in `store`.
 
-    `source` is the snapshot from which the workloads were loaded. A snapshot can contain such a
-    workload if its template was edited, or was made by a script. The running pods of the workload
-    stay, but pods that are deleted are not replaced. Workloads that have a controller or want no
-    pods now, such as finished Jobs, are left out.
+    `source` is the snapshot from which the workloads were loaded. A snapshot can contain a workload
+    with an invalid pod template if the template was edited by hand or written by a script. The
+    running pods of the workload stay, but pods that are deleted are not replaced. Workloads that
+    have a controller or want no pods now, such as finished Jobs, are left out.
     """
     found = [
         (one, cause)

@@ -138,8 +138,9 @@ def serve(options: UpOptions) -> int:
 def _open_socket(options: UpOptions) -> socket:
     """Return a listening socket. Raises InputError.
 
-    Without --port, the port is the last one of the data directory, so that kubeconfigs from before
-    still work. If this port is not available, or there is none, any free port is chosen.
+    Without --port, the cluster of a data directory gets the port that it had in its last run, so
+    that kubeconfigs of that run still work. If this port is not available, or there is no last run,
+    any free port is chosen.
     """
     if not options.port and options.data_dir is not None and (port := last_port(options.data_dir)):
         with suppress(InputError):
@@ -148,7 +149,10 @@ def _open_socket(options: UpOptions) -> socket:
 
 
 def _note_port(options: UpOptions, directory: Path, port: int) -> None:
-    """Store `port` in the data directory; without --port, warn if the last port was another one."""
+    """Store `port` in the data directory.
+
+    Without --port, print a warning if the cluster had another port in its last run.
+    """
     before = last_port(directory)
     if before == port:
         return

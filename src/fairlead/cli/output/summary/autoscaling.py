@@ -91,7 +91,7 @@ def _print_groups(
 def pod_autoscalers(run: RunOutcome) -> Section:
     """Return the section of the HorizontalPodAutoscalers that scaled a workload in `run`.
 
-    It also contains those that need more than maxReplicas.
+    It also contains the HorizontalPodAutoscalers that need more replicas than maxReplicas.
     """
     acted = [one for one in run.pod_autoscalers if one.changes or one.shortage]
     acted.sort(key=lambda one: (one.shortage is None, -len(one.changes), one.autoscaler))
