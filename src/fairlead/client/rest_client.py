@@ -335,9 +335,9 @@ class RestClient:
     async def _wait(self, seconds_max: float | None) -> float | None:
         """Wait until the credentials can be used; return what is left of `seconds_max`.
 
-        Raises UnreachableError if the exec plugin takes longer than `seconds_max`, or if it fails
-        after it has worked before: it may work again later. Raises ConnectionConfigError if it has
-        never worked.
+        Raises UnreachableError if the exec plugin takes longer than `seconds_max`. If the plugin
+        fails, raises UnreachableError if an earlier run succeeded, because a later run may succeed
+        too. Raises ConnectionConfigError if no run has succeeded.
         """
         clock = asyncio.get_running_loop().time
         deadline = None if seconds_max is None else clock() + seconds_max

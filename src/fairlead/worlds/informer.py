@@ -12,7 +12,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
 
 
 def is_watched(kind: Kind) -> bool:
-    """Return whether controllers receive objects of `kind`; only events are not received."""
+    """Return whether controllers receive objects of `kind`; they receive all kinds except Event."""
     return is_watched_resource(kind.resource)
 
 

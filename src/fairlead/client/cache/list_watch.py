@@ -21,7 +21,7 @@ OPEN_SECONDS: Final = 2.0
 # repeated without a pause. upstream: client-go/tools/cache/reflector.go: handleAnyWatch
 SHORT_WATCH_NS: Final = NANOSECONDS_PER_SECOND // 2
 
-# A list whose request the server has not answered for this long is reported as a problem. The
+# A list request that the server has not answered for this long is reported as a problem. The
 # request goes on: the server may need longer for a page of large objects.
 SLOW_SECONDS: Final = 20.0
 
@@ -45,9 +45,9 @@ class ListWatch:
 
         `on_updates` receives the changes in each page of a list, and in each part of a watch when
         the part arrives. It receives an empty list before a pause, at the end of a watch, when a
-        watch has been open for `open_seconds`, and when the server has not answered the request of
-        a list for `slow_seconds`. In these cases, the reflector's state may have changed although
-        no object has changed. `clock` returns the time in ns.
+        watch has been open for `open_seconds`, and when the server has not answered a list request
+        for `slow_seconds`. In these cases, the reflector's state may have changed although no
+        object has changed. `clock` returns the time in ns.
         """
         self._reflector = reflector
         self._client = client

@@ -362,9 +362,11 @@ class Reflector:
         self._not_before = now + pause
 
     def _name_failure(self, problem: str, retry_after_s: float) -> None:
-        """Set `self.problem` if this failure, or a series of lists and watches, is a problem.
+        """After a failure that the argument `problem` describes, set `self.problem`.
 
-        The argument `problem` describes this failure.
+        If this is the first failure after a success, and the server demands no long pause,
+        `self.problem` becomes the lasting problem. It keeps its value if there is no lasting
+        problem.
         """
         if retry_after_s >= LONG_PAUSE_S:
             self.problem = f"{problem} with Retry-After: {retry_after_s:.0f}"
@@ -388,9 +390,10 @@ class Reflector:
         self._reset_backoff()
 
     def _reset_backoff(self) -> None:
-        """Make the next pause short, unless the last watch has expired.
+        """Make the next pause short, unless the server answered the last watch with 410.
 
-        Otherwise a server that answers every watch with 410 would be listed without a long pause.
+        The exception is necessary for a server that answers every watch with 410. Without it, the
+        resource would be listed again and again without a long pause.
         """
         if not self._expired_watches:
             self._backoff.reset()

@@ -207,8 +207,8 @@ class HttpConnection(asyncio.Protocol):
                 self._has_end = True
             case b"content-encoding":
                 self._encoding = value.strip().lower()
-            # `fairlead up` sends its virtual time in Fairlead-Time, after Date: the later one is
-            # kept.
+            # `fairlead up` sends its virtual time in the header Fairlead-Time. This header comes
+            # after the header Date, and replaces its value here.
             case b"date" | b"fairlead-time":
                 self._response.date = value.decode("latin-1")
             case b"retry-after":

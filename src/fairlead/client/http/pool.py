@@ -288,9 +288,9 @@ class HttpPool:
             self._set_timer(loop, connection.deadline)
 
     def _return(self, connection: HttpConnection) -> None:
-        """Keep the connection of an ended request for later requests.
+        """Keep the connection of an ended request for later requests, or close it.
 
-        Instead, close it if the pool is closed or if the TLS settings have changed.
+        The connection is closed if the pool is closed or if the TLS settings have changed.
         """
         self._busy.discard(connection)
         if self._is_closed or connection.is_closed or connection.tls is not self._tls:

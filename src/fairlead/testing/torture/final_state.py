@@ -373,7 +373,7 @@ class FinalState:
                 if pod["metadata"]["namespace"] == one["metadata"]["namespace"]
                 and pod["status"].get("phase") not in _ENDED
             ]
-            # A pod that does not end counts only for its grace period after its deletion time.
+            # A pod that does not end counts until its deletionTimestamp plus its grace period.
             staying = sum(not pod["metadata"].get("deletionTimestamp") for pod in mine)
             used = one.get("status", {}).get("used", {}).get("pods")
             counts = map(str, range(staying, len(mine) + 1))

@@ -76,10 +76,10 @@ class ExtenderThread:
         return objects
 
     async def _read(self, ref: ObjectRef, client: RestClient) -> Json | None:
-        """Return the object; None if it no longer exists or has another uid. Raises RequestError.
+        """Return the pod `ref`; None if it no longer exists or has another uid.
 
-        If the object were left out after another failure, the extender would decide about a pod
-        without containers, and could accept every node.
+        Raises RequestError if the pod cannot be read. If None were returned in this case, the
+        extender would decide about a pod without containers, and could accept every node.
         """
         path, server = self._resources[ref.kind].path(ref.namespace, ref.name), client.config.server
         for pause_s in READ_PAUSES_S:
@@ -111,7 +111,7 @@ async def _read_once(path: str, client: RestClient) -> tuple[ApiAnswer, Json | N
 
 
 def _decoded(body: bytes) -> Json | None:
-    """Return the object in `body`; None if it is another text, such as a proxy's."""
+    """Return the object in `body`; None if `body` is not one, such as an error page of a proxy."""
     try:
         found = msgspec.json.decode(body)
     except UNDECODABLE:

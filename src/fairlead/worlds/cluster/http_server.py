@@ -221,7 +221,10 @@ class HttpServer:
         return web.Response(status=status, text="Unauthorized" if status == 401 else "Forbidden")
 
     def _report(self, problem: str) -> None:
-        """Log `problem`, the reason why tokens cannot be reviewed, unless it was just logged."""
+        """Log `problem`, the reason why tokens cannot be reviewed.
+
+        A problem that is the same as that of the previous request with a token is not logged again.
+        """
         if problem != self._problem:
             self.log(f"tokens cannot be reviewed: {problem}")
         self._problem = problem

@@ -71,8 +71,8 @@ _RESPONSE_BYTES_MAX: Final = 256 << 20
 def _since_boot() -> int:
     """Return the nanoseconds since the machine was started, including times of suspension.
 
-    Times of suspension count: a leader that was suspended for longer than its Lease must not act
-    when the machine resumes.
+    Times of suspension count, because another replica may have become leader during a suspension.
+    A leader that was suspended until its Lease expired must not act when the machine resumes.
     """
     clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)

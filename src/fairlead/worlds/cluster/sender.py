@@ -151,7 +151,8 @@ class Sender:
     def record(self, event: RecordEvent, now: Instant) -> None:
         """Queue an event to be written.
 
-        Drop it if there is no recorder, or if EVENTS_MAX events are waiting.
+        Drop it if there is no recorder, or if EVENTS_MAX events are waiting. An event that the
+        recorder only counts is not queued.
         """
         if self._options.recorder is None:
             return
@@ -244,9 +245,10 @@ class Sender:
             self._options.log(f"the API server {verb} a request: {answer.message}")
 
     def _log_stuck(self, running: _Running, answer: ApiAnswer) -> None:
-        """Log that a command has failed for STUCK_NS, because it is repeated until it succeeds.
+        """Log that a command has failed for STUCK_NS and will be tried again.
 
-        While such commands exist, only the first of them is logged.
+        Such a command is repeated until it succeeds. While such commands exist, only the first of
+        them is logged.
         """
         if running.began is None or self._options.clock() < running.began + STUCK_NS:
             return

@@ -199,7 +199,8 @@ class Shadow:
     def _compare(self, new: Pod, now: Instant) -> str:
         """Compare the placement or nomination of `new` with a decision under each configuration.
 
-        Returns the node to which the pod was nominated before its binding; "" if it was not.
+        If the pod is newly nominated to the node to which the scheduler will bind it, returns this
+        node; otherwise returns "".
         """
         old = self.cluster.pods.get(new.key)
         if old is None or old.uid != new.metadata.uid or old.pod.spec.node_name:

@@ -5,8 +5,8 @@ requests, or a small idle amount if it has no requests. The annotation `fairlead
 sets the pod's total usage instead. The annotation `fairlead.dev/load` of a workload sets the total
 usage of the workload's pods. The ready pods share this total equally. A share takes precedence over
 the pod's own annotation. The containers of a pod share the pod's usage in proportion to their
-default usage. The usage of a node is the sum of its pods, plus the usage of system daemons in the
-node's own annotation `fairlead.dev/usage`.
+default usage. The usage of a node is the sum of the usages of its pods, plus the usage of system
+daemons in the node's own annotation `fairlead.dev/usage`.
 
 Only running pods on nodes with a reachable kubelet are measured.
 

@@ -458,7 +458,7 @@ class _Report(Struct, frozen=True):
         return f"{made}/{restarts}" if restarts else made
 
     def _amounts(self, container: Json, before: Json) -> Json:
-        """Return the resource fields of a container's status; its earlier status is `before`."""
+        """Return the resource fields of the status of `container`; `before` is its old status."""
         # upstream: pkg/kubelet/kubelet_pods.go:convertToAPIContainerStatuses
         if self.phase != "Running":
             return {}
