@@ -44,10 +44,10 @@ class ListWatch:
         """Prepare to send the requests of `reflector` with `client`.
 
         `on_updates` receives the changes in each page of a list, and in each part of a watch when
-        the part arrives. It receives an empty list before a pause, at the end of a watch, when a
-        watch has been open for `open_seconds`, and when the server has not answered a list request
-        for `slow_seconds`. In these cases, the reflector's state may have changed although no
-        object has changed. `clock` returns the time in ns.
+        the part arrives. It receives an empty list before a pause and at the end of a watch. It
+        also receives one when a watch has been open for `open_seconds`, or when the server has not
+        answered a list request for `slow_seconds`. In these cases, the reflector's state may have
+        changed although no object has changed. `clock` returns the time in ns.
         """
         self._reflector = reflector
         self._client = client

@@ -126,7 +126,7 @@ class Reflector:
         # 403 or 404 if the server refuses the resource, which it served before; otherwise 0
         self.refusal = 0
         # why the last requests failed, if at least two failed one after the other or the server
-        # demanded a long pause, or why a list takes long; otherwise ""
+        # demanded a long pause; why a list takes long; or `_lasting_problem`; otherwise ""
         self.problem = ""
         self.undecodable: dict[str, str] = {}  # why an object cannot be decoded, by key
         self.relists = 0
@@ -296,7 +296,10 @@ class Reflector:
             self.problem = problem
 
     def ended(self, now: int) -> None:
-        """Record that a watch ended normally."""
+        """Record that a watch ended without an error.
+
+        This counts as a failure if the watch was to stream a list and the list is not complete.
+        """
         if self._listed is not None:
             self._reset_backoff()
             self.failed(0, now, problem="the watch ended before the list was complete")

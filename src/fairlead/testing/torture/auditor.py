@@ -454,7 +454,7 @@ class Auditor:
         for info in table.nodes():
             known = {pod.metadata.uid for pod in self._pods_on(info.name)}
             # A pod that is deleted during the call of an extender stays assumed until its Bind is
-            # refused. upstream: schedule_one.go: schedulingCycle, which does not look it up again.
+            # refused. upstream: schedule_one.go: schedulingCycle does not look up the pod again.
             known |= {
                 uid
                 for uid, node in self._placed.items()

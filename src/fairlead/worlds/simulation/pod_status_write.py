@@ -1,9 +1,9 @@
 """PodStatusWrites: status writes that change a pod's view now and the pod's JSON value later.
 
 Such a write makes a new view from the previous view (see `ViewedPods`). It may change only
-conditions, container statuses, the phase and the start time. The store performs a write to another
-field. The store also performs a write that could fail, a write that could leave the pod as it is,
-and a write that sets the heartbeat time of a condition, because views have no heartbeat times.
+conditions, container statuses, the phase and the start time. The store performs all other writes,
+and some of these writes: those that could fail, those that could leave the pod as it is, and those
+that set the heartbeat time of a condition. (Views have no heartbeat times.)
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _StatusWrite(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodStatusWrites:
-    """Performs commands that only change the pod status fields listed in the module's docstring."""
+    """Performs the status writes to pods that the module's docstring describes."""
 
     def __init__(self, pods: ViewedPods) -> None:
         self._pods = pods

@@ -29,9 +29,8 @@ from fairlead.whatif.planner.node.drain_exemption import virtual_words
 
 SECTIONS: Final = 4
 ROWS_MIN: Final = 3
-# The number of lines in a frame that are not rows of tables. These are the summary, and an empty
-# line and the headings of each table. A line "... and 3 more" below each table except that of
-# events is included.
+# The number of lines in a frame that are not rows of tables: the lines of the summary, and for each
+# table an empty line, the headings and (except for the events) a line such as "... and 3 more".
 LINES_BESIDE_ROWS: Final = 3 + 2 * SECTIONS + (SECTIONS - 1)
 NODE_SHARE: Final = 0.4  # the share of nodes in the rows of all tables together
 POD_SHARE: Final = 0.3

@@ -264,7 +264,8 @@ def node_steps(outage: OutageOutcome, states: Sequence[NodeState]) -> StepFuncti
 def _zones(found: OutageOutcome, start: Instant) -> Section:
     """Return the section with the states and eviction rates of the zones with failed nodes.
 
-    If only the number of nodes that are not ready changes, one row shows the range of the number.
+    A row shows a period in which the zone's state, size and rate stay the same, with the smallest
+    and the greatest number of nodes that were not ready in this period.
     """
     cells = [
         (
@@ -287,9 +288,10 @@ def _zones(found: OutageOutcome, start: Instant) -> Section:
 
 
 def _zone_states(found: OutageOutcome) -> list[list[ZoneChange]]:
-    """Return a list for each state of each zone with failed nodes, in order of time.
+    """Return the changes of the zones with failed nodes, as one list for each zone and period.
 
-    Each list contains the changes of the zone from the beginning of the state to the next state.
+    `_state_of` returns the same result for all changes of a list. The lists are sorted by the time
+    of their first change.
     """
     zones = {one.zone for one in found.nodes}
     states: list[list[ZoneChange]] = []

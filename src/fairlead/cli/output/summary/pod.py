@@ -190,8 +190,8 @@ class NodeGroups(Struct, frozen=True):
 def other_pods(difference: Difference, groups: NodeGroups) -> Iterator[Section]:
     """Yield the sections GONE FOR GOOD, NEWLY PLACED and REMOVED, and further sections of pods.
 
-    If a list of new or removed pods is too long, its section has a row for each pair of a workload
-    and one of `groups` instead.
+    If a list of new or removed pods is too long, its section instead has a row for each workload in
+    each of `groups`; see `_placements`.
     """
     node = TableColumn("NODE", is_name=True)
     gone = [(one.key, one.node) for one in difference.gone]
@@ -233,8 +233,8 @@ def other_pods(difference: Difference, groups: NodeGroups) -> Iterator[Section]:
 def _placements(title: str, pods: Sequence[PodEnd], groups: NodeGroups) -> Section:
     """Return the section of `pods` and their nodes.
 
-    If not all pods can be printed, the section instead has a row for each pair of a workload and
-    one of `groups`, provided that there are fewer such pairs than pods.
+    If not all pods can be printed, the section instead has a row for each workload in each of
+    `groups`. If this would not reduce the number of rows, the section has a row for each pod.
     """
     named = TableColumn(f"{title} ({len(pods):,})", is_name=True)
     what = f"{counted(len(pods), 'pod')} {title.lower()}"

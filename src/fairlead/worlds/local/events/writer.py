@@ -31,7 +31,7 @@ from fairlead.worlds.simulation.event_list import cut_note
 HOST: Final = "fairlead"
 EVENTS_MAX: Final = 20_000
 SERIES_WITHIN: Final[DurationNs] = seconds(360)
-# actions of schedulers' events, which are written in events.k8s.io
+# Events with these actions come from schedulers, and are written in events.k8s.io.
 _SCHEDULERS_ACTIONS: Final = ("Binding", "Preempting", "Scheduling")
 _NOTHING: Final[Mapping[str, str]] = {}
 
