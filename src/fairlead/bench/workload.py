@@ -46,8 +46,9 @@ class Workload(Struct, frozen=True):
     between churn steps, in seconds. Here, one churn step runs for every `churn_interval_s` *
     `threshold` measured pods. So the number of churn steps is the same as in an upstream run that
     just reaches the threshold. If `is_long` is set, the workload runs only if it is requested by
-    name. If `has_long_cycles` is set, every cycle is measured, otherwise a sample of the cycles. A
-    session of the batch scheduler is a long cycle, so measuring it adds little to its time.
+    name. If there are many measured pods, only a sample of the cycles is timed, unless
+    `has_long_cycles` is set. A session of the batch scheduler is a long cycle, so timing it adds
+    little to its duration.
     """
 
     name: str

@@ -59,6 +59,7 @@ def make_group(
     """Return a PodGroup that needs `min_member` pods; `queue` "" means the default queue.
 
     `api` is its apiVersion, by default Volcano's. `spec` adds fields to its spec by JSON names.
+    Fields that a PodGroup does not have are ignored.
     """
     own = {"minMember": min_member, **({"queue": queue} if queue else {}), **spec}
     meta = {"name": name, "namespace": namespace, "uid": f"uid-group-{name}"}
@@ -69,7 +70,7 @@ def make_group(
 def make_queue(name: str, weight: int = 1, *, state: str = "", **spec: Any) -> Queue:
     """Return a Queue with `weight` in its spec and `state` in its status ("" for none).
 
-    `spec` adds fields to its spec by JSON names.
+    `spec` adds fields to its spec by JSON names. Fields that a Queue does not have are ignored.
     """
     body = {"metadata": {"name": name}, "spec": {"weight": weight, **spec}}
     return decode_as(Queue, {**body, "status": {"state": state}})
