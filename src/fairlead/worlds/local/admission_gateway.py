@@ -113,7 +113,7 @@ class AdmissionGateway:
     def _perform_alone(
         self, issued: IssuedCommand, detailed: Command, now: Instant, report: PodWrite | None
     ) -> Outcome:
-        """Perform a command and return its outcome.
+        """Perform a command without calls of webhooks, and return its outcome.
 
         Used only while the store contains no webhook configurations and no admission policies.
         """

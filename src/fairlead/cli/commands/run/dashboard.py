@@ -46,7 +46,7 @@ class ClusterDashboard:
         return self._dashboard.new_link()
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """Return the function that `Dashboard.logging` returns for `logging`."""
+        """Return a function that wraps a Reporter; see `Dashboard.logging`."""
         return self._dashboard.logging(logging)
 
     def observe(self, updates: Sequence[ObjectUpdate]) -> None:
