@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event
 from typing import Final
 
+from msgspec import Struct
+
 _FROZEN_AT_START_MAX: Final = 1_000
+_GROWTH_MAX: Final = 1.5
 _frozen_until_exit: Final = Event()  # set once per process at most
+
+
+class _MemoryUse(Struct):
+    """The memory blocks of Python's objects after the last collection; 0 before the first call."""
+
+    blocks: int = 0
+
+
+_use_after_collection: Final = _MemoryUse()
 
 
 def freeze_until_exit() -> None:
@@ -26,6 +39,24 @@ def has_frozen_objects() -> bool:
     """
     # Python counts frozen objects one by one, which takes long for the objects of a large cluster.
     return _frozen_until_exit.is_set() or gc.get_freeze_count() > _FROZEN_AT_START_MAX
+
+
+def collect_if_grown() -> None:
+    """Free unreachable objects if memory has grown by half since they were freed last.
+
+    Call this before a run that freezes all objects. Without it, a process with many runs would keep
+    the reference cycles of all of them: `gc.freeze` resets the counts that start Python's own full
+    collections. The first call frees nothing, so that a process with one run does not wait for a
+    collection. No call frees anything while objects are frozen or the collector is disabled.
+    """
+    if not gc.isenabled() or has_frozen_objects():
+        return
+    blocks = sys.getallocatedblocks()
+    if not _use_after_collection.blocks:
+        _use_after_collection.blocks = blocks
+    elif blocks > _GROWTH_MAX * _use_after_collection.blocks:
+        gc.collect()
+        _use_after_collection.blocks = sys.getallocatedblocks()
 
 
 @contextmanager

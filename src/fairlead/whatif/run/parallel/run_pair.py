@@ -30,7 +30,7 @@ from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, ExperimentRun, run_experiment
 from fairlead.whatif.run.parallel.forked_call import can_fork, in_child
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.snapshot.garbage_collection import has_frozen_objects
+from fairlead.whatif.snapshot.garbage_collection import collect_if_grown, has_frozen_objects
 
 if TYPE_CHECKING:
     from fairlead.worlds.decision_log import Logging
@@ -135,6 +135,7 @@ def _frozen_after(load: Callable[[], None]) -> Iterator[None]:
 
     A collection would find almost no garbage, because few of the loaded objects form cycles.
     """
+    collect_if_grown()
     was_enabled, was_frozen = gc.isenabled(), has_frozen_objects()
     gc.disable()
     try:
