@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, cast
 
 from fairlead.engine.core.status import SKIP, Code, Status
 from fairlead.engine.framework.cycle_state import CycleState
@@ -88,22 +88,20 @@ class Framework:
         self.nominator = handle.nominator
         table = handle.cluster.table
         order = self._order = PluginOrder(profile, plugins)
-        at = order.at
-        self.pre_enqueue = [p for p in at("PreEnqueue") if isinstance(p, PreEnqueuePlugin)]
-        queue_sort = order.queue_sort()
-        assert isinstance(queue_sort, QueueSortPlugin)
-        self.queue_sort = queue_sort
-        self.pre_filters = [p for p in at("PreFilter") if isinstance(p, PreFilterPlugin)]
+        at = order.at  # its plugins implement the Protocol of the point
+        self.pre_enqueue = cast("list[PreEnqueuePlugin]", at("PreEnqueue"))
+        self.queue_sort = cast("QueueSortPlugin", order.queue_sort())
+        self.pre_filters = cast("list[PreFilterPlugin]", at("PreFilter"))
         self._extensions = [p for p in self.pre_filters if isinstance(p, PreFilterExtensions)]
         self.filters = [filter_point(p, table) for p in at("Filter")]
         self.post_filters = self._post_filters()
         self.scorers = [score_point(p, weight, table) for p, weight in order.scorers()]
-        self.pre_scorers = {p.name: p for p in at("PreScore") if isinstance(p, PreScorePlugin)}
-        self.reserve = [p for p in at("Reserve") if isinstance(p, ReservePlugin)]
-        self.permit = [p for p in at("Permit") if isinstance(p, PermitPlugin)]
-        self.pre_bind = [p for p in at("PreBind") if isinstance(p, PreBindPlugin)]
-        self.bind = [p for p in at("Bind") if isinstance(p, BindPlugin)]
-        self.post_bind = [p for p in at("PostBind") if isinstance(p, PostBindPlugin)]
+        self.pre_scorers = {p.name: p for p in cast("list[PreScorePlugin]", at("PreScore"))}
+        self.reserve = cast("list[ReservePlugin]", at("Reserve"))
+        self.permit = cast("list[PermitPlugin]", at("Permit"))
+        self.pre_bind = cast("list[PreBindPlugin]", at("PreBind"))
+        self.bind = cast("list[BindPlugin]", at("Bind"))
+        self.post_bind = cast("list[PostBindPlugin]", at("PostBind"))
         self._by_name: dict[str, Plugin] = {plugin.name: plugin for plugin, _ in plugins}
 
     def add_post_filter(self, plugin: PostFilterPlugin) -> None:
@@ -113,7 +111,7 @@ class Framework:
         self._by_name[plugin.name] = plugin
 
     def _post_filters(self) -> list[PostFilterPlugin]:
-        return [p for p in self._order.at("PostFilter") if isinstance(p, PostFilterPlugin)]
+        return cast("list[PostFilterPlugin]", self._order.at("PostFilter"))
 
     def weights(self) -> dict[str, int]:
         """Return the weights of the Score plugins, keyed by plugin name."""
