@@ -43,9 +43,8 @@ class ConnectionOptions:
         str | None,
         named(
             "NAME",
-            "Use the cluster of this kubeconfig context (default: the current context of the "
-            "kubeconfig). A command with the argument SNAPSHOT uses this default only with "
-            "--kubeconfig, or if it runs as kubectl fairlead.",
+            "Use the cluster of this kubeconfig context (default with --kubeconfig: the current "
+            "context of the file).",
         ),
     ] = None
     in_cluster: Annotated[

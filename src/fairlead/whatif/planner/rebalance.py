@@ -12,8 +12,8 @@ first kind that is possible is taken:
 The load of a node is the requested share of its cpu or memory, whichever is larger. In sums and
 averages, nodes are weighted by their size. No move of kind 2 makes its target fuller than its
 origin was before. A pod moves only if budgets and the rules of the autoscalers allow its eviction.
-Its controller must be able to create the replacement. So its Job must not fail, and no quota may
-refuse the new pod after the old pod has stopped. The images of the pod must run on its new node.
+Its controller must be able to create the replacement: the eviction must not make a Job fail, and no
+quota may refuse the replacement. The images of the pod must run on its new node.
 Moves are made one at a time, each after the replacement of the previous move is ready.
 
 Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and

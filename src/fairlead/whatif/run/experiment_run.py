@@ -603,9 +603,9 @@ class ExperimentRun:
     def _quiet(self) -> DurationNs:
         """The time without a change after which the cluster counts as being at rest.
 
-        In a pause, no object changes although the cluster is not at rest. The time returned is at
-        least the longest pause that PauseRecorder recorded. A pause that is not shorter than the
-        horizon is ignored, because otherwise the run could not settle.
+        A pause is a time in which no object changes, although the cluster is not at rest. The time
+        returned is at least the longest pause that PauseRecorder recorded. A pause that is not
+        shorter than the horizon is ignored, because otherwise the run could not settle.
         """
         pause, experiment = self._recorder.pauses.longest, self._experiment
         return max(experiment.quiet, pause if pause < experiment.horizon else 0)

@@ -92,6 +92,9 @@ def run(
     both schedulers at the same time, give Fairlead other profiles and another Lease in --config.
     docs/production.md describes the deployment and the permissions.
 
+    Without --kubeconfig, --context and --in-cluster, the command uses the cluster of
+    clientConnection.kubeconfig in --config, or else the cluster that kubectl would use.
+
     With --shadow, the command writes nothing to the cluster. For each pod, the command compares
     the node that Fairlead would choose with the node that the cluster's own scheduler chooses. At
     the end, the command prints a summary.

@@ -59,7 +59,7 @@ class EvictionMode(Protocol):
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Return the time after which the next pass must act on the node even if it is unchanged.
+        """Return the time from which a pass must act on the node even if the node has not changed.
 
         Returns None if there is no such time.
         """

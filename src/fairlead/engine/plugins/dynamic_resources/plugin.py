@@ -394,9 +394,9 @@ class DynamicResources:
     ) -> PostFilterResult:
         """Return commands that deallocate a claim whose allocation made Filter reject nodes.
 
-        The claim is the first of these claims that no other pod uses. Upstream picks one of them at
-        random. If there is no such claim, the commands delete the claim that an earlier attempt
-        created for the pod's extended resources, if any.
+        Of several such claims, the first one that no other pod uses is deallocated. Upstream picks
+        one of them at random. If there is no such claim, the commands delete the claim that an
+        earlier attempt created for the pod's extended resources, if any.
         """
         if state.find(_PreFilterRan) is None:
             return PostFilterResult(error("not found"))

@@ -515,9 +515,10 @@ class DrainPlanner:
         )
 
     def _message(self, failure: Failure) -> str:
-        """Return the scheduler's message; it calls closed nodes cordoned instead of full.
+        """Return the scheduler's message, which says that nodes are cordoned instead of full.
 
-        If a node that is not closed is full, the message is unchanged.
+        The nodes are full because they are closed. If an open node is full, too, the message is
+        unchanged.
         """
         table = self.model.table
         is_full = table.alive & (table.allowed_pods > 0) & (table.pod_count >= table.allowed_pods)
