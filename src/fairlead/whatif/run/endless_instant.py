@@ -17,8 +17,9 @@ pods, because each change of a node or pod can wake the pod.
 EvictionLimit: if the template of a workload names a node with a NoExecute taint and tolerates the
 taint for no time, each new pod is evicted at once and replaced a moment later. Each virtual second
 then takes longer than a real one. A run is refused if the pods of a workload are evicted for the
-same reason more than EVICTIONS_MAX times plus EVICTIONS_PER_POD times its wanted number of pods
-within a minute. Slower loops only appear in the result (`eviction_loops`).
+same reason more than EVICTIONS_MAX times plus EVICTIONS_PER_POD times its number of pods within a
+minute. The pods that are evicted at the same instant count as pods, because they may not have been
+replaced yet. Slower loops only appear in the result (`eviction_loops`).
 """
 
 from __future__ import annotations
@@ -140,16 +141,22 @@ class AttemptLimit(Struct):
 class EvictionLimit(Struct):
     """A Reporter that counts the evictions within a minute, and forwards every record.
 
-    `workload` returns the workload of a pod, None if it is unknown. `wanted` returns the wanted
-    number of pods of a workload; None means no limit.
+    `workload` returns the workload of a pod, None if it is unknown. `pods` returns the number of
+    pods that a workload should have. It is called once per minute, workload and reason, and only
+    after EVICTIONS_MAX evictions. If the number is not known, it returns the number of pods without
+    those that are being replaced.
     """
 
     reporter: Reporter
     source: str
     workload: Callable[[ObjectRef], WorkloadRef | None]
-    wanted: Callable[[WorkloadRef], int | None]
+    pods: Callable[[WorkloadRef], int]
     _minute: int = -1
     _counts: Counter[tuple[WorkloadRef, str]] = field(default_factory=Counter)
+    _limits: dict[tuple[WorkloadRef, str], int] = field(default_factory=dict)
+    _now: Instant = -1
+    # of this instant
+    _counts_now: Counter[tuple[WorkloadRef, str]] = field(default_factory=Counter)
 
     def report(self, record: Record) -> None:
         """Forward `record`, and count an eviction.
@@ -167,12 +174,18 @@ class EvictionLimit(Struct):
         if evicted.at // _MINUTE != self._minute:
             self._minute = evicted.at // _MINUTE
             self._counts.clear()
-        self._counts[workload, evicted.why] += 1
-        count = self._counts[workload, evicted.why]
-        if count <= EVICTIONS_MAX:
-            return
-        wanted = self.wanted(workload)
-        if wanted is None or count <= EVICTIONS_MAX + EVICTIONS_PER_POD * wanted:
+            self._limits.clear()
+        if evicted.at != self._now:
+            self._now = evicted.at
+            self._counts_now.clear()
+        key = workload, evicted.why
+        self._counts[key] += 1
+        self._counts_now[key] += 1
+        count = self._counts[key]
+        if count == EVICTIONS_MAX:
+            pods = self.pods(workload) + self._counts_now[key]
+            self._limits[key] = EVICTIONS_MAX + EVICTIONS_PER_POD * pods
+        if count <= self._limits.get(key, EVICTIONS_MAX):
             return
         problem = (
             f"its pods are evicted and replaced without end: {count:,} evictions within a minute "

@@ -275,7 +275,7 @@ class ExperimentRun:
         self._recorder = Recorder(experiment.start, outage=outage)
         self._end_state = EndState(self._recorder)
         evictions = EvictionLimit(
-            self._recorder, experiment.source, self._workload_of, self._wanted
+            self._recorder, experiment.source, self._workload_of, self._number_of_pods
         )
         attempts = AttemptLimit(
             evictions,
@@ -447,6 +447,13 @@ class ExperimentRun:
         if workload.is_daemon_set:
             return len(self._recorder.outage.nodes)
         return desired_pods(self._world.store, workload)
+
+    def _number_of_pods(self, workload: WorkloadRef) -> int:
+        """Return how many pods `workload` wants, or the number of its pods if that is unknown."""
+        if workload.is_daemon_set:
+            return len(self._recorder.outage.nodes)
+        pods = ((ref, pod, node) for ref, _, pod, node in self._recorder.pods_of({workload}))
+        return wanted_pods(self._world.store, pods, {workload})[workload]
 
     def set_steps(
         self,

@@ -129,29 +129,36 @@ def test_attempts_at_other_instants_are_not_counted(failed):
 
 @pytest.fixture
 def evicted():
-    """Return the eviction of a pod at second `second`."""
+    """Return the eviction of a pod at second `at`."""
     ref = ObjectRef("Pod", "default", "web-1", "uid")
-    return lambda second=0, why="taint k:NoExecute": PodEvicted(ref, "n", why, seconds(second))
+    return lambda at=0, why="taint k:NoExecute": PodEvicted(ref, "n", why, int(at * seconds(1)))
 
 
-@pytest.mark.parametrize("wanted", [0, 3, None])
-def test_evictions_without_end_name_the_workload_and_the_reason(evicted, wanted):
-    """A workload without a desired number of pods has no limit."""
+@pytest.mark.parametrize("pods", [0, 3])
+def test_evictions_without_end_name_the_workload_and_the_reason(evicted, pods):
+    """Each eviction is at another instant."""
     web = WorkloadRef("Deployment", "default", "web")
-    limit = EvictionLimit(SilentReporter(), "s.yaml", lambda _: web, lambda _: wanted)
-    for _ in range(EVICTIONS_MAX + EVICTIONS_PER_POD * (wanted or 0)):
-        limit.report(evicted())
-        limit.report(evicted(why="another"))
-    if wanted is None:
-        limit.report(evicted())
-        return
+    limit = EvictionLimit(SilentReporter(), "s.yaml", lambda _: web, lambda _: pods)
+    allowed = EVICTIONS_MAX + EVICTIONS_PER_POD * (pods + 1)
+    for number in range(allowed):
+        limit.report(evicted(number / 100))
+        limit.report(evicted(number / 100, why="another"))
     with pytest.raises(InputError) as refused:
         limit.report(evicted(59))
-    count = f"{EVICTIONS_MAX + EVICTIONS_PER_POD * wanted + 1:,}"
     assert str(refused.value) == (
-        f"s.yaml: deploy/default/web: its pods are evicted and replaced without end: {count} "
-        "evictions within a minute of virtual time, up to 1970-01-01T00:00:59Z: taint k:NoExecute"
+        "s.yaml: deploy/default/web: its pods are evicted and replaced without end: "
+        f"{allowed + 1:,} evictions within a minute of virtual time, up to 1970-01-01T00:00:59Z: "
+        "taint k:NoExecute"
     )
+
+
+def test_the_pods_that_are_evicted_at_one_instant_count_as_pods(evicted):
+    """A workload without a known number of pods may evict them all at once, and do so again."""
+    web = WorkloadRef("Widget", "default", "web")
+    limit = EvictionLimit(SilentReporter(), "s.yaml", lambda _: web, lambda _: 0)
+    for second in range(4):
+        for _ in range(EVICTIONS_MAX + 1):
+            limit.report(evicted(second))
 
 
 def test_evictions_of_other_minutes_and_of_unknown_pods_are_not_counted(evicted):
@@ -168,11 +175,34 @@ def test_pods_that_a_tainted_node_evicts_at_once_do_not_slow_a_simulation(
     snapshot, make, monkeypatch
 ):
     """The template names the node, so the scheduler does not choose another one."""
-    monkeypatch.setattr("fairlead.whatif.run.endless_instant.EVICTIONS_MAX", 50)
+    monkeypatch.setattr("fairlead.whatif.run.endless_instant.EVICTIONS_MAX", 4)
     web = make.workload("ReplicaSet", "web", replicas=1, cpu="10m", nodeName="a")
     change = ClusterChange(set=("node/a:spec.taints=[{key: k, effect: NoExecute}]",))
     with pytest.raises(InputError, match=r"rs/default/web: its pods are evicted .*: taint k:NoExe"):
         what_if(snapshot(make.node("a"), web), change)
+
+
+def test_pods_of_an_unknown_owner_that_are_evicted_without_end_do_not_slow_a_simulation(
+    snapshot, make, monkeypatch
+):
+    """A dump of nodes and pods lacks the owners, which replace their pods all the same."""
+    monkeypatch.setattr("fairlead.whatif.run.endless_instant.EVICTIONS_MAX", 4)
+    tolerated = [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}]
+    pod = make.pod("web-1", node_name="a", cpu="10m", owner="web", tolerations=tolerated)
+    change = ClusterChange(set=("node/a:spec.taints=[{key: k, effect: NoExecute}]",))
+    with pytest.raises(InputError, match=r"rs/default/web: its pods are evicted .*: taint k:NoExe"):
+        what_if(snapshot(make.node("a"), pod), change)
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "Widget"])
+def test_all_pods_of_an_unknown_owner_may_be_evicted_at_once(snapshot, make, monkeypatch, kind):
+    monkeypatch.setattr("fairlead.whatif.run.endless_instant.EVICTIONS_MAX", 4)
+    pods = [make.pod(f"web-{n}", node_name="a", cpu="10m", owner="web") for n in range(5)]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0]["kind"] = kind
+    change = ClusterChange(set=("node/a:spec.taints=[{key: k, effect: NoExecute}]",))
+    answer = what_if(snapshot(make.node("a"), make.node("b"), *pods), change)
+    assert [end.node for end in answer.changed.pods.values()] == ["b"] * 5
 
 
 def test_a_static_pod_that_is_preempted_again_and_again_does_not_stop_time(snapshot, make):
