@@ -301,9 +301,49 @@ def test_pods_below_the_partition_are_no_part_of_the_rollout(
     assert sum(row.outdated for row in answer.effect.workloads) == outdated
 
 
+@pytest.mark.parametrize(
+    ("kind", "change", "outdated"),
+    [
+        ("StatefulSet", ClusterChange(scale=("sts/db=60",)), 0),
+        ("StatefulSet", ClusterChange(set_resources=("sts/db=cpu=9",)), 5),
+        ("DaemonSet", ClusterChange(set=("node/small:spec.taints=[]",)), 0),
+        ("DaemonSet", ClusterChange(set_resources=("ds/db=cpu=9",)), 5),
+    ],
+)
+def test_pods_without_a_revision_label_have_the_template_of_the_dump(
+    snapshot, make, kind, change, outdated
+):
+    """A pending pod with this template is no part of a rollout."""
+    objects = _database(make, {"type": "RollingUpdate"})
+    objects[0]["kind"] = kind
+    for pod in objects[1:]:
+        del pod["metadata"]["labels"]["controller-revision-hash"]
+        pod["metadata"]["ownerReferences"][0]["kind"] = kind
+    nodes = [make.node(f"n{n}", cpu="8") for n in range(6)]
+    small = make.node("small", cpu="500m")
+    small["spec"] = {"taints": [{"key": "k", "effect": "NoSchedule"}]}
+    answer = what_if(snapshot(*nodes, small, *objects), change)
+    assert answer.difference.pending
+    assert sum(row.outdated for row in answer.effect.workloads) == outdated
+
+
+def test_a_daemon_set_does_not_update_its_pods_while_another_pod_is_unavailable(snapshot, make):
+    """The pod of a failed node uses up maxUnavailable."""
+    objects = _database(make, {"type": "RollingUpdate"})
+    objects[0]["kind"] = "DaemonSet"
+    for pod in objects[1:]:
+        pod["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet"
+    nodes = [make.node(f"n{n}", cpu="8") for n in range(6)]
+    nodes[0]["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    objects[1]["status"]["conditions"][0]["status"] = "False"
+    answer = what_if(snapshot(*nodes, *objects), ClusterChange(set_resources=("ds/db=cpu=2",)))
+    assert verdict_of(answer.effect).first.sentence.strip() == (
+        "The rollout of ds/default/db does not finish: 5 pods keep the old template."
+    )
+
+
 def _database(make, strategy):
     """Return a StatefulSet with six ready pods."""
-    labels = {"app": "db", "controller-revision-hash": "old"}
     db = make.workload("StatefulSet", "db", replicas=6)
     db["metadata"]["uid"] = "db"
     db["spec"] |= {"serviceName": "db", "updateStrategy": strategy}
@@ -313,7 +353,7 @@ def _database(make, strategy):
     ]
     for pod in pods:
         pod["metadata"] |= {
-            "labels": labels,
+            "labels": {"app": "db", "controller-revision-hash": "old"},
             "ownerReferences": [{**reference, "name": "db", "uid": "db"}],
         }
         pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]

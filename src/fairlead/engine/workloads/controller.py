@@ -219,9 +219,9 @@ class Workloads:
         return map(object_ref, self._rollouts.paused())
 
     def update_revision(self, key: str) -> str:
-        """Return the name of the newest revision of the StatefulSet or DaemonSet `key`, or ""."""
+        """Return the revision label of new pods of the StatefulSet or DaemonSet `key`, or ""."""
         history = self._histories.find(key)
-        return "" if history is None else history.update
+        return "" if history is None else history.label_of(history.update)
 
     def next_job_deadline(self) -> Instant | None:
         """Return the next time at which an unfinished Job exceeds its deadline, or None."""

@@ -482,11 +482,12 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     the next instant at which a pod or a Job would have ended by itself, None if there is none.
     `kept_revisions` has the StatefulSets and DaemonSets with an update strategy that keeps pods at
     an old revision. The value of each is the lowest ordinal that the workload updates, None if the
-    workload updates no pods. `update_revisions` has the newest revision of each StatefulSet that
-    has pods of another revision. `deleted_namespaces` are the namespaces that the steps delete.
-    `failing_revisions` are the revisions whose pods fail to start in the dump; new pods of these
-    revisions do not start either. `unfinished_resizes` are the keys of running pods that keep their
-    former resources although the steps resize them.
+    workload updates no pods. `update_revisions` has the newest revision of each StatefulSet and
+    DaemonSet that has pods of another revision, or pods without a revision label.
+    `deleted_namespaces` are the namespaces that the steps delete. `failing_revisions` are the
+    revisions whose pods fail to start in the dump; new pods of these revisions do not start either.
+    `unfinished_resizes` are the keys of running pods that keep their former resources although the
+    steps resize them.
     """
 
     started_at: Instant

@@ -26,6 +26,7 @@ from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     CRON_JOB,
+    DAEMON_SET,
     NODE,
     POD,
     RESOURCE_QUOTA,
@@ -151,6 +152,7 @@ if TYPE_CHECKING:
 
 FORBIDDEN: Final = 403
 _AUTOSCALERS: Final = "verticalpodautoscalers.autoscaling.k8s.io"
+_WITH_HISTORY: Final = {kind.kind: kind for kind in (STATEFUL_SET, DAEMON_SET)}
 
 CommandLog = Callable[[str], None]
 
@@ -718,14 +720,17 @@ class ExperimentRun:
         )
 
     def _update_revisions(self, pods: Iterable[PodEnd]) -> dict[WorkloadRef, str]:
-        """Return the newest revision of each StatefulSet that has `pods` of another revision."""
+        """Return the newest revision of each StatefulSet and DaemonSet with `pods` of another one.
+
+        Pods without a revision label count as pods of another revision.
+        """
         revisions: dict[WorkloadRef, set[str]] = {}
         for pod in pods:
-            if pod.owner is not None and pod.owner.kind == STATEFUL_SET.kind:
+            if pod.owner is not None and pod.owner.kind in _WITH_HISTORY:
                 revisions.setdefault(pod.owner, set()).add(pod.revision)
         found = {}
         for ref, existing in revisions.items():
-            owner = self._world.store.find(STATEFUL_SET, ref.namespace, ref.name)
+            owner = self._world.store.find(_WITH_HISTORY[ref.kind], ref.namespace, ref.name)
             uid = "" if owner is None else owner["metadata"]["uid"]
             newest = self._controllers.workloads.update_revision(uid)
             if newest and existing != {newest}:

@@ -417,10 +417,11 @@ def _add_outdated(
     """For each workload whose rollout is not finished, count its pods of old revisions.
 
     A rollout is not finished if pods of the new revision are pending or cannot be created, or if a
-    StatefulSet waits for a pod. It is also not finished if the run `changed` ends before the
-    cluster has settled. A revision is new if two conditions hold at the end of the run `without`
-    the change: no pod has it, and no workload lacks pods of it. Pods that the update strategy of
-    their workload keeps at an old revision do not count.
+    StatefulSet or DaemonSet waits for a pod. It is also not finished if the run `changed` ends
+    before the cluster has settled. A revision is new if three conditions hold at the end of the run
+    `without` the change: no pod has it, no workload lacks pods of it, and no workload with pods
+    without a revision label would give it to new pods. Pods that the update strategy of their
+    workload keeps at an old revision do not count.
     """
     continues = not changed.settled
     waiting = {
@@ -441,6 +442,7 @@ def _add_outdated(
         return
     known = {(pod.owner, pod.revision) for pod in without.pods.values()}
     known |= {(one.workload, one.revision) for one in without.errors}
+    known |= {one for one in without.update_revisions.items() if (one[0], "") in known}
     pods = [pod for pod in changed.pods.values() if pod.owner in waiting]
     pending = {(pod.owner, pod.revision) for pod in pods if continues or pod.is_pending}
     wanted = refused | held | pending
