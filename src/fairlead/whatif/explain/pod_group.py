@@ -100,8 +100,8 @@ def _copies_for_group(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> int:
         lacking = max(1, gang_minimum(group) - scheduled - before.fitting)
         added, wanted = 0, 1
         while wanted <= before.waiting:
-            for number in range(added + 1, wanted + 1):
-                copy_node(model, node, f"{node.name}-copy-{number}").add_to(model)
+            for _ in range(added, wanted):
+                copy_node(model, node, f"{node.name}-copy").add_to(model)
             added = wanted
             found = try_pod_group(profile, pod)
             gain = 0 if found is None else found.fitting - before.fitting

@@ -508,8 +508,12 @@ class SizeSearch:
         return _VOLUME_CONFLICT in diagnosis.status_of(self._model.node(name).row).reasons
 
     def _next_name(self) -> str:
-        self._number += 1
-        return f"new-{self._number}"
+        """Return a name for a new node that no node has, such as a node to keep."""
+        while True:
+            self._number += 1
+            name = f"new-{self._number}"
+            if self._model.find_node(name) is None:
+                return name
 
     def _add(self, offer: NodeOffer) -> str:
         name = self._next_name()

@@ -10,6 +10,7 @@ node. Static pods are copied too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import Final
 
 from msgspec import Struct
@@ -155,10 +156,19 @@ def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
 
 
 def copy_node(model: ClusterModel, info: NodeInfo, name: str) -> NodeCopy:
-    """Return a copy of `info` with the name `name`, in service even if `info` is not in service."""
+    """Return a copy of `info` with the name `name`, in service even if `info` is not in service.
+
+    If a node of `model` has this name, a number is added to the name: `a-copy-1`.
+    """
+    name = next(one for one in _numbered(name) if model.find_node(one) is None)
     node = node_like(info, name, own_labels_of(model, info))
     pods = tuple(pod_on(pod, name) for pod in own_pods(model, node, info))
     return NodeCopy(node, pods, info.name)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}-{number}" for number in count(1))
 
 
 def own_labels_of(model: ClusterModel, info: NodeInfo) -> tuple[str, ...]:

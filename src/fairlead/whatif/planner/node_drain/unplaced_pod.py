@@ -142,9 +142,8 @@ class _Trials:
         edit: Callable[[PodInfo], PodInfo] | None = None
         with model.hypothesis():
             planner.clear(node, self._pods)
-            for number in range(new_nodes):
-                suffix = f"-{number + 1}" if number else ""
-                copy_node(model, model.node(node), f"{node}-copy{suffix}").add_to(model)
+            for _ in range(new_nodes):
+                copy_node(model, model.node(node), f"{node}-copy").add_to(model)
             for candidate in candidates.values():
                 for changed in candidate.nodes:
                     model.put_node(changed)

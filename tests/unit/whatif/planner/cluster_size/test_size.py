@@ -649,6 +649,15 @@ def test_kept_nodes_keep_their_pods_and_offer_their_free_resources(planner, make
     assert len(made.model.node("gpu").pods) == 4
 
 
+def test_a_new_node_does_not_replace_a_kept_node_of_its_name(planner, make):
+    """The size may have been applied before, with the names that it gives new nodes."""
+    kept = [f"new-{number}" for number in range(1, 21)]
+    nodes = [make.node("a"), *(make.node(name, cpu="100m") for name in kept)]
+    found = sized(planner(*nodes, *deployment(make, "web", ["a"])), keep=kept)
+    assert len(found.nodes) == 1
+    assert not found.nodes.keys() & set(kept)
+
+
 def test_a_kept_node_that_no_pod_tolerates_does_not_lower_the_bound(planner, make):
     """A virtual node states thousands of cores, but ordinary pods cannot use them."""
     virtual = make.node("v", cpu="10k")

@@ -57,6 +57,20 @@ def sized(planner, types=()):
     return SizeSearch(model, offers, Survival(), NoProgress()).run(replaced, 5)
 
 
+def test_a_copy_does_not_replace_a_node_of_its_name(planner, make):
+    model = planner(make.node("a"), make.node("a-copy", cpu="1")).model
+    with model.hypothesis():
+        for _ in range(2):
+            copy_node(model, model.node("a"), "a-copy").add_to(model)
+        assert [info.name for info in model.table.nodes()] == [
+            "a",
+            "a-copy",
+            "a-copy-1",
+            "a-copy-2",
+        ]
+        assert model.node("a-copy").allocatable[0] == 1000
+
+
 def test_a_copy_has_its_own_csi_node_and_devices(planner, make):
     model = planner(*with_devices(make, 2), LIMITED).model
     new = copy_node(model, model.node("a"), "b")
