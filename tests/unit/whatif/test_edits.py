@@ -688,6 +688,23 @@ def test_new_pods_are_named_beside_pods_that_are_not_created_again(ask, make):
     )
 
 
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"])
+def test_a_workload_that_is_being_deleted_ignores_a_change(ask, make, kind):
+    web = make.workload(kind, "web", replicas=1)
+    web["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}
+    note = f"{kind} default/web is being deleted (finalizer a/b), so its controller ignores the "
+    image = "spec.template.spec.containers[0].image=new"
+    answer = ask([make.node("a"), web], set=(f"{kind}/web:{image}",))
+    assert f"{note}change." in answer.changed.notes
+    assert answer.effect.is_none
+    if kind != "DaemonSet":
+        assert (
+            f"{note}change." in ask([make.node("a"), web], scale=(f"{kind}/web=2",)).changed.notes
+        )
+    labelled = ask([make.node("a"), web], set=(f"{kind}/web:metadata.labels.a=b",))
+    assert f"{note}change." not in labelled.changed.notes
+
+
 def test_a_paused_deployment_without_a_replica_set_creates_no_pods(ask, make):
     answer = ask([make.node("a"), held(make, "Deployment", paused=True)], scale=("deploy/web=2",))
     assert not answer.changed.pods

@@ -642,7 +642,11 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
     Raises InputError that names `source` if a field of `result` is malformed, or if the API server
     refuses the change.
     """
-    from fairlead.whatif.change.note.held_rollout import held_in_order, held_rollout  # noqa: PLC0415
+    from fairlead.whatif.change.note.held_rollout import (  # noqa: PLC0415
+        held_in_order,
+        held_rollout,
+        ignores_change,
+    )
     from fairlead.whatif.snapshot.validation.forbidden_change import (  # noqa: PLC0415
         refuse_forbidden_change,
     )
@@ -654,7 +658,11 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
     refuse_forbidden_change(existing, changed)
     _refuse_invalid_custom_resource(collected, changed, existing)
     inventory = collected.inventory
-    note = held_rollout(existing, result, inventory) or held_in_order(existing, result, inventory)
+    note = (
+        ignores_change(existing, result)
+        or held_rollout(existing, result, inventory)
+        or held_in_order(existing, result, inventory)
+    )
     if note and note not in collected.notes:
         collected.notes.append(note)
     collected.written[changed.ref] = changed
@@ -828,7 +836,11 @@ def _scale(collected: _Steps) -> None:
     if not collected.change.scale:
         return
     from fairlead.whatif.change.edit.scale import other_scaler, parse_scale  # noqa: PLC0415 - rarely needed
-    from fairlead.whatif.change.note.held_rollout import held_in_order, held_scaling  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.change.note.held_rollout import (  # noqa: PLC0415 - rarely needed
+        held_in_order,
+        held_scaling,
+        ignores_change,
+    )
 
     change, inventory = collected.change, collected.inventory
     scaled = set[ObjectRef]()
@@ -846,7 +858,7 @@ def _scale(collected: _Steps) -> None:
         spec = {**mapping(workload.value, "spec"), "replicas": replicas}
         result = {**workload.value, "spec": spec}
         held = held_scaling(workload, inventory) or held_in_order(workload, result, inventory)
-        if note := held or other:
+        if note := ignores_change(workload, result) or held or other:
             collected.notes.append(note)
 
 

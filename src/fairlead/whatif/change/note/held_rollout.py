@@ -4,7 +4,7 @@ A paused Deployment starts no rollout and creates no ReplicaSet. Some workloads 
 pods when their template changes: StatefulSets and DaemonSets with the update strategy OnDelete,
 ReplicaSets, and ReplicationControllers. A StatefulSet with the policy OrderedReady waits for each
 unready pod before it replaces, creates or deletes other pods. If a StatefulSet has a partition, its
-first pods are not replaced.
+first pods are not replaced. A workload that is being deleted changes no pods.
 
 upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
 pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet
@@ -24,6 +24,7 @@ from fairlead.api.text.count import counted_of
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
+    JOB,
     NODE,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
@@ -38,6 +39,24 @@ from fairlead.whatif.snapshot.manifest import Manifest
 _WITHOUT_ROLLOUT: Final = (REPLICA_SET, REPLICATION_CONTROLLER)
 _WITH_UPDATE_STRATEGY: Final = (STATEFUL_SET, DAEMON_SET)
 _WITH_TEMPLATE: Final = (DEPLOYMENT, *_WITH_UPDATE_STRATEGY, *_WITHOUT_ROLLOUT)
+
+
+def ignores_change(workload: Manifest, after: Json) -> str:
+    """Return why the controller of `workload` ignores the change to `after`; "" if it does not.
+
+    It ignores changes of the spec if the workload is being deleted.
+    """
+    # upstream: deployment_controller.go: syncDeployment, replica_set.go: syncReplicaSet,
+    # stateful_set_control.go: updateStatefulSet, daemon_controller.go: syncDaemonSet,
+    # job_controller.go: syncJob
+    meta = workload.value["metadata"]
+    if not meta.get("deletionTimestamp") or workload.kind not in (*_WITH_TEMPLATE, JOB):
+        return ""
+    if after.get("spec") == workload.value.get("spec"):
+        return ""
+    names = meta.get("finalizers") or ()
+    waits = f" (finalizer {' and '.join(names)})" if names else ""
+    return f"{workload.title} is being deleted{waits}, so its controller ignores the change."
 
 
 def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
