@@ -1,7 +1,8 @@
 """Notes about ConfigMaps and Secrets that pods need to start, but that do not exist.
 
-In a cluster, the containers of such a pod wait until the object exists. A simulated pod starts. If
-the dump does not seem to list all objects of a kind, there is no note about objects of this kind.
+In a cluster, the containers of such a pod wait until the object exists. A simulated pod starts. A
+dump may have the objects of some namespaces only, or only a ConfigMap with the configuration of a
+scheduler. So there is no note if the dump does not seem to list the objects of the pod's namespace.
 A missing Secret of imagePullSecrets is no reason to wait: the kubelet pulls the image without it.
 
 upstream: pkg/kubelet/kubelet_pods.go: makeEnvironmentVariables,
@@ -10,12 +11,12 @@ pkg/volume/configmap/configmap.go and pkg/volume/secret/secret.go: SetUpAt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.json import Json, mapping
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.kind import CONFIG_MAP, POD, SECRET, Kind
+from fairlead.apiserver.kind import CONFIG_MAP, NAMESPACE, POD, SECRET, Kind
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.validation.workload import WORKLOADS
@@ -38,15 +39,15 @@ def absent_reference_notes(written: Iterable[Manifest], inventory: Inventory) ->
     `written` are the applied objects. `inventory` contains all objects after the apply.
     """
     applied = list(written)
+    new_namespaces = {one.ref.name for one in applied if one.kind is NAMESPACE}
+    in_dump = _namespaces_in_dump(applied, inventory)
     missing = dict[str, None]()
     for kind in _FIELDS:
-        new = {one.ref for one in applied if one.kind is kind}
-        namespaces = {one.ref.namespace for one in inventory.of_kind(kind) if one.ref not in new}
-        # Snapshots contain the ConfigMaps of autoscalers and schedulers, but no others.
-        if namespaces <= {_SYSTEM}:
-            continue
+        listed_in = set().union(*in_dump.values(), new_namespaces) if in_dump[kind] else set()
         for one in applied:
             namespace = one.ref.namespace
+            if namespace not in listed_in:
+                continue
             for name in sorted(_needed(one, kind) - {"", _ROOT_CERTIFICATES}):
                 if inventory.get(kind, namespace, name) is None:
                     missing[f"{kind.kind} {namespace}/{name} ({one.title})"] = None
@@ -55,6 +56,20 @@ def absent_reference_notes(written: Iterable[Manifest], inventory: Inventory) ->
             "In a cluster, pods would not start until these objects exist: "
             f"{listed(list(missing), _NAMED_MAX)}. Simulated pods start without them."
         )
+
+
+def _namespaces_in_dump(applied: Sequence[Manifest], inventory: Inventory) -> dict[Kind, set[str]]:
+    """Return the namespaces in which `inventory` has ConfigMaps and Secrets, by kind.
+
+    The `applied` objects do not count. kube-system is left out: snapshots contain the ConfigMaps of
+    autoscalers and schedulers in this namespace, but no others.
+    """
+    new = {one.ref for one in applied}
+    return {
+        kind: {one.ref.namespace for one in inventory.of_kind(kind) if one.ref not in new}
+        - {_SYSTEM}
+        for kind in _FIELDS
+    }
 
 
 def _needed(one: Manifest, kind: Kind) -> set[str]:

@@ -7,7 +7,10 @@ unready pod before it replaces, creates or deletes other pods. If a StatefulSet 
 first pods are not replaced. A workload that is being deleted changes no pods.
 
 upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
-pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet
+pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet,
+pkg/controller/daemon/daemon_controller.go: syncDaemonSet,
+pkg/controller/replicaset/replica_set.go: syncReplicaSet,
+pkg/controller/job/job_controller.go: syncJob
 """
 
 from __future__ import annotations
@@ -46,9 +49,6 @@ def ignores_change(workload: Manifest, after: Json) -> str:
 
     It ignores changes of the spec if the workload is being deleted.
     """
-    # upstream: deployment_controller.go: syncDeployment, replica_set.go: syncReplicaSet,
-    # stateful_set_control.go: updateStatefulSet, daemon_controller.go: syncDaemonSet,
-    # job_controller.go: syncJob
     meta = workload.value["metadata"]
     if not meta.get("deletionTimestamp") or workload.kind not in (*_WITH_TEMPLATE, JOB):
         return ""

@@ -65,7 +65,16 @@ def test_objects_that_pods_need_and_that_do_not_exist_are_named(notes, spec, mis
     assert notes(spec, *IN_DUMP) == ([note] if missing else [])
 
 
-@pytest.mark.parametrize("in_dump", [(), (listed_object("ConfigMap", "status", "kube-system"),)])
+@pytest.mark.parametrize(
+    "in_dump",
+    [
+        (),
+        (listed_object("ConfigMap", "status", "kube-system"),),
+        (listed_object("ConfigMap", "configuration", "volcano-system"),),
+        (listed_object("Secret", "known"),),
+    ],
+    ids=["none", "of the autoscaler", "of another namespace", "of another kind"],
+)
 def test_there_is_no_note_if_the_dump_does_not_list_the_kind(notes, in_dump):
     """A snapshot of Fairlead contains only the ConfigMap of the autoscaler."""
     spec = {"container": {"envFrom": [{"configMapRef": {"name": "lost"}}]}}
@@ -75,3 +84,19 @@ def test_there_is_no_note_if_the_dump_does_not_list_the_kind(notes, in_dump):
 def test_the_file_may_contain_the_object(notes):
     spec = {"container": {"envFrom": [{"configMapRef": {"name": "lost"}}]}}
     assert notes(spec, *IN_DUMP, also=(listed_object("ConfigMap", "lost"),)) == []
+
+
+NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+
+
+@pytest.mark.parametrize(
+    ("in_dump", "also"),
+    [
+        ((listed_object("Secret", "known", "other"), listed_object("ConfigMap", "known")), ()),
+        ((listed_object("Secret", "known", "other"),), (NAMESPACE,)),
+    ],
+    ids=["its ConfigMaps are listed", "it is new"],
+)
+def test_a_namespace_without_secrets_may_be_listed(notes, in_dump, also):
+    [note] = notes({"container": {"env": OF_ENVIRONMENT}}, *in_dump, also=also)
+    assert "Secret default/lost (Deployment default/web)" in note
