@@ -612,7 +612,7 @@ def safe_findings(run: DrainRun | None) -> Iterator[str]:
     if run is not None and run.is_safe and run.evicted:
         which = "every workload with several replicas" if run.stopped else "every workload"
         if run.stops_jobs:
-            which += " except Jobs"
+            which += ", except those whose pods end by themselves (such as Jobs),"
         again = (
             "" if run.image_notes else " After them, every evicted pod of a workload runs again."
         )

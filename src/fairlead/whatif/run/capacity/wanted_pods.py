@@ -79,23 +79,22 @@ def incomplete_workloads(
     `paused` Deployments, which create no ReplicaSet. A workload is yielded even if none of its pods
     changed during the run.
     """
-    sets = (one["metadata"] for one in store.list(STATEFUL_SET))
-    waiting = [
-        *(WorkloadRef(STATEFUL_SET.kind, meta["namespace"], meta["name"]) for meta in sets),
-        *(WorkloadRef(one.kind, one.namespace, one.name) for one in paused),
-    ]
-    if not waiting:
+    wanted = dict[WorkloadRef, int]()
+    for one in store.list(STATEFUL_SET):
+        meta = one["metadata"]
+        wanted[WorkloadRef(STATEFUL_SET.kind, meta["namespace"], meta["name"])] = wanted_by(one)
+    for owner in paused:
+        ref = WorkloadRef(owner.kind, owner.namespace, owner.name)
+        wanted[ref] = desired_pods(store, ref) or 0
+    if not wanted:
         return
-    kinds = {one.kind for one in waiting}
+    kinds = {ref.kind for ref in wanted}
     existing = Counter(
         pod.owner
         for pod in pods
         if pod.owner is not None and pod.owner.kind in kinds and not pod.is_completed
     )
-    for ref in waiting:
-        wanted = desired_pods(store, ref)
-        if wanted is not None and existing[ref] < wanted:
-            yield ref
+    yield from (ref for ref, number in wanted.items() if existing[ref] < number)
 
 
 def desired_pods(store: Store, ref: WorkloadRef) -> int | None:

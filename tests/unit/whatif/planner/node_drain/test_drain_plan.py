@@ -1028,7 +1028,8 @@ def test_a_safe_drain_does_not_keep_pods_of_jobs_ready(planner, experiment, make
     run_plan(plan, experiment(*objects), NoProgress())
     found = drain_answer(plan, "dump.yaml", ()).to_json()
     assert found["findings"][0].startswith(
-        "During the drains, every workload except Jobs keeps a ready pod"
+        "During the drains, every workload, except those whose pods end by themselves (such as "
+        "Jobs), keeps a ready pod"
     )
 
 
