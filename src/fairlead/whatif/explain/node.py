@@ -204,13 +204,7 @@ def _verdict(
         pods = counted(len({one.pod for one in refused}), "pod")
         return f"{name} cannot be drained now: {owners[0]}{more} refuses the eviction of {pods}."
     if isinstance(emptied, Blocker):
-        if len(unplaced) > 1:
-            names = listed([one.pod for one in unplaced])
-            return f"A drain of {name} leaves pods of {len(unplaced)} workloads pending: {names}."
-        [one] = unplaced
-        if one.preempts:
-            return f"After a drain of {name}, {one.pod} fits on no node: {one.why}."
-        return f"A drain of {name} would leave {one.pod} pending: {one.why}."
+        return _pending_after_drain(name, unplaced)
     if not (emptied.moves or emptied.lost or emptied.failing):
         return f"{name} can be drained: no pod on it has to move."
     provided = ""
@@ -223,6 +217,24 @@ def _verdict(
         moves = f": {its}{moves_in_words(emptied.moves)}"
     harm = " and ".join(_harm(emptied))
     return f"{name} can be drained{provided}{moves}{f', but {harm}' if harm else ''}."
+
+
+def _pending_after_drain(name: str, unplaced: Sequence[Blocker]) -> str:
+    """Return the sentence that the pods of `unplaced` fit on no node after a drain of `name`."""
+    preempting = sum(one.preempts for one in unplaced)
+    if len(unplaced) == 1:
+        [one] = unplaced
+        if preempting:
+            return f"After a drain of {name}, {one.pod} fits on no node: {one.why}."
+        return f"A drain of {name} would leave {one.pod} pending: {one.why}."
+    names, count = listed([one.pod for one in unplaced]), len(unplaced)
+    if not preempting:
+        return f"A drain of {name} leaves pods of {count} workloads pending: {names}."
+    which = "they" if preempting == count else f"those of {counted(preempting, 'workload')}"
+    return (
+        f"After a drain of {name}, pods of {count} workloads fit on no node: {names}; "
+        f"{which} would preempt pods of lower priority."
+    )
 
 
 def _harm(drain: PlannedDrain) -> Iterator[str]:

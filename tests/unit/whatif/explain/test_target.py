@@ -15,6 +15,7 @@ from fairlead.whatif.input.error import InputError
 
 ZONE = "topology.kubernetes.io/zone"
 READY = [{"type": "Ready", "status": "True"}]
+FIT_NOWHERE = "After a drain of a, pods of 2 workloads fit on no node: default/web-1, default/web-2"
 
 
 def replica(make, number, node, *, ready=True, cpu="1", **spec):
@@ -249,6 +250,27 @@ def test_a_node_says_that_a_drain_needs_preemption(explained, make):
     assert not answer.facts["can_be_drained"]
     [row] = rows(answer, "pods")
     assert row["leaves"] == "only by preemption: to b, where it would preempt default/other"
+
+
+@pytest.mark.parametrize(
+    ("high", "says"),
+    [
+        (0, "A drain of a leaves pods of 2 workloads pending: default/web-1, default/web-2."),
+        (1, f"{FIT_NOWHERE}; those of 1 workload would preempt pods of lower priority."),
+        (2, f"{FIT_NOWHERE}; they would preempt pods of lower priority."),
+    ],
+)
+def test_the_pods_of_several_workloads_may_preempt_after_a_drain(explained, make, high, says):
+    objects = [make.node("a"), make.node("b")]
+    for number in (1, 2):
+        priority = 9 * (number <= high)
+        objects.append(
+            make.pod(
+                f"web-{number}", node_name="a", owner=f"rs-{number}", cpu="1500m", priority=priority
+            )
+        )
+    objects.append(make.pod("other", node_name="b", owner="other", cpu="3500m"))
+    assert explained("node/a", *objects).verdict == says
 
 
 def test_a_node_says_which_budget_blocks_its_drain(explained, make):
