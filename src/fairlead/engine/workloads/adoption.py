@@ -51,15 +51,9 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.identity import object_ref
-from fairlead.engine.workloads.ownership import (
-    Adopter,
-    Child,
-    adopts,
-    claims,
-    is_ending,
-    selects,
-)
+from fairlead.engine.workloads.ownership import adopts, claims, is_ending
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
+from fairlead.engine.workloads.selection import Adopter, Child, ChildIndex, OwnerIndex, selects
 
 RETRY_AFTER: Final[DurationNs] = seconds(1)
 OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet, Deployment, Job)
@@ -69,8 +63,8 @@ _API_VERSIONS: Final = {"ReplicationController": "v1", "Job": "batch/v1"}  # oth
 class _Namespace(Struct):
     """The owners of a namespace by uid, and the orphans in it by kind and name."""
 
-    owners: dict[str, Adopter] = field(default_factory=dict)
-    orphans: dict[tuple[str, str], Child] = field(default_factory=dict)
+    owners: OwnerIndex = field(default_factory=OwnerIndex)
+    orphans: ChildIndex[tuple[str, str], Child] = field(default_factory=ChildIndex)
 
 
 class Adoption:
@@ -121,17 +115,17 @@ class Adoption:
         """Store all loaded owners; return the patches that adopt and release loaded objects."""
         for one in objects:
             if isinstance(one, OWNERS):
-                self._namespace(one).owners[one.metadata.uid] = one
+                self._namespace(one).owners.put(one)
         return [command for one in objects for command in self._observe_child(one)]
 
     def _observe(self, one: ApiObject) -> list[Command]:
         commands = self._observe_child(one)
         if isinstance(one, OWNERS):
             namespace = self._namespace(one)
-            before = namespace.owners.get(one.metadata.uid)
-            namespace.owners[one.metadata.uid] = one
+            before = namespace.owners.owners.get(one.metadata.uid)
+            namespace.owners.put(one)
             if before is None or before.spec.selector != one.spec.selector:
-                for child in list(namespace.orphans.values()):
+                for child in namespace.orphans.selectable(one):
                     commands += self._adopt(child, [one])
         return commands
 
@@ -147,10 +141,10 @@ class Adoption:
         self._patched_owners.pop(meta.uid, None)
         self._unconfirmed.pop(meta.uid, None)
         if reference is None:
-            namespace.orphans[key] = one
-            return self._adopt(one, namespace.owners.values())
-        namespace.orphans.pop(key, None)
-        owner = namespace.owners.get(reference.uid)
+            namespace.orphans.put(key, one)
+            return self._adopt(one, namespace.owners.selecting(one))
+        namespace.orphans.pop(key)
+        owner = namespace.owners.owners.get(reference.uid)
         if owner is None or is_ending(owner) or selects(owner, one):
             return []
         if isinstance(one, ControllerRevision) or not claims(owner):
@@ -182,8 +176,8 @@ class Adoption:
 
     def _forget(self, one: ApiObject) -> None:
         namespace = self._namespace(one)
-        namespace.owners.pop(one.metadata.uid, None)
-        namespace.orphans.pop((type(one).__name__, one.metadata.name), None)
+        namespace.owners.pop(one.metadata.uid)
+        namespace.orphans.pop((type(one).__name__, one.metadata.name))
         self._patched_owners.pop(one.metadata.uid, None)
         self._unconfirmed.pop(one.metadata.uid, None)
 

@@ -1,4 +1,4 @@
-"""Ownership: which objects an owner selects, and which objects without a controller it adopts.
+"""Ownership: which objects without a controller an owner adopts.
 
 upstream: pkg/controller/controller_ref_manager.go:ClaimObject
 """
@@ -12,19 +12,16 @@ from fairlead.api.objects import (
     DaemonSet,
     Deployment,
     Job,
-    LabelSelector,
     Pod,
     ReplicaSet,
     ReplicationController,
     StatefulSet,
 )
 from fairlead.api.pods.facts import is_static, is_terminal
-from fairlead.api.selector import map_selector, selector_matches
+from fairlead.api.selector import selector_matches
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.job.rule import is_finished, is_own
-
-Adopter = ReplicaSet | ReplicationController | DaemonSet | StatefulSet | Deployment | Job
-Child = Pod | ReplicaSet | ControllerRevision
+from fairlead.engine.workloads.selection import Adopter, Child, selector_of, selects
 
 _POD_OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet, Job)
 
@@ -53,22 +50,11 @@ def claims(owner: Adopter) -> bool:
     """
     if isinstance(owner, Job) and (is_finished(owner) or not is_own(owner)):
         return False
-    selector = _selector(owner)
+    selector = selector_of(owner)
     if selector is None or not (selector.match_labels or selector.match_expressions):
         return False
     labels = (owner.spec.template.get("metadata") or {}).get("labels") or {}
     return selector_matches(selector, labels)
-
-
-def selects(owner: Adopter, child: Child) -> bool:
-    """Return whether the selector of `owner` matches the labels of `child`."""
-    return selector_matches(_selector(owner), child.metadata.labels)
-
-
-def _selector(owner: Adopter) -> LabelSelector | None:
-    if isinstance(owner, ReplicationController):
-        return map_selector(owner.spec.selector) if owner.spec.selector else None
-    return owner.spec.selector
 
 
 def is_ending(one: Adopter | Child) -> bool:

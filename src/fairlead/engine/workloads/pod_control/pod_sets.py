@@ -11,11 +11,11 @@ handled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from fairlead.api.objects import ApiObject, OwnerReference, Pod
+from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pods.facts import controller_of, is_static, is_terminal
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, pod_ref
@@ -46,6 +46,9 @@ from fairlead.engine.workloads.pod_control.rule import DesiredPod, OwnerRule, Pl
 from fairlead.engine.workloads.pod_control.unknown_owner import NoOpRule, UnknownOwnerRule
 from fairlead.engine.workloads.work_queue import BURST_DELAY, BURST_MAX, BurstLimiter
 
+if TYPE_CHECKING:
+    from fairlead.engine.workloads.selection import Adopter, ChildIndex
+
 
 class PodSets(Struct):
     """The pod sets of all owners and the rules of these owners, by owner key.
@@ -72,8 +75,8 @@ class PodSets(Struct):
         default_factory=dict
     )  # owners to follow up even if `follows_all` is not set
     changed: dict[str, None] = field(default_factory=dict)  # owners to follow up
-    adopters: dict[str, ApiObject] = field(default_factory=dict)
-    _orphans: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by namespace and pod key
+    adopters: dict[str, Adopter] = field(default_factory=dict)
+    _orphans: dict[str, ChildIndex[str, Pod]] = field(default_factory=dict)  # by namespace
     _set_keys: dict[str, str] = field(default_factory=dict)  # pod key -> key of its set
     _creating: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
@@ -123,7 +126,7 @@ class PodSets(Struct):
             ):
                 pods.request_replacement(pod, rule.slot_of(pod))
 
-    def set_adopter(self, key: str, owner: ApiObject) -> bool:
+    def set_adopter(self, key: str, owner: Adopter) -> bool:
         """Store the newest version of an owner; return whether it got orphans.
 
         A new owner gets the orphans that it will adopt, except finished pods: a Job counts these
@@ -134,10 +137,14 @@ class PodSets(Struct):
             return False
         is_new = key not in self.adopters
         self.adopters[key] = owner
-        orphans = self._orphans.get(owner.metadata.namespace, {}) if is_new else {}
-        found = [one for one in orphans.values() if adopts(owner, one) and not is_terminal(one)]
+        orphans = self._orphans.get(owner.metadata.namespace) if is_new else None
+        if orphans is None:
+            return False
+        found = [
+            one for one in orphans.selectable(owner) if adopts(owner, one) and not is_terminal(one)
+        ]
         for pod in found:
-            del orphans[pod.key]
+            orphans.pop(pod.key)
             self._set_keys[pod.key] = key
             self.sets[key].put(pod, self.rules[key].slot_of(pod))
         return bool(found)
@@ -260,11 +267,17 @@ class PodSets(Struct):
 
     def _store_orphans(self, pods: Iterable[Pod]) -> None:
         """Store pods without a controller; do nothing if no owner adopts pods."""
-        for pod in pods if self.adopts is not None else ():
-            self._orphans.setdefault(pod.metadata.namespace, {})[pod.key] = pod
+        if self.adopts is None:
+            return
+        from fairlead.engine.workloads.selection import ChildIndex  # noqa: PLC0415 - not for simulations
+
+        for pod in pods:
+            orphans = self._orphans.setdefault(pod.metadata.namespace, ChildIndex())
+            orphans.put(pod.key, pod)
 
     def _forget_orphan(self, pod: Pod) -> None:
-        self._orphans.get(pod.metadata.namespace, {}).pop(pod.key, None)
+        if (orphans := self._orphans.get(pod.metadata.namespace)) is not None:
+            orphans.pop(pod.key)
 
     def _request_replacement(self, pods: PodSet, pod: Pod, after: PodState | None) -> None:
         rule = self.rules[pods.key]

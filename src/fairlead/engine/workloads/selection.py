@@ -1,0 +1,122 @@
+"""Selection: which objects an owner selects, and indexes that find them.
+
+A selector with `matchLabels` selects only objects that have all of these labels. So only the
+objects with one of these labels need to be compared with the selector, instead of all objects of
+the namespace. Without the indexes, each of 2,000 new ReplicaSets would be compared with each of
+2,000 pods without a controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Final, Generic, TypeVar
+
+from msgspec import Struct, field
+
+from fairlead.api.objects import (
+    ControllerRevision,
+    DaemonSet,
+    Deployment,
+    Job,
+    LabelSelector,
+    Pod,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
+from fairlead.api.selector import map_selector, selector_matches
+
+Adopter = ReplicaSet | ReplicationController | DaemonSet | StatefulSet | Deployment | Job
+Child = Pod | ReplicaSet | ControllerRevision
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Child = TypeVar("_Child", bound=Child)
+_Label = tuple[str, str]
+_NO_LABEL: Final[_Label] = ("", "")
+
+
+def selects(owner: Adopter, child: Child) -> bool:
+    """Return whether the selector of `owner` matches the labels of `child`."""
+    return selector_matches(selector_of(owner), child.metadata.labels)
+
+
+def selector_of(owner: Adopter) -> LabelSelector | None:
+    """Return the selector of `owner`; None if it has none."""
+    if isinstance(owner, ReplicationController):
+        return map_selector(owner.spec.selector) if owner.spec.selector else None
+    return owner.spec.selector
+
+
+class ChildIndex(Struct, Generic[_Key, _Child]):
+    """The `objects` by key, and the keys by label."""
+
+    objects: dict[_Key, _Child] = field(default_factory=dict)
+    _by_label: dict[_Label, dict[_Key, None]] = field(default_factory=dict)
+
+    def put(self, key: _Key, one: _Child) -> None:
+        """Store `one`; it replaces the object with the same key."""
+        before = self.objects.get(key)
+        if before is not None and before.metadata.labels != one.metadata.labels:
+            self.pop(key)
+            before = None
+        self.objects[key] = one
+        if before is None:
+            for label in one.metadata.labels.items():
+                self._by_label.setdefault(label, {})[key] = None
+
+    def pop(self, key: _Key) -> None:
+        """Remove the object with this key, if any."""
+        one = self.objects.pop(key, None)
+        if one is not None:
+            for label in one.metadata.labels.items():
+                _remove(self._by_label, label, key)
+
+    def selectable(self, owner: Adopter) -> list[_Child]:
+        """Return the objects that `owner` may select: all that it selects, and perhaps others."""
+        labels = _required(selector_of(owner))
+        if not labels:
+            return list(self.objects.values())
+        keys = min((self._by_label.get(label, {}) for label in labels.items()), key=len)
+        return [self.objects[key] for key in keys]
+
+
+class OwnerIndex(Struct):
+    """The `owners` by uid, and the uids by one of the labels that the selectors require."""
+
+    owners: dict[str, Adopter] = field(default_factory=dict)
+    _by_label: dict[_Label, dict[str, None]] = field(default_factory=dict)
+
+    def put(self, owner: Adopter) -> None:
+        """Store `owner`; it replaces the owner with the same uid."""
+        uid = owner.metadata.uid
+        before = self.owners.get(uid)
+        if before is not None and _label_of(before) != _label_of(owner):
+            self.pop(uid)
+        self.owners[uid] = owner
+        self._by_label.setdefault(_label_of(owner), {})[uid] = None
+
+    def pop(self, uid: str) -> None:
+        """Remove the owner with this uid, if any."""
+        owner = self.owners.pop(uid, None)
+        if owner is not None:
+            _remove(self._by_label, _label_of(owner), uid)
+
+    def selecting(self, child: Child) -> list[Adopter]:
+        """Return the owners that may select `child`: all that select it, and perhaps others."""
+        labels = (_NO_LABEL, *child.metadata.labels.items())
+        return [self.owners[uid] for label in labels for uid in self._by_label.get(label, ())]
+
+
+def _required(selector: LabelSelector | None) -> Mapping[str, str]:
+    return {} if selector is None else selector.match_labels
+
+
+def _label_of(owner: Adopter) -> _Label:
+    return min(_required(selector_of(owner)).items(), default=_NO_LABEL)
+
+
+def _remove(by_label: dict[_Label, dict[_Key, None]], label: _Label, key: _Key) -> None:
+    keys = by_label[label]
+    del keys[key]
+    if not keys:
+        del by_label[label]
