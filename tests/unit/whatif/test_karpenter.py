@@ -387,6 +387,38 @@ def test_an_empty_node_is_removed(tmp_path: Path) -> None:
     assert [one.reason for one in found.transitions] == ["Underutilized"]
 
 
+@pytest.mark.parametrize(
+    ("event", "pods_bound", "removed"),
+    [
+        ("2026-01-01T01:00:00Z", "2026-01-01T01:00:00Z", 1),
+        ("2026-01-01T23:00:00Z", "2026-01-01T01:00:00Z", 0),
+        (None, "2026-01-01T01:00:00Z", 1),
+        (None, "2026-01-01T23:00:00Z", 0),
+    ],
+    ids=["an old event", "a new event", "old pods", "new pods"],
+)
+def test_consolidate_after_begins_before_the_dump_was_taken(
+    tmp_path: Path, event: str | None, pods_bound: str, removed: int
+) -> None:
+    """The pods of two nodes fit on one node. Karpenter was not restarted when the dump was taken.
+
+    A NodeClaim without lastPodEventTime is not Consolidatable until consolidateAfter has passed
+    since the newest of its pods was bound.
+    """
+    objects = [pool(disruption={"consolidateAfter": "6h", "budgets": [{"nodes": "100%"}]})]
+    for name in ("n1", "n2"):
+        machine, claim, tenant = node(name), node_claim(name), bound(f"on-{name}", name)
+        machine["status"]["conditions"][0]["lastHeartbeatTime"] = "2026-01-02T00:00:00Z"
+        if event:
+            claim["status"]["lastPodEventTime"] = event
+        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": pods_bound}
+        tenant["status"]["conditions"] = [scheduled]
+        objects += [machine, claim, tenant]
+    found = ask(tmp_path, objects, ClusterChange()).without.autoscaling
+    assert found is not None
+    assert len(found.earlier) + found.removed == removed
+
+
 def test_nodes_that_are_removed_before_the_change_are_in_a_note(tmp_path: Path) -> None:
     """Karpenter removes one of four half-empty nodes, then the pods of another node move."""
     disruption = {"consolidateAfter": "30s", "budgets": [{"nodes": "1"}]}

@@ -347,12 +347,12 @@ class NodeClaimLifecycle:
         elif not claim.metadata.deletion_timestamp:
             self.launch_standalone(claim, now)
 
-    def note_pod_event(self, node_name: str, now: Instant) -> None:
-        """Postpone the consolidation of the node `node_name` after a pod event there."""
+    def note_pod_event(self, node_name: str, at: Instant, now: Instant) -> None:
+        """Postpone the consolidation of the node `node_name` after a pod event there, at `at`."""
         claim = self._claim_on(node_name)
         if claim is None:
             return
-        noted = with_pod_event(claim, now)
+        noted = with_pod_event(claim, at)
         if noted is not claim or self._context.cluster.has_changed_claims:
             self._context.cluster.put(noted, now)
             self._conditions_at = now

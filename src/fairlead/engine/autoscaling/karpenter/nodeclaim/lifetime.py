@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp, parse_timestamp
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, duration_or_never
 from fairlead.engine.autoscaling.karpenter.pod import is_owned_by
@@ -47,6 +47,21 @@ def is_pod_event(old: Pod | None, new: Pod) -> bool:
         or (is_terminal(new) and not was_terminal)
         or (is_terminating(new) and not was_terminating)
     )
+
+
+def bound_at(pod: Pod, now: Instant) -> Instant:
+    """Return when the pod was bound to its node, at the latest `now`.
+
+    If the pod does not state this time, the result is the time at which the pod started or was
+    created. If it states none of these times, the result is `now`.
+    """
+    scheduled = condition(pod, "PodScheduled")
+    stated = (
+        (scheduled.last_transition_time if scheduled is not None else None)
+        or pod.status.start_time
+        or pod.metadata.creation_timestamp
+    )
+    return min(parse_timestamp(stated), now) if stated else now
 
 
 def with_pod_event(claim: NodeClaim, now: Instant) -> NodeClaim:
