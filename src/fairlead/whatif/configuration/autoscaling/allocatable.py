@@ -27,7 +27,7 @@ Karpenter assumes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -221,17 +221,25 @@ def _reservation_words(node: Node, cpu: int, memory: int) -> str:
     return f"{words}, and {formula}" if parts else formula
 
 
-def reservation_notes(assumed: Iterable[Assumption]) -> Iterator[str]:
-    """Yield a note that states the assumptions in `assumed`, if there are any."""
+def reservation_notes(
+    assumed: Iterable[Assumption], existing: Collection[str] = ()
+) -> Iterator[str]:
+    """Yield a note that states the assumptions in `assumed`, if there are any.
+
+    If each assumption concerns a single pool, `existing` are the types of the nodes of all pools.
+    """
     found = list(assumed)
     if not found:
         return
-    names = listed(sorted({one.type_name for one in found}))
+    names = {one.type_name for one in found}
+    nowhere, elsewhere = sorted(names.difference(existing)), sorted(names.intersection(existing))
+    missing = [f"There is no node of {listed(nowhere)}."] if nowhere else []
+    missing += [f"In some pools, there is no node of {listed(elsewhere)}."] if elsewhere else []
     words = "; ".join(sorted({one.words for one in found})[:_WORDS_MAX])
     without = sorted({one.type_name for one in found if one.leaves_nothing})
     nothing = f" This leaves nothing of {listed(without)} for pods." if without else ""
     yield (
-        f"There is no node of {names}. New nodes of such types are assumed to reserve for the "
+        f"{' '.join(missing)} New nodes of such types are assumed to reserve for the "
         f"system: {words}.{nothing} The columns {' and '.join(ALLOCATABLE_COLUMNS)} of {OPTION} "
         "replace this assumption."
     )

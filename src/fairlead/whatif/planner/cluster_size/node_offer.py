@@ -529,7 +529,8 @@ def assumption_notes(
             used[found.name] = found
     sizes = size_notes((info.node for info in infos), stated)
     unchecked = unchecked_requirements(used.values(), stated)
-    return *sizes, *reservation_notes(assumed), *unchecked
+    existing = {type_of_node(info) for info in infos}
+    return *sizes, *reservation_notes(assumed, existing), *unchecked
 
 
 def spot_notes(

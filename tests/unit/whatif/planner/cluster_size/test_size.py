@@ -1085,6 +1085,18 @@ def test_nodes_of_one_type_and_of_different_numbers_of_pods_have_rows_of_their_o
     assert [(row["size"], row["nodes"]) for row in rows] == [("110 pods", 1), ("29 pods", 1)]
 
 
+def test_a_type_that_only_another_pool_has_is_not_called_absent(planner, make):
+    """The reservation of a new node is derived from the nodes of its own pool only."""
+    nodes = [make.node("a", cpu="4"), make.node("b", cpu="8")]
+    for node, kind in zip(nodes, ("m", "large"), strict=True):
+        node["metadata"]["labels"] |= {INSTANCE_TYPE: kind, "pool": kind}
+        node["status"]["capacity"] = node["status"]["allocatable"] | {"memory": "64Gi"}
+    model = planner(*nodes).model
+    types = [LARGE, stated("tiny", "2", "8Gi", 0.1)]
+    *_, note = assumption_notes(model, model.table.nodes(), types)
+    assert "There is no node of tiny. In some pools, there is no node of large. New" in note
+
+
 def test_a_type_of_which_the_reservation_leaves_nothing_is_not_offered(planner, make):
     """A node of 16Gi reserves 8Gi, so nothing is left of a machine with 8Gi."""
     node = make.node("a", cpu="4")
