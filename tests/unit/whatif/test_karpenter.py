@@ -417,6 +417,9 @@ def test_consolidate_after_begins_before_the_dump_was_taken(
     found = ask(tmp_path, objects, ClusterChange()).without.autoscaling
     assert found is not None
     assert len(found.earlier) + found.removed == removed
+    waiting = 'consolidateAfter (6h) of NodePool "default" has not passed yet'
+    why = "Can't replace with a cheaper node" if removed else waiting
+    assert set(found.staying.values()) == {why}
 
 
 def test_nodes_that_are_removed_before_the_change_are_in_a_note(tmp_path: Path) -> None:

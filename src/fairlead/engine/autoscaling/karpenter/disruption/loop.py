@@ -71,6 +71,7 @@ LOOP_PERIOD_NS: Final[DurationNs] = 10 * NANOSECONDS_PER_SECOND
 AT_ONCE_NS: Final[DurationNs] = 1
 UNSYNCED_RETRY_NS: Final[DurationNs] = NANOSECONDS_PER_SECOND
 _NONE_ALLOWED: Final = "No allowed disruptions for disruption reason {} due to blocking budget"
+_NOT_YET: Final = 'consolidateAfter ({}) of NodePool "{}" has not passed yet'
 
 
 class LoopResult(Struct, frozen=True):
@@ -117,8 +118,9 @@ class DisruptionLoop:
     def undisruptable(self, now: Instant) -> dict[str, str]:
         """Return the nodes that neither emptiness nor consolidation examines now.
 
-        The result maps each node to upstream's reason. The result leaves out nodes without a
-        NodeClaim and nodes that are being removed.
+        The result maps each node to upstream's reason, or to Fairlead's own if the time of
+        consolidateAfter is not over. The result leaves out nodes without a NodeClaim and nodes that
+        are being removed.
         """
         # upstream: types.go:NewCandidate, consolidation.go:ShouldDisrupt,
         # helpers.go:BuildDisruptionBudgetMapping; each publishes the reason as an event
@@ -139,6 +141,11 @@ class DisruptionLoop:
                 kept[one.name] = applies
             elif applies and allowed[method.reason][one.pool.name] == 0:
                 kept[one.name] = _NONE_ALLOWED.format(method.reason)
+            elif not applies and not one.pool.is_static:
+                # Upstream publishes nothing here.
+                kept[one.name] = _NOT_YET.format(
+                    one.pool.spec.disruption.consolidate_after, one.pool.name
+                )
         return kept
 
     def current_reasons(self, names: Collection[str], now: Instant) -> dict[str, KeepReason]:
