@@ -113,6 +113,7 @@ def what_if(
     causes = _waiting_notes(effect)
     unsettled = after.unsettled("--horizon")
     notes = [*causes, unsettled] if unsettled else [*causes]
+    notes += _drift_note(after)
     notes += _failed_before_change(change, before)
     notes += _failed_without_change(change, before)
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
@@ -275,6 +276,15 @@ def _waiting_notes(effect: Effect) -> tuple[str, ...]:
     """Return notes that say why pods waited although the node autoscaler could add nodes."""
     run = effect.changed
     return () if run.autoscaling is None else tuple(run.autoscaling.waiting_notes(run.started_at))
+
+
+def _drift_note(after: RunOutcome) -> list[str]:
+    """Return a note about drifted nodes that Karpenter has not replaced at the end."""
+    drifted = after.autoscaling.drifted if after.autoscaling is not None else ()
+    if not drifted:
+        return []
+    nodes = counted(len(drifted), "drifted node")
+    return [f"At the end, Karpenter has not replaced {nodes}: {listed(drifted)}."]
 
 
 def _stopped_autoscaler_note(snapshot: Snapshot, effect: Effect) -> Iterator[str]:

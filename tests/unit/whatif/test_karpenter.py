@@ -636,6 +636,17 @@ def test_a_change_of_the_template_makes_nodes_drift(tmp_path: Path, hashes: dict
     assert {one.reason for one in found.transitions} == {"Drifted"}
 
 
+def test_a_note_names_the_drifted_nodes_that_are_not_replaced(tmp_path: Path) -> None:
+    """An annotation protects the pod of the node n1."""
+    kept = bound("a", "n1", annotations={"karpenter.sh/do-not-disrupt": "true"})
+    objects = [pool(disruption=NEVER), *(node(name) for name in ("n1", "n2")), kept]
+    objects += [node_claim(name) for name in ("n1", "n2")]
+    labelled = ("nodepool/default:spec.template.metadata.labels.team=shop",)
+    answer = ask(tmp_path, objects, ClusterChange(set=labelled))
+    note = "At the end, Karpenter has not replaced 1 drifted node: n1."
+    assert (note in answer.changed.notes, note in answer.without.notes) == (True, False)
+
+
 @pytest.mark.parametrize("deleted", ["nodepool/default", "nodeclaim/n1", "node/n1"])
 def test_a_deletion_removes_the_nodes(tmp_path: Path, deleted: str) -> None:
     """Only a NodePool that still exists gets new nodes."""

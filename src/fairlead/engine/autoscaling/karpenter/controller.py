@@ -22,7 +22,7 @@ from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, Unst
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.eviction_reporter import EvictionReporter
-from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
+from fairlead.engine.autoscaling.karpenter.apis import DRIFTED, NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.unavailable_offerings import (
     UnavailableOfferings,
 )
@@ -149,6 +149,17 @@ class Karpenter:
         A reason that applies now replaces a reason that an earlier search found.
         """
         return self._disruption.kept_nodes(now)
+
+    def drifted_nodes(self) -> list[str]:
+        """Return the names of the drifted nodes that are not being deleted, sorted.
+
+        A NodeClaim whose node does not exist yet counts under its own name.
+        """
+        return sorted(
+            claim.status.node_name or claim.name
+            for claim in self.cluster.node_claims.values()
+            if claim.is_true(DRIFTED) and not claim.metadata.deletion_timestamp
+        )
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
         """Return the nodes whose disruption a budget forbids, and when a budget next changes.

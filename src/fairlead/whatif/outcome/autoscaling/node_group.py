@@ -76,6 +76,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     transitions before the change; the other fields do not include them. `pauses` are the times in
     which unready nodes stop Cluster Autoscaler. `refused` are pods that got a node, but first
     waited for another reason. `estimated_prices` are the instance types with an estimated price.
+    `drifted` are the nodes that Karpenter has not replaced at the end although they have drifted.
     """
 
     autoscaler: str
@@ -88,6 +89,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     pauses: tuple[Pause, ...] = ()
     refused: tuple[RefusedPods, ...] = ()
     estimated_prices: frozenset[str] = frozenset()
+    drifted: tuple[str, ...] = ()
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""

@@ -130,6 +130,7 @@ def karpenter_outcome(
         dict(sorted(history.undelivered.items())),
         tuple(_transition(one, prices[one.node]) for one in earlier),
         refused=refused_pods(history.refusals, waits),
+        drifted=tuple(karpenter.drifted_nodes()),
     )
 
 
