@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -28,6 +29,8 @@ from fairlead.whatif.outcome.run_outcome import RunOutcome
 _SHOWN_MAX: Final = 10
 # The reason of Cluster Autoscaler that names a pod: "BlockedByPod: REASON, NAMESPACE/NAME".
 _BLOCKED_BY_POD: Final = "BlockedByPod: "
+_UNSCHEDULED: Final = "Not all pods would schedule"  # Karpenter; then up to five pods and why
+_POD_AND_WHY: Final = re.compile(r"\S+/\S+ => (.*?)(?= \S+/\S+ => |  and \d+ other\(s\)$| ?$)")
 
 
 def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> tuple[Section, ...]:
@@ -193,8 +196,15 @@ def _without_pod(why: str) -> str:
     return why.rpartition(", ")[0] if why.startswith(_BLOCKED_BY_POD) else why
 
 
-def _reasons(title: str, reasons: Mapping[str, str], *, is_urgent: bool) -> Section:
-    """Return a section with a row for each distinct reason; `reasons` is keyed by pod or node."""
+def _condensed(why: str) -> str:
+    """Return Karpenter's reason `why` with the error only once if all its pods have the same."""
+    errors = set(_POD_AND_WHY.findall(why)) if why.startswith(_UNSCHEDULED) else set[str]()
+    return f"{_UNSCHEDULED}: {errors.pop()}" if len(errors) == 1 else why
+
+
+def _reasons(title: str, stated: Mapping[str, str], *, is_urgent: bool) -> Section:
+    """Return a section with a row for each distinct reason; `stated` is keyed by pod or node."""
+    reasons = {name: _condensed(why) for name, why in stated.items()}
     alike: dict[str, list[str]] = {}
     for name, why in reasons.items():
         alike.setdefault(_without_pod(why), []).append(name)

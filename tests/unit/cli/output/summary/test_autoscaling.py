@@ -193,6 +193,21 @@ def test_nodes_that_different_pods_block_for_the_same_reason_are_one_row():
     ]
 
 
+def test_nodes_whose_pods_would_not_schedule_for_the_same_reason_are_one_row():
+    """Karpenter repeats the error for up to five pods of each node."""
+    start, error = "Not all pods would schedule, ", "all types exceed limits (NodePool=a); no zone"
+    alike = {at: f"{start}shop/{at}-1 => {error} shop/{at}-2 => {error} " for at in "ab"}
+    alike["c"] = f"{start}{' '.join(f'shop/c-{at} => {error}' for at in range(5))}  and 1 other(s)"
+    staying = {**alike, "d": f"{start}shop/d-1 => {error} shop/d-2 => no room "}
+    found = AutoscalingOutcome("karpenter", (group("a"),), (), {}, staying)
+    (*_, section), screen = autoscaling(run_of(found)), io.StringIO()
+    section.show(Console(file=screen, width=200), section.rows)
+    assert [one.rstrip() for one in screen.getvalue().splitlines()[1:]] == [
+        f"- a and 2 more: Not all pods would schedule: {error}",
+        f"- d: {start}shop/d-1 => {error} shop/d-2 => no room",
+    ]
+
+
 @pytest.mark.parametrize("added", [0, 1])
 def test_totals_come_before_tables_if_the_autoscaler_acted(added):
     found = AutoscalingOutcome("karpenter", (group("a", added=added),), (), {}, {})
