@@ -105,7 +105,7 @@ def karpenter_config(
             problem = f"no node has an instance type; {_HOW.format('instance-types')}"
             raise InputError(source, problem)
     else:
-        types = read_instance_types(instance_type_file, machines)
+        types = _with_used_spot(read_instance_types(instance_type_file, machines), pools, machines)
     zones, notes = offered_zones(pools, types, initial, machines)
     if instance_type_file is None:
         notes.append(
@@ -242,6 +242,23 @@ def _price_notes(
             for kind in one.capacity_types
             for zone in one.zones or zones or ("",)
         )
+
+
+def _with_used_spot(
+    types: Sequence[StatedType], pools: Iterable[NodePool], machines: Iterable[Node]
+) -> list[StatedType]:
+    """Return `types`, all of them also as spot if none is offered as spot but the cluster uses it.
+
+    The cluster uses spot if a NodePool has a spot node among `machines`, or allows only spot nodes.
+    """
+    labels = (one.metadata.labels for one in machines)
+    kinds = [template_requirements(pool).get(CAPACITY_TYPE) for pool in pools]
+    is_used = any(NODE_POOL in one and one.get(CAPACITY_TYPE) == SPOT for one in labels) or any(
+        kind.has(SPOT) and not kind.has(ON_DEMAND) for kind in kinds
+    )
+    if not is_used or any(SPOT in one.capacity_types for one in types):
+        return list(types)
+    return [structs.replace(one, capacity_types=(*one.capacity_types, SPOT)) for one in types]
 
 
 def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) -> Iterator[str]:

@@ -16,6 +16,13 @@ SPOT_AND_ON_DEMAND = {"operator": "In", "values": ["spot", "on-demand"]}
 ON_DEMAND = {"operator": "In", "values": ["on-demand"]}
 WITHOUT_SPOT = "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"
 WITH_SPOT = "name,cpu,memory,price,spotPrice\nsmall,4,16Gi,0.2,0.1\n"
+SPOT_NODE = {
+    "karpenter.sh/nodepool": "default",
+    "karpenter.sh/capacity-type": "spot",
+    KIND: "small",
+    "topology.kubernetes.io/zone": "z",
+}
+OTHER_SPOT = "name,cpu,memory,price,spotPrice\nsmall,4,16Gi,0.2,\nmedium,8,32Gi,0.4,0.2\n"
 
 
 @pytest.fixture
@@ -87,11 +94,12 @@ def test_pools_without_new_nodes_are_named(found, make, write, spec, status, wor
     ("types", "labels", "who"),
     [
         (WITH_SPOT, {"node.kubernetes.io/instance-type": "large"}, "n (large on-demand)"),
-        (WITHOUT_SPOT, {"karpenter.sh/capacity-type": "spot"}, "n (small spot)"),
+        (OTHER_SPOT, {"karpenter.sh/capacity-type": "spot"}, "n (small spot)"),
+        (WITHOUT_SPOT, {"karpenter.sh/capacity-type": "spot"}, None),
         (WITH_SPOT, {"karpenter.sh/capacity-type": "spot"}, None),
         (WITHOUT_SPOT, {}, None),
     ],
-    ids=["no such type", "no spot price", "spot", "on demand"],
+    ids=["no such type", "no spot price", "no spot price of any type", "spot", "on demand"],
 )
 def test_nodes_that_no_instance_type_matches_are_named(found, make, write, types, labels, who):
     """Karpenter replaces them as drifted."""
@@ -334,3 +342,36 @@ def test_a_price_file_alone_prices_the_type_of_a_claim_without_a_node(found, mak
     prices = {one.name: [offer.price for offer in one.offerings] for one in config.types}
     assert prices == {"large": [0.5], "small": [0.1]}
     assert not any("No offering" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("given", "values", "offered"),
+    [
+        ((WITHOUT_SPOT, {}), ["spot"], {"on-demand", "spot"}),
+        ((WITHOUT_SPOT, {}), ["spot", "on-demand"], {"on-demand"}),
+        ((WITHOUT_SPOT, SPOT_NODE), ["spot", "on-demand"], {"on-demand", "spot"}),
+        ((OTHER_SPOT, SPOT_NODE), ["spot"], {"on-demand"}),
+    ],
+    ids=["a pool of spot nodes", "spot is unused", "a spot node", "another type is spot"],
+)
+def test_types_are_also_spot_if_the_file_states_no_spot_but_the_cluster_uses_it(
+    found, make, write, given, values, offered
+):
+    types, labels = given
+    key = "karpenter.sh/capacity-type"
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "default"},
+        "spec": {
+            "template": {
+                "spec": {"requirements": [{"key": key, "operator": "In", "values": values}]}
+            }
+        },
+    }
+    file = str(write("types.csv", types))
+    config, notes = karpenter_config("dump", found(make.node("n", **labels), pool), file)
+    [small] = [one for one in config.types if one.name == "small"]
+    assert {one.capacity_type for one in small.offerings} == offered
+    assumed = "--instance-types states no spot price of small. It is assumed to be 40%"
+    assert any(one.startswith(assumed) for one in notes) == ("spot" in offered)
