@@ -958,6 +958,19 @@ def test_pods_get_other_nodes_when_karpenter_gives_up_on_a_failed_zone(tmp_path:
     assert zone_of_new_nodes(found) == {"z-b"}
 
 
+def test_nodes_that_karpenter_adds_before_a_zone_fails_fail_with_it(tmp_path: Path) -> None:
+    """The change adds a node in z-a; the zone fails four minutes later, for two minutes."""
+    keeping = pool(disruption={"consolidateAfter": "Never"})
+    failures = Failures(fail_zone=("z-a",), at="4m")
+    change = ClusterChange(failures=failures, lasts="2m", scale=("deploy/web=3",))
+    found = ask(tmp_path, [keeping, node("n1"), web(2)], change)
+    assert zone_of_new_nodes(found) == {"z-a"}
+    outage = found.changed.outage
+    assert outage is not None
+    assert len(outage.nodes) == 2
+    assert all(one.back_at is not None for one in outage.nodes)
+
+
 def test_a_run_ends_when_karpenter_gets_no_machine_in_any_zone(tmp_path: Path) -> None:
     """Karpenter tries again every three minutes, but these attempts change nothing."""
     failures = Failures(fail_zone=("z-a", "z-b"))

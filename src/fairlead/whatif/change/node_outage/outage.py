@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fairlead.api.nodes.kubelet_behaviour import Mode, Report, parse_kubelet_behaviour
+from fairlead.api.json import Json
+from fairlead.api.nodes.kubelet_behaviour import KUBELET, Mode, Report, parse_kubelet_behaviour
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change import commands
@@ -49,9 +50,35 @@ class Outage(Struct, frozen=True, kw_only=True):
     zone: Mapping[str, str] = field(default_factory=dict)
 
     def steps(self) -> Iterator[ScriptedStep]:
-        """Yield the step that starts the outage and, if `lasts` is set, the step that ends it."""
-        yield self.begin()
-        yield from ends_of([self])
+        """Yield the step that starts the outage and, if `lasts` is set, the step that ends it.
+
+        If a whole zone fails, nodes that an autoscaler has added to the zone before fail, too.
+        """
+        begin, ends = self.begin(), ends_of([self])
+        yield replace(begin, commands_for=self._begin_for) if self.zone else begin
+        for end in ends:
+            yield replace(end, commands_for=self._end_for) if self.zone else end
+
+    def _begin_for(self, present: Sequence[Json]) -> tuple[Command, ...]:
+        later = (one["metadata"]["name"] for one in self._later(present))
+        return tuple(self.affecting(node) for node in (*self.nodes, *later))
+
+    def _end_for(self, present: Sequence[Json]) -> tuple[Command, ...]:
+        failed = (
+            one["metadata"]["name"]
+            for one in self._later(present)
+            if one["metadata"].get("annotations", {}).get(KUBELET) == self.behaviour
+        )
+        return tuple(commands.return_node(node) for node in (*self.nodes, *failed))
+
+    def _later(self, present: Sequence[Json]) -> list[Json]:
+        """Return the nodes in `present` that are in the failing zone, but not among `nodes`."""
+        return [
+            one
+            for one in present
+            if one["metadata"]["name"] not in self.nodes
+            and self.zone.items() <= one["metadata"].get("labels", {}).items()
+        ]
 
     def begin(self) -> ScriptedStep:
         """Return the step that starts the outage."""
