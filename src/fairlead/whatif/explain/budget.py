@@ -12,6 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from fairlead.api.nodes.readiness import UNKNOWN, ready_status
+from fairlead.api.pods.facts import is_terminating
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.command import pod_ref
@@ -75,11 +77,16 @@ def explain_budget(planner: DrainPlanner, key: str, snapshot: Snapshot) -> Tabul
         if any(one.key == key for one in planner.budgets.of(pod.pod))
     ]
     pods.sort(key=lambda pod: pod.key)
+    every = pods
+    # The disruption controller does not count terminating pods (disruption.go: countHealthyPods).
+    pods = [pod for pod in every if not is_terminating(pod.pod)]
     on_node: dict[str, list[PodInfo]] = defaultdict(list)
-    for pod in pods:
-        node = planner.model.cluster.node_of(pod)
-        if planner.model.find_node(node) is not None:  # a deleted node cannot be drained
-            on_node[node].append(pod)
+    for pod in every:
+        info = planner.model.find_node(planner.model.cluster.node_of(pod))
+        if info is None:  # a deleted node cannot be drained
+            continue
+        if not is_terminating(pod.pod) or ready_status(info.node) == UNKNOWN:
+            on_node[info.name].append(pod)
     nodes = Counter({node: len(found) for node, found in on_node.items()})
     unready = [pod for pod in pods if not is_ready(pod.pod)]
     refusals = {node: planner.refusals(node) for node in nodes}
@@ -97,8 +104,8 @@ def explain_budget(planner: DrainPlanner, key: str, snapshot: Snapshot) -> Tabul
     return TabularAnswer(
         kind="BudgetExplanation",
         source=snapshot.source,
-        verdict=_verdict(limit, len(pods)),
-        findings=tuple(_findings(planner, limit, pods)),
+        verdict=_verdict(limit, len(every)),
+        findings=(*_findings(planner, limit, every), *_leaving(len(every) - len(pods))),
         tables=(
             ResultTable("edits", "changes that would help", _EDIT_COLUMNS,
                       [{"edit": edit} for edit in edits if edit], shown=3),
@@ -178,6 +185,13 @@ def _findings(planner: DrainPlanner, limit: BudgetLimit, pods: Sequence[PodInfo]
     if pods and limit.wanted > len(pods):
         missing = counted(limit.wanted - len(pods), "wanted pod does", "wanted pods do")
         yield f"{missing} not exist."
+
+
+def _leaving(count: int) -> Iterator[str]:
+    """Yield a sentence about the `count` terminating pods that the budget selects."""
+    if count:
+        pods_are = counted(count, "more selected pod is", "more selected pods are")
+        yield f"{pods_are} terminating and not counted."
 
 
 def _workload_rows(planner: DrainPlanner, pods: Sequence[PodInfo]) -> list[dict[str, object]]:

@@ -499,6 +499,19 @@ def test_a_terminating_pod_of_a_workload_is_not_one_of_its_ready_pods(explained,
     assert [(row["pods"], row["ready"]) for row in rows(answer, "zones")] == [(1, 1)]
 
 
+def test_a_budget_does_not_count_its_terminating_pods(explained, make):
+    """The status of a terminating pod may say that the pod is ready."""
+    leaving = replica(make, 1, "a")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    objects = [make.node("a"), make.node("b"), replica_set(make, 1), leaving]
+    answer = explained("pdb/web", *objects, replica(make, 2, "b"), budget(0))
+    assert answer.verdict.endswith("allows 1 disruption now: 1 ready, 0 needed.")
+    assert answer.findings == ("1 more selected pod is terminating and not counted.",)
+    [row] = rows(answer, "workloads")
+    assert (row["pods"], row["ready"], row["nodes"]) == (1, 1, 1)
+    assert drains(answer) == {"b": "is allowed"}
+
+
 def test_pods_of_a_stateful_set_wait_for_old_pods_on_a_silent_node(explained, make):
     web = make.workload("StatefulSet", "web", replicas=2)
     web["metadata"]["uid"] = "web"
