@@ -123,7 +123,7 @@ def explain_workload(
     pods = [pod for pod in every if not is_terminating(pod.pod)]
     placed = [pod for pod in pods if model.cluster.node_of(pod)]
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
-    ready = sum(is_ready(pod.pod) for pod in pods)
+    ready = sum(_is_up(model, pod) for pod in pods)
     with_nodes = ((ref, pod.pod, model.cluster.node_of(pod)) for pod in pods)
     wanted = wanted_pods(model.store, with_nodes, [ref])[ref]
     one_more = _one_more(planner, snapshot, workload)
@@ -554,6 +554,15 @@ def _is_unready(pod: PodInfo) -> bool:
     return not is_ready(pod.pod) and not is_terminal(pod.pod)
 
 
+def _is_up(model: ClusterModel, pod: PodInfo) -> bool:
+    """Return whether `pod` is ready and not on a node that does not exist.
+
+    If a node was deleted, its pods have the status Ready until pod garbage collection deletes them.
+    """
+    node = model.cluster.node_of(pod)
+    return is_ready(pod.pod) and (not node or model.find_node(node) is not None)
+
+
 class _OneMore(Struct, frozen=True):
     """The result of a trial in which one more pod of a workload is scheduled.
 
@@ -634,7 +643,9 @@ def _unready_rows(
     """Return a row for each reason why pods on nodes are not ready."""
     names: dict[str, list[str]] = defaultdict(list)
     volumes = SingleNodeVolumes(model.cluster)
-    for pod in filter(_is_unready, placed):
+    for pod in placed:
+        if is_terminal(pod.pod) or _is_up(model, pod):
+            continue
         info = model.find_node(model.cluster.node_of(pod))
         node = None if info is None else info.node
         holder = volumes.holder_of(pod.pod) if pod.pod.status.phase == "Pending" else None
@@ -733,7 +744,7 @@ def _zone_rows(planner: DrainPlanner, placed: Sequence[PodInfo]) -> list[dict[st
             "zone": zone or "no zone",
             "nodes": len({planner.model.cluster.node_of(pod) for pod in found}),
             "pods": len(found),
-            "ready": sum(is_ready(pod.pod) for pod in found),
+            "ready": sum(_is_up(planner.model, pod) for pod in found),
         }
         for zone, found in sorted(by_zone.items())
     ]

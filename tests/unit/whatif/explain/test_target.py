@@ -106,19 +106,22 @@ def test_a_workload_names_its_pods_that_are_not_ready(explained, make, status, r
     assert rows(budget_answer, "unready") == [{"pod": "default/web-2", "node": "b", "why": why}]
 
 
-def test_pods_on_a_missing_node_are_named(explained, make):
+@pytest.mark.parametrize("ready", [False, True])
+def test_pods_on_a_missing_node_are_named(explained, make, ready):
     """As after the deletion of a Node, before pod garbage collection deletes its pods."""
-    pods = [replica(make, 0, "a"), replica(make, 1, "gone", ready=False)]
+    pods = [replica(make, 0, "a"), replica(make, 1, "gone", ready=ready)]
     objects = make.node("a"), replica_set(make, 2), *pods, budget(1)
     answer = explained("rs/web", *objects)
     why = "its node does not exist"
+    assert answer.verdict == "1 of 2 wanted pods of rs/default/web is ready: 1 not ready."
     assert rows(answer, "unready") == [{"pods": 1, "pod": "default/web-1", "why": why}]
-    assert [(one["zone"], one["pods"]) for one in rows(answer, "zones")] == [
-        ("no zone", 1),
-        ("node is missing", 1),
+    assert [(one["zone"], one["pods"], one["ready"]) for one in rows(answer, "zones")] == [
+        ("no zone", 1, 1),
+        ("node is missing", 1, 0),
     ]
     answer = explained("pdb/web", *objects)
-    assert rows(answer, "unready") == [{"pod": "default/web-1", "node": "gone", "why": why}]
+    unready = [] if ready else [{"pod": "default/web-1", "node": "gone", "why": why}]
+    assert rows(answer, "unready") == unready  # the disruption controller reads only the condition
     assert [one["node"] for one in rows(answer, "nodes")] == ["a"]
 
 
