@@ -31,7 +31,7 @@ from fairlead.api.objects import (
     PodDisruptionBudget,
     StatefulSet,
 )
-from fairlead.api.pods.facts import controller_of, is_terminal
+from fairlead.api.pods.facts import controller_of, is_terminal, is_terminating
 from fairlead.api.pods.volumes import all_claims
 from fairlead.api.selector import selector_matches
 from fairlead.api.text.name_list import listed
@@ -169,6 +169,7 @@ def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
     has_uids = any(one.ref.uid for one in objects)  # hand-written objects have none
     if has_uids:
         yield from _missing(objects, snapshot.unreadable)
+        yield from _absent_controllers(objects, snapshot.unreadable)
         yield from _custom_owners(objects)
         yield from _owners_without_control(objects)
         yield from _programs(objects)
@@ -274,6 +275,34 @@ def _missing(manifests: Sequence[Manifest], unreadable: Iterable[str]) -> Iterat
         words = [f"{kind.plural} ({_EFFECTS.get(kind, _OWNER_EFFECT)})" for kind in found]
         others, last = words[:-1], words[-1]
         yield f"The dump has no {', '.join(others)}{' and ' if others else ''}{last}."
+
+
+def _absent_controllers(manifests: Sequence[Manifest], unreadable: Iterable[str]) -> Iterator[str]:
+    """Yield a note if the dump lacks controllers of pods, but has other objects of their kind.
+
+    The controllers may have been deleted, or their namespace may not have been read. If the dump
+    lacks the whole kind, `_missing` has a note.
+
+    upstream: pkg/controller/garbagecollector/garbagecollector.go: attemptToDeleteItem
+    """
+    known = {one.kind.resource for one in manifests}.difference(unreadable)
+    names = {(one.kind, one.ref.namespace, one.ref.name) for one in manifests}
+    absent = set()
+    for pod in _views(Pod, POD, manifests):
+        owner = controller_of(pod.metadata)
+        if owner is None or is_custom(owner.api_version) or is_terminal(pod):
+            continue
+        kind, namespace = _OWNERS.get(owner.kind), pod.metadata.namespace
+        if kind is None or kind.resource not in known or is_terminating(pod):
+            continue
+        if (kind, namespace, owner.name) not in names:
+            absent.add(f"{owner.kind} {namespace}/{owner.name}")
+    if absent:
+        yield (
+            f"The dump lacks controllers of pods ({listed(sorted(absent), _NAMED_MAX)}): each of "
+            "their pods that is deleted is replaced by an equal pod. If the cluster lacks these "
+            "controllers too, garbage collection deletes their pods."
+        )
 
 
 def _missing_namespaces(manifests: Sequence[Manifest]) -> Iterator[str]:

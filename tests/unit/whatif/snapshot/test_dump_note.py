@@ -281,6 +281,16 @@ def test_unreadable_kinds_are_not_named_as_missing(make, snapshot):
     assert not [one for one in dump_notes(found) if "The dump has no" in one]
 
 
+def test_controllers_that_are_missing_among_others_are_named(notes, make):
+    """As after their deletion, or if one namespace was not read. Ended pods do not matter."""
+    web = make.workload("ReplicaSet", "web", replicas=1)
+    web["metadata"]["uid"] = "web"
+    pods = [make.pod(name, node_name="n0", owner=name) for name in ("web", "gone", "ended")]
+    pods[2]["status"] = {"phase": "Succeeded"}
+    [note] = notes(*COMPLETE, web, *pods)
+    assert note.startswith("The dump lacks controllers of pods (ReplicaSet default/gone): each of ")
+
+
 def test_a_dump_with_budgets_may_be_without_quotas_and_leases(notes):
     assert notes(BUDGET) == ()
 
