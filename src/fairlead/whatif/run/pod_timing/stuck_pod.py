@@ -61,12 +61,16 @@ def is_stuck(pod: Pod, node: Node | None, at: Instant) -> bool:
     """Return whether `pod` still runs on `node` at `at`, long after the end of its grace period.
 
     Return False if `node` is not Ready or is None (unknown), or if a finalizer keeps the pod.
+    Also return False if the deletionTimestamp is malformed.
     """
     if not is_terminating(pod) or is_terminal(pod) or is_static(pod) or foreign_finalizers(pod):
         return False
     if node is None or ready_status(node) != TRUE:
         return False
-    return parse_timestamp(pod.metadata.deletion_timestamp) + _PATIENCE < at
+    try:
+        return parse_timestamp(pod.metadata.deletion_timestamp) + _PATIENCE < at
+    except ValueError:
+        return False  # a malformed timestamp is refused when the object is loaded
 
 
 def stuck_words(pod: Pod) -> str:

@@ -10,6 +10,7 @@ from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.explain.pod import explain_pod
 from fairlead.whatif.explain.target import explain_object
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.pod_timing.stuck_pod import stuck_pods
 
@@ -43,6 +44,13 @@ def dump(make, snapshot):
         return snapshot(*nodes, db, pod)
 
     return made
+
+
+def test_a_malformed_deletion_timestamp_is_refused(dump):
+    """The store refuses it when it loads the pod."""
+    refusal = r"Pod default/db-0: metadata.deletionTimestamp: .* is not an RFC 3339 timestamp"
+    with pytest.raises(InputError, match=refusal):
+        what_if(dump(end="yesterday"), ClusterChange(drain=("a",)))
 
 
 @pytest.mark.parametrize(
