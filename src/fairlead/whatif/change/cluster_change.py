@@ -466,6 +466,7 @@ def _delete(collected: _Steps) -> None:
         deleted_with,
         deletion_of,
         drained_nodes,
+        leaving_pods,
     )
 
     targets = collected.deleted
@@ -483,6 +484,7 @@ def _delete(collected: _Steps) -> None:
         *claims_in_use(targets, collected.inventory),
         *bound_volumes(targets, collected.inventory),
         *drained_nodes(targets, collected.inventory),
+        *leaving_pods(targets),
     )
 
 

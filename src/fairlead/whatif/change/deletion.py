@@ -102,6 +102,19 @@ def drained_nodes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
         yield from _protected_pods({one.ref.name for one in nodes}, inventory)
 
 
+def leaving_pods(targets: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note about the Pods in `targets`, the objects to delete, that already terminate."""
+    leaving = (one for one in targets if one.kind is POD and one.metadata.deletion_timestamp)
+    names = [one.ref.key for one in leaving]
+    if names:
+        more = f" and {len(names) - 1:,} more are" if len(names) > 1 else " is"
+        yield (
+            f"{names[0]}{more} already being deleted in the dump, so a second deletion changes "
+            f"nothing; fairlead explain pod/{names[0]} says what keeps the pod. kubectl delete "
+            "--force is not simulated."
+        )
+
+
 def _protected_pods(nodes: Collection[str], inventory: Inventory) -> Iterator[str]:
     """Yield a note about pods on `nodes` that Karpenter does not evict."""
     # upstream: sigs.k8s.io/karpenter pkg/utils/pod/scheduling.go: IsEvictable

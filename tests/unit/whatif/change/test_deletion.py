@@ -140,6 +140,25 @@ def test_a_namespace_with_a_pod_on_a_failed_node_stays_terminating(snapshot, mak
     )
 
 
+def test_the_deletion_of_a_terminating_pod_has_a_note(snapshot, make):
+    """Without the note, the answer would only say that nothing changes."""
+    pods = [make.pod(f"db-{n}", "shop", node_name="n") for n in range(3)]
+    for pod in pods[:2]:
+        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    cluster = snapshot(make.node("n"), SHOP, *pods)
+
+    def notes(*names):
+        change = ClusterChange(delete=tuple(f"pod/shop/{name}" for name in names))
+        return script_of_change(change, cluster).notes
+
+    changes_nothing = "already being deleted in the dump, so a second deletion changes nothing"
+    [note] = notes("db-0", "db-2")
+    assert note.startswith(f"shop/db-0 is {changes_nothing}; fairlead explain pod/shop/db-0 says ")
+    [note] = notes("db-0", "db-1")
+    assert note.startswith(f"shop/db-0 and 1 more are {changes_nothing}")
+    assert notes("db-2") == ()
+
+
 def test_a_claim_that_a_pod_uses_is_kept_until_the_pod_is_deleted(snapshot, make):
     """The pod continues to run, but the claim is Terminating, so "nothing changes" is wrong."""
     claim = {
