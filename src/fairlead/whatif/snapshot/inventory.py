@@ -237,7 +237,7 @@ class Inventory:
             pod = self._pod_of_absent(kind, namespace, name)
             if pod is not None:
                 owner = f"{kind.kind} {pod.metadata.namespace}/{name}"
-                return f"the dump lacks {owner}, the owner of pod/{pod.key}{self._remedy(kind)}"
+                return f"the dump lacks {owner}, the owner of pod/{pod.key}{self.remedy(kind)}"
         others = self._namesakes(namespace, name, expected, kind.kind)
         return f"there is no {kind.kind} {full_name}{self._similar(kind, name, others)}"
 
@@ -258,7 +258,7 @@ class Inventory:
                 return pod
         return None
 
-    def _remedy(self, kind: Kind) -> str:
+    def remedy(self, kind: Kind) -> str:
         """Return how to add the objects of `kind`, of which there are none."""
         if kind.resource in self._unreadable:
             return f" ({self.absence(kind)})"

@@ -29,14 +29,25 @@ def refuse_absent_classes(new: Iterable[Manifest], inventory: Inventory) -> None
         if not name or name in SYSTEM_CLASSES or inventory.get(PRIORITY_CLASS, "", name):
             continue
         known = [each.ref.name for each in inventory.of_kind(PRIORITY_CLASS)]
-        hint = (
-            f"; {known_names(str(name), known)}"
-            if known
-            else f" ({inventory.absence(PRIORITY_CLASS)})"
-        )
+        if known:
+            hint = f"; {known_names(str(name), known)}"
+        elif _have_classes(inventory):
+            hint = inventory.remedy(PRIORITY_CLASS)
+        else:
+            hint = f" ({inventory.absence(PRIORITY_CLASS)})"
         raise manifest.refuse(
             f"no PriorityClass with name {name} was found{hint}", field=f"{field}.priorityClassName"
         )
+
+
+def _have_classes(inventory: Inventory) -> bool:
+    """Return whether a pod of a cluster has a PriorityClass that Kubernetes does not create.
+
+    Pods without a uid do not count, because they are hand-written.
+    """
+    pods = (one.pod for one in inventory.of_kind(POD) if one.ref.uid)
+    names = (pod.spec.priority_class_name for pod in pods)
+    return any(name and name not in SYSTEM_CLASSES for name in names)
 
 
 def priority_class_notes(before: Mapping[str, Manifest], inventory: Inventory) -> Iterator[str]:
