@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json, mapping
 from fairlead.api.nodes.readiness import READY_AFTER
 from fairlead.api.selector import SelectorError, parse_selector
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import (
     CUSTOM_RESOURCE_DEFINITION,
@@ -83,6 +84,7 @@ _SELECTION: Final = frozenset("=!() ")  # a text without these characters is the
 # With --add-nodes, the other changes are made when the new nodes are Ready. Otherwise pods that
 # these changes create or evict could not use the new nodes.
 _NODES_READY_AFTER: Final = 2 * READY_AFTER
+_NAMED_MAX: Final = 3
 _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, CUSTOM_RESOURCE_DEFINITION, NODE)
 
 
@@ -429,7 +431,19 @@ def _drain(collected: _Steps) -> KubectlDrain:
             collected.add(name, "--drain", commands.drain(name))
         else:
             collected.add(name, "--drain", commands.rolling_drain(name, rolling))
+    if rolling is not None:
+        collected.notes += _cordoned_before(nodes, collected.inventory)
     return found
+
+
+def _cordoned_before(nodes: Iterable[str], inventory: Inventory) -> Iterator[str]:
+    """Yield a note about those of `nodes`, the nodes of a rolling drain, that stay cordoned."""
+    found = ((name, inventory.get(NODE, "", name)) for name in nodes)
+    names = [name for name, one in found if one is not None and one.node.spec.unschedulable]
+    if names:
+        was, they_are = ("was", "it is") if len(names) == 1 else ("were", "they are")
+        which = listed(names, _NAMED_MAX)
+        yield f"{which} {was} cordoned before the drain, and {they_are} still cordoned after it."
 
 
 def _refuse_misplaced_pace(change: ClusterChange) -> None:

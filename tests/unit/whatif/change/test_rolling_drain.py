@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
 from fairlead.whatif.change.rolling_drain import nodes_at_once, require_pace
 from fairlead.whatif.input.error import InputError
 
@@ -38,3 +39,22 @@ def test_other_values_are_refused(unavailable, problem):
     with pytest.raises(InputError) as refused:
         require_pace("day.yaml", unavailable, "events[0].max-unavailable")
     assert str(refused.value) == f"day.yaml: events[0].max-unavailable: {problem}"
+
+
+@pytest.mark.parametrize(
+    ("drained", "note"),
+    [
+        (("a", "b"), "a was cordoned before the drain, and it is still cordoned after it."),
+        (("a", "c"), "a, c were cordoned before the drain, and they are still cordoned after it."),
+        (("b",), None),
+    ],
+)
+def test_nodes_that_were_cordoned_before_a_rolling_drain_stay_cordoned(
+    snapshot, make, drained, note
+):
+    nodes = [make.node(name) for name in "abc"]
+    for node in (nodes[0], nodes[2]):
+        node["spec"] = {"unschedulable": True}
+    script = script_of_change(ClusterChange(drain=drained, max_unavailable=1), snapshot(*nodes))
+    assert script.notes == ((note,) if note else ())
+    assert not script_of_change(ClusterChange(drain=drained), snapshot(*nodes)).notes
