@@ -39,8 +39,14 @@ from fairlead.engine.scheduling.preemption.policy import is_preempted
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.cron_job.sync import CronJobState
+from fairlead.engine.workloads.daemon_set.rule import (
+    daemon_template,
+    node_eligibility,
+    target_node,
+)
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.job.rule import is_finished
+from fairlead.engine.workloads.pod_control.pod_template import read_template
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
@@ -125,7 +131,8 @@ def explain_workload(
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
     ready = sum(_is_up(model, pod) for pod in pods)
     with_nodes = ((ref, pod.pod, model.cluster.node_of(pod)) for pod in pods)
-    wanted = wanted_pods(model.store, with_nodes, [ref])[ref]
+    bare = _nodes_without_pod(model, workload, pods)
+    wanted = wanted_pods(model.store, with_nodes, [ref])[ref] + len(bare)
     one_more = _one_more(planner, snapshot, workload)
     decision = one_more.placement
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
@@ -143,6 +150,7 @@ def explain_workload(
             *(_job_state(workload, snapshot.inventory()) if workload.kind == JOB else ()),
             *_kept_template(workload, pods),
             *_conditions(workload),
+            *((f"It has no pod on {listed(bare)}.",) if bare else ()),
             *_leaving(model, workload, every),
             *_ordered(workload, pods, wanted),
             *_claims(pending, snapshot.inventory()),
@@ -350,6 +358,28 @@ def _conditions(workload: Manifest) -> Iterator[str]:
             yield f"Its rollout makes no progress {because}"
         elif (kind, status) == ("ReplicaFailure", "True"):
             yield f"Its pods could not be created when the dump was taken {because}"
+
+
+def _nodes_without_pod(
+    model: ClusterModel, workload: Manifest, pods: Iterable[PodInfo]
+) -> list[str]:
+    """Return the nodes on which a DaemonSet should run a pod, but has none of its `pods`.
+
+    Return [] if `workload` is not a DaemonSet, or if its template is not valid.
+
+    upstream: pkg/controller/daemon/daemon_controller.go: podsShouldBeOnNode
+    """
+    if workload.kind is not DAEMON_SET:
+        return []
+    daemon = read_template(daemon_template(mapping(workload.value, "spec", "template")))
+    if daemon is None:
+        return []
+    occupied = {model.cluster.node_of(pod) or target_node(pod.pod) for pod in pods}
+    return sorted(
+        one.name
+        for one in model.table.nodes()
+        if one.name not in occupied and node_eligibility(daemon, one.node).should_run
+    )
 
 
 def _blocked_names(workload: Manifest, pods: Iterable[PodInfo]) -> int:

@@ -125,6 +125,23 @@ def test_pods_on_a_missing_node_are_named(explained, make, ready):
     assert [one["node"] for one in rows(answer, "nodes")] == ["a"]
 
 
+def test_a_daemon_set_names_the_nodes_on_which_it_has_no_pod(explained, make):
+    """The pod on b has failed; c has a taint, and gets no pod."""
+    nodes = [make.node(name) for name in "abc"]
+    nodes[2]["spec"] = {"taints": [{"key": "x", "effect": "NoSchedule"}]}
+    daemons = make.workload("DaemonSet", "web")
+    daemons["metadata"]["uid"] = "web"
+    pods = [replica(make, 0, "a"), replica(make, 1, "b", ready=False)]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet"
+    pods[1]["status"] = {"phase": "Failed", "reason": "Evicted"}
+    answer = explained("ds/web", *nodes, daemons, *pods)
+    assert answer.verdict == "1 of 2 wanted pods of ds/default/web is ready: 1 not created."
+    assert answer.findings[0] == "It has no pod on b."
+    answer = explained("ds/web", nodes[0], nodes[2], daemons, pods[0])
+    assert answer.verdict == "The wanted pod of ds/default/web is ready."
+
+
 CLAIM = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "x"}}
 
 
