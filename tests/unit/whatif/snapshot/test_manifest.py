@@ -176,6 +176,11 @@ NO_TEXT = "expected text, got"
     ("value", "line"),
     [
         ("text", "f.yaml: expected an object with apiVersion and kind, got text"),
+        (
+            "NAMESPACE NAME READY\nprod web-0 1/1",
+            "f.yaml: expected an object with apiVersion and kind, got a table of kubectl; add -o "
+            "yaml to the kubectl command",
+        ),
         (7, "f.yaml: expected an object with apiVersion and kind, got a number"),
         (
             {"kind": "Pod", "metadata": {"name": "a"}},
