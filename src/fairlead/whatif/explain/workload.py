@@ -13,7 +13,7 @@ from fairlead.api.json import Json, items, mapping, text
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
 from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import CronJob, Job, StatefulSet
-from fairlead.api.pods.facts import condition, controller_of, is_terminal, is_terminating
+from fairlead.api.pods.facts import controller_of, is_terminating
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
@@ -27,16 +27,12 @@ from fairlead.apiserver.kind import (
     REPLICA_SET,
     STATEFUL_SET,
 )
-from fairlead.engine.batch.info.group import labelled_group
-from fairlead.engine.core.command import pod_ref
 from fairlead.engine.core.cron_schedule import Schedule, ScheduleError, read_schedule
 from fairlead.engine.core.instant import Instant, to_seconds
-from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ENOUGH
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption.policy import is_preempted
-from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.cron_job.sync import CronJobState
 from fairlead.engine.workloads.daemon_set.rule import (
@@ -47,18 +43,20 @@ from fairlead.engine.workloads.daemon_set.rule import (
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.pod_template import read_template
-from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
 from fairlead.whatif.explain.device_shortage import device_shortages, may_need_devices
 from fairlead.whatif.explain.node_requirement import unmet_requirements
-from fairlead.whatif.explain.pod_group import try_pod_group
-from fairlead.whatif.explain.preemption import awaited_victims
-from fairlead.whatif.explain.readiness import why_unready
+from fairlead.whatif.explain.pod_cause import (
+    cause_rows,
+    is_unready,
+    is_up,
+    pending_causes,
+    unready_causes,
+)
 from fairlead.whatif.explain.unbound_claim import unbound_claims
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
@@ -111,10 +109,6 @@ _REFUSAL_COLUMNS: Final = (
     ResultColumn("change", "would fit after"),
 )
 
-# (namespace, id of the shape, priority, preemptionPolicy, reason why it fits no node) of a pod. The
-# shape is the part of its spec that affects scheduling.
-_Equal = tuple[str, int, int, str, str]
-
 
 def explain_workload(
     planner: DrainPlanner, snapshot: Snapshot, workload: Manifest
@@ -129,7 +123,7 @@ def explain_workload(
     pods = [pod for pod in every if not is_terminating(pod.pod)]
     placed = [pod for pod in pods if model.cluster.node_of(pod)]
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
-    ready = sum(_is_up(model, pod) for pod in pods)
+    ready = sum(is_up(model, pod) for pod in pods)
     with_nodes = ((ref, pod.pod, model.cluster.node_of(pod)) for pod in pods)
     bare = _nodes_without_pod(model, workload, pods)
     wanted = wanted_pods(model.store, with_nodes, [ref])[ref] + len(bare)
@@ -162,9 +156,9 @@ def explain_workload(
         ),
         tables=(
             ResultTable("pending", "pending pods", _PENDING_COLUMNS,
-                        _pending_rows(planner, pending)),
+                        cause_rows(pending_causes(model, pending))),
             ResultTable("unready", "pods on a node that are not ready", _UNREADY_COLUMNS,
-                        _unready_rows(planner.model, snapshot.inventory(), placed)),
+                        cause_rows(unready_causes(model, snapshot.inventory(), placed))),
             ResultTable("refusals", "nodes that one more pod does not fit", _REFUSAL_COLUMNS, [
                 {"nodes": one.nodes, "plugin": one.plugin, "reason": one.reason,
                  "change": one.change}
@@ -408,7 +402,7 @@ def _ordered(workload: Manifest, pods: Sequence[PodInfo], wanted: int) -> Iterat
         for pod in pods
         if (ordinal := ordinal_of(workload.ref.name, pod.pod.metadata.name)) is not None
     }
-    first = next((pod for _, pod in sorted(ordinals.items()) if _is_unready(pod)), None)
+    first = next((pod for _, pod in sorted(ordinals.items()) if is_unready(pod)), None)
     if first is not None:
         yield f"It creates no further pod until {first.key} is ready (podManagementPolicy)."
 
@@ -580,19 +574,6 @@ def _old_pods(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:
         )
 
 
-def _is_unready(pod: PodInfo) -> bool:
-    return not is_ready(pod.pod) and not is_terminal(pod.pod)
-
-
-def _is_up(model: ClusterModel, pod: PodInfo) -> bool:
-    """Return whether `pod` is ready and not on a node that does not exist.
-
-    If a node was deleted, its pods have the status Ready until pod garbage collection deletes them.
-    """
-    node = model.cluster.node_of(pod)
-    return is_ready(pod.pod) and (not node or model.find_node(node) is not None)
-
-
 class _OneMore(Struct, frozen=True):
     """The result of a trial in which one more pod of a workload is scheduled.
 
@@ -644,126 +625,6 @@ def _one_more(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> 
     return _OneMore(message=after.message, refusals=refusals)
 
 
-def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dict[str, object]]:
-    """Return a row for each reason why the pods in `pending` are pending.
-
-    The pods are tried in their order. A pod that fits a node takes room from the pods after it.
-    """
-    names: dict[str, list[str]] = defaultdict(list)
-    nodes: dict[str, list[str]] = defaultdict(list)
-    groups = _held_groups(planner.model, pending)
-    leaving = [pod for pod in planner.model.pods() if is_terminating(pod.pod)]
-    known: dict[_Equal, str] = {}
-    with planner.model.hypothesis():  # a pod that fits takes the room of the pods after it
-        for pod in pending:
-            why, node = groups.get(group_key(pod), ""), ""
-            if not why:
-                why, node = _why_pending(planner, pod, leaving, known)
-            names[why].append(pod.key)
-            nodes[why] += [node] if node else []
-    return [
-        {"pods": len(found), "pod": listed(found, 1), "why": _with_nodes(why, nodes[why])}
-        for why, found in sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
-    ]
-
-
-def _unready_rows(
-    model: ClusterModel, inventory: Inventory, placed: Sequence[PodInfo]
-) -> list[dict[str, object]]:
-    """Return a row for each reason why pods on nodes are not ready."""
-    names: dict[str, list[str]] = defaultdict(list)
-    volumes = SingleNodeVolumes(model.cluster)
-    for pod in placed:
-        if is_terminal(pod.pod) or _is_up(model, pod):
-            continue
-        info = model.find_node(model.cluster.node_of(pod))
-        node = None if info is None else info.node
-        holder = volumes.holder_of(pod.pod) if pod.pod.status.phase == "Pending" else None
-        if holder is not None:
-            error = volumes.attach_error(pod.pod, model.cluster.now).note
-            why = f"{error} on {holder.pod.spec.node_name}"
-        else:
-            why = why_unready(inventory, pod_ref(pod.pod), node)
-        names[why].append(pod.key)
-    return [
-        {"pods": len(found), "pod": listed(found, 1), "why": why}
-        for why, found in sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
-    ]
-
-
-def _with_nodes(why: str, nodes: Sequence[str]) -> str:
-    """Return `why` with the `nodes` to which the pods would go, if there are such nodes."""
-    if not nodes:
-        return why
-    who = "it" if len(nodes) == 1 else "they"
-    return f"{why}; {who} would go to {listed(sorted(set(nodes)), 3)}"
-
-
-def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, str]:
-    """Return {PodGroup that cannot start: reason} for the PodGroups of `pending` pods."""
-    held: dict[str, str] = {}
-    first = {group_key(pod): pod for pod in pending} if model.has_pod_groups else {}
-    for key, pod in first.items():
-        if model.kept_out(pod) is not None:
-            continue
-        trial = try_pod_group(model.profile_of(pod), pod)
-        if trial is not None and not trial.can_start:
-            fit = "fits" if trial.fitting == 1 else "fit"
-            pods = f"{trial.fitting:,} of its {counted(trial.waiting, 'waiting pod')} {fit}"
-            held[key] = f"PodGroup {key} cannot start now: {pods}"
-            if trial.victims:
-                held[key] += f"; it would preempt {counted(len(trial.victims), 'pod')}"
-    return held
-
-
-def _preemption_words(model: ClusterModel, pod: PodInfo, reason: str) -> str:
-    """Return a text about preemption by `pod`, which fits no node.
-
-    The caller appends the text to `reason`, the reason why the pod fits no node. The text begins
-    with "; ". It says that the pod would preempt other pods, or why preemption does not help. It is
-    "" if the scheduler's message about preemption has nothing to add to `reason`.
-    """
-    with model.preempting():
-        decision = model.schedule(pod)
-    if isinstance(decision, Placement):
-        return ""
-    if decision.post_filter_result is not None:
-        return "; would preempt pods of lower priority"
-    return short_reason(decision.message).removeprefix(reason)  # why preemption does not help
-
-
-def _why_pending(
-    planner: DrainPlanner, pod: PodInfo, leaving: Sequence[PodInfo], known: dict[_Equal, str]
-) -> tuple[str, str]:
-    """Return (why `pod` is pending, the node that it fits now or "").
-
-    If `pod` fits a node, this function places `pod` there in the model of `planner`. `leaving` are
-    the terminating pods. `known` caches results of `_preemption_words`; equal pods share a result.
-    """
-    model = planner.model
-    if (why := model.kept_out(pod)) is not None:
-        return why, ""
-    if model.is_batch(pod):
-        name = pod.pod.spec.scheduler_name
-        return f"{name} starts it only with its group; explain one of the pods", ""
-    model.remove(pod)
-    new = model.replacement(pod)
-    decision = model.schedule(new)
-    if not isinstance(decision, Placement):
-        reason = short_reason(decision.message)
-        if awaited_victims(pod, leaving):
-            return f"{reason}; waits for the end of pods that it has preempted", ""
-        equal = (pod.namespace, new.shape.id, new.priority, new.pod.spec.preemption_policy, reason)
-        if equal not in known:
-            known[equal] = _preemption_words(model, new, reason)
-        return f"{reason}{known[equal]}", ""
-    is_tried = condition(pod.pod, "PodScheduled") is not None
-    why = "there is room now" if is_tried else "the scheduler has not tried it yet"
-    if group := labelled_group(pod.pod):
-        return f"{why}, but its group may wait: explain podgroup/{pod.namespace}/{group}", ""
-    return why, decision.node.name
-
-
 def _zone_rows(planner: DrainPlanner, placed: Sequence[PodInfo]) -> list[dict[str, object]]:
     by_zone: dict[str, list[PodInfo]] = defaultdict(list)
     for pod in placed:
@@ -774,7 +635,7 @@ def _zone_rows(planner: DrainPlanner, placed: Sequence[PodInfo]) -> list[dict[st
             "zone": zone or "no zone",
             "nodes": len({planner.model.cluster.node_of(pod) for pod in found}),
             "pods": len(found),
-            "ready": sum(_is_up(planner.model, pod) for pod in found),
+            "ready": sum(is_up(planner.model, pod) for pod in found),
         }
         for zone, found in sorted(by_zone.items())
     ]

@@ -1,0 +1,185 @@
+"""Finds out why pods are pending, and why pods on nodes are not ready."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from fairlead.api.pods.facts import condition, is_terminal, is_terminating
+from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
+from fairlead.engine.batch.info.group import labelled_group
+from fairlead.engine.core.command import pod_ref
+from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
+from fairlead.engine.scheduling.decision import Placement
+from fairlead.engine.state.pod_groups import group_key
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.pod_control.scale_down import is_ready
+from fairlead.whatif.explain.pod_group import try_pod_group
+from fairlead.whatif.explain.preemption import awaited_victims
+from fairlead.whatif.explain.readiness import why_unready
+from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.snapshot.inventory import Inventory
+
+# (namespace, id of the shape, priority, preemptionPolicy, reason why it fits no node) of a pod. The
+# shape is the part of its spec that affects scheduling.
+_Equal = tuple[str, int, int, str, str]
+
+
+class PodCause(Struct, frozen=True):
+    """The reason `why` a pod is pending or not ready.
+
+    `node` is the node on which a pending pod fits now; "" if there is none.
+    """
+
+    pod: PodInfo
+    why: str
+    node: str = ""
+
+
+def is_unready(pod: PodInfo) -> bool:
+    """Return whether `pod` has not ended and is not ready."""
+    return not is_ready(pod.pod) and not is_terminal(pod.pod)
+
+
+def is_up(model: ClusterModel, pod: PodInfo) -> bool:
+    """Return whether `pod` is ready and not on a node that does not exist.
+
+    If a node was deleted, its pods have the status Ready until pod garbage collection deletes them.
+    """
+    node = model.cluster.node_of(pod)
+    return is_ready(pod.pod) and (not node or model.find_node(node) is not None)
+
+
+def pending_causes(model: ClusterModel, pending: Sequence[PodInfo]) -> list[PodCause]:
+    """Return the cause of each of the `pending` pods, in their order.
+
+    The pods are tried in this order. A pod that fits a node takes room from the pods after it. The
+    model is unchanged afterwards.
+    """
+    groups = _held_groups(model, pending)
+    leaving = [pod for pod in model.pods() if is_terminating(pod.pod)]
+    known: dict[_Equal, str] = {}
+    found: list[PodCause] = []
+    with model.hypothesis():
+        for pod in pending:
+            why, node = groups.get(group_key(pod), ""), ""
+            if not why:
+                why, node = _why_pending(model, pod, leaving, known)
+            found.append(PodCause(pod, why, node))
+    return found
+
+
+def unready_causes(
+    model: ClusterModel, inventory: Inventory, placed: Iterable[PodInfo]
+) -> list[PodCause]:
+    """Return the cause of each pod in `placed` that is not ready; all `placed` pods have nodes."""
+    found: list[PodCause] = []
+    volumes = SingleNodeVolumes(model.cluster)
+    for pod in placed:
+        if is_terminal(pod.pod) or is_up(model, pod):
+            continue
+        info = model.find_node(model.cluster.node_of(pod))
+        node = None if info is None else info.node
+        holder = volumes.holder_of(pod.pod) if pod.pod.status.phase == "Pending" else None
+        if holder is not None:
+            error = volumes.attach_error(pod.pod, model.cluster.now).note
+            why = f"{error} on {holder.pod.spec.node_name}"
+        else:
+            why = why_unready(inventory, pod_ref(pod.pod), node)
+        found.append(PodCause(pod, why))
+    return found
+
+
+def cause_rows(causes: Iterable[PodCause]) -> list[dict[str, object]]:
+    """Return a row for each reason, with the number of its pods: the largest number first."""
+    groups: dict[str, list[PodCause]] = defaultdict(list)
+    for one in causes:
+        groups[one.why].append(one)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [cause_row(found) for _, found in ordered]
+
+
+def cause_row(causes: Sequence[PodCause]) -> dict[str, object]:
+    """Return the row of `causes`, which have the same reason."""
+    nodes = [one.node for one in causes if one.node]
+    return {
+        "pods": len(causes),
+        "pod": listed([one.pod.key for one in causes], 1),
+        "why": _with_nodes(causes[0].why, nodes),
+    }
+
+
+def _with_nodes(why: str, nodes: Sequence[str]) -> str:
+    """Return `why` with the `nodes` to which the pods would go, if there are such nodes."""
+    if not nodes:
+        return why
+    who = "it" if len(nodes) == 1 else "they"
+    return f"{why}; {who} would go to {listed(sorted(set(nodes)), 3)}"
+
+
+def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, str]:
+    """Return {PodGroup that cannot start: reason} for the PodGroups of `pending` pods."""
+    held: dict[str, str] = {}
+    first = {group_key(pod): pod for pod in pending} if model.has_pod_groups else {}
+    for key, pod in first.items():
+        if model.kept_out(pod) is not None:
+            continue
+        trial = try_pod_group(model.profile_of(pod), pod)
+        if trial is not None and not trial.can_start:
+            fit = "fits" if trial.fitting == 1 else "fit"
+            pods = f"{trial.fitting:,} of its {counted(trial.waiting, 'waiting pod')} {fit}"
+            held[key] = f"PodGroup {key} cannot start now: {pods}"
+            if trial.victims:
+                held[key] += f"; it would preempt {counted(len(trial.victims), 'pod')}"
+    return held
+
+
+def _preemption_words(model: ClusterModel, pod: PodInfo, reason: str) -> str:
+    """Return a text about preemption by `pod`, which fits no node.
+
+    The caller appends the text to `reason`, the reason why the pod fits no node. The text begins
+    with "; ". It says that the pod would preempt other pods, or why preemption does not help. It is
+    "" if the scheduler's message about preemption has nothing to add to `reason`.
+    """
+    with model.preempting():
+        decision = model.schedule(pod)
+    if isinstance(decision, Placement):
+        return ""
+    if decision.post_filter_result is not None:
+        return "; would preempt pods of lower priority"
+    return short_reason(decision.message).removeprefix(reason)  # why preemption does not help
+
+
+def _why_pending(
+    model: ClusterModel, pod: PodInfo, leaving: Sequence[PodInfo], known: dict[_Equal, str]
+) -> tuple[str, str]:
+    """Return (why `pod` is pending, the node that it fits now or "").
+
+    If `pod` fits a node, this function places `pod` there in `model`. `leaving` are
+    the terminating pods. `known` caches results of `_preemption_words`; equal pods share a result.
+    """
+    if (why := model.kept_out(pod)) is not None:
+        return why, ""
+    if model.is_batch(pod):
+        name = pod.pod.spec.scheduler_name
+        return f"{name} starts it only with its group; explain one of the pods", ""
+    model.remove(pod)
+    new = model.replacement(pod)
+    decision = model.schedule(new)
+    if not isinstance(decision, Placement):
+        reason = short_reason(decision.message)
+        if awaited_victims(pod, leaving):
+            return f"{reason}; waits for the end of pods that it has preempted", ""
+        equal = (pod.namespace, new.shape.id, new.priority, new.pod.spec.preemption_policy, reason)
+        if equal not in known:
+            known[equal] = _preemption_words(model, new, reason)
+        return f"{reason}{known[equal]}", ""
+    is_tried = condition(pod.pod, "PodScheduled") is not None
+    why = "there is room now" if is_tried else "the scheduler has not tried it yet"
+    if group := labelled_group(pod.pod):
+        return f"{why}, but its group may wait: explain podgroup/{pod.namespace}/{group}", ""
+    return why, decision.node.name
