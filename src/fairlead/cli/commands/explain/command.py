@@ -95,6 +95,9 @@ def explain(
       for their taints, it names these taints. It also states whether the pod would fit on a new
       node that is a copy of an existing node.
 
+      The kind without a name (pods) lists all pending pods, all pods on nodes that are not ready,
+      and the nodes that take no new pods, each with the reason.
+
     - Workload, or a custom resource that controls pods: its pods, why pods are pending or not
       ready, and its disruption budgets. The answer also names the node on which one more pod would
       be placed.
@@ -121,6 +124,8 @@ def explain(
     and backoff. It also contains the result for each node in the scheduler's cache.
 
     Try:
+
+        fairlead explain dump.yaml pods
 
         fairlead explain dump.yaml pod/store/web-0
 
@@ -151,7 +156,8 @@ def explain(
         option such as --context, --snapshot or --process names the cluster.
     second
         The object to explain: KIND/NAME (deploy/web), or KIND/NAMESPACE/NAME (deploy/store/web) if
-        several namespaces have such an object. The kind pc alone means all PriorityClasses.
+        several namespaces have such an object. The kind pods alone means all pods, and pc alone
+        means all PriorityClasses.
     """
     from fairlead.cli.commands.explain.run import (
         ExplainRequest,
