@@ -85,6 +85,7 @@ class LocalWorld:
         self._changes: list[StoredChange] = []
         self._pending_stimuli: list[Stimulus] = []
         self._issued: IssuedCommand | None = None  # the command that is being performed
+        self._issued_at: Instant = 0
         store.storage.subscribe(self._changes.append, is_watched_resource)
 
     def audit_writes(self, audit: WriteAudit) -> None:
@@ -92,7 +93,7 @@ class LocalWorld:
 
         def observe(change: StoredChange) -> None:
             if self._issued is not None:
-                audit.observe(self._issued, change)
+                audit.observe(self._issued, change, self._issued_at)
 
         self.store.storage.subscribe(observe, is_watched_resource)
 
@@ -133,7 +134,7 @@ class LocalWorld:
         elif isinstance(command, CallExtender):
             return self.extenders.call(command, b"")
         else:
-            self._issued = issued
+            self._issued, self._issued_at = issued, now
             self._do(issued, now)
             self._issued = None
         return None
@@ -143,7 +144,7 @@ class LocalWorld:
 
         The command may then wait for another webhook.
         """
-        self._issued = pending.issued
+        self._issued, self._issued_at = pending.issued, now
         outcome = self.gateway.resume(pending, answer)
         self._issued = None
         self._queue_outcome(pending.issued, outcome, now)

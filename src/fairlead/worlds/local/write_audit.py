@@ -65,9 +65,14 @@ class WriteAudit:
         self._backend = backend
         self._clock = clock
 
-    def observe(self, issued: IssuedCommand, change: StoredChange) -> None:
-        """Write the event about `change`, which the command in `issued` made."""
-        now = self._clock()
+    def observe(self, issued: IssuedCommand, change: StoredChange, at: Instant) -> None:
+        """Write the event about `change`, which the command in `issued` made at `at`.
+
+        While the clock is being advanced, `at` is later than the time of the clock. At other times,
+        it may be earlier, because work may be late. The event has the later time, so that it does
+        not precede the client request to which the command reacts.
+        """
+        now = max(at, self._clock())
         write = _write_of(issued, change, now)
         meta, kind = change.object["metadata"], change.kind
         level = level_of(self._backend.level, write.verb, kind.plural, write.subresource)

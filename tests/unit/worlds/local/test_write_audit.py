@@ -6,9 +6,11 @@ import json
 
 import pytest
 
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.endpoints.audit import AuditBackend, AuditLevel, audit_line
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.request import ADMIN, Request
+from fairlead.engine.core.instant import seconds, to_seconds
 from fairlead.whatif.audit.audit_log import read_audit_log
 from fairlead.whatif.audit.recorded_cluster import RecordedCluster
 from fairlead.whatif.input.document import Document
@@ -88,3 +90,40 @@ def test_replay_computes_the_pods_of_the_cluster_from_the_events(cluster, level)
         assert found["status"]["phase"] == "Running"
     assert all(recorded.find(POD, "default", name) is None for name in deleted)
     assert recorded.find(NODE, "", "node-1") is not None
+
+
+def test_writes_during_an_advance_have_the_times_of_the_writes(cluster):
+    """The clock is advanced after the work: a pod runs 0.5 s after its binding, not with it."""
+    lines = []
+    audit = WriteAudit(AuditBackend(lines.append, AuditLevel.REQUEST_RESPONSE), cluster.clock.now)
+    cluster.local.control_plane.audit_writes(audit)
+    request = Request("POST", SETS, headers={}, body=json.dumps(WEB).encode())
+    cluster.local.server.handle(request, cluster.clock.now())
+    cluster.local.control_plane.run_until(cluster.clock.now() + seconds(60))
+    times = {}
+    for event in map(json.loads, lines):
+        is_binding = event["objectRef"].get("subresource") == "binding"
+        if is_binding or phase_of(event) == "Running":
+            moment = parse_timestamp(event["stageTimestamp"])
+            times.setdefault(event["objectRef"]["name"], {})[is_binding] = moment
+    assert len(times) == WEB["spec"]["replicas"]
+    assert {to_seconds(found[False] - found[True]) for found in times.values()} == {0.5}
+
+
+def test_late_work_has_the_time_of_the_clock(cluster):
+    """The binding of a pod is not recorded before the request that creates the pod."""
+    lines = []
+    audit = WriteAudit(AuditBackend(lines.append, AuditLevel.REQUEST), cluster.clock.now)
+    cluster.local.control_plane.audit_writes(audit)
+    request = Request("POST", SETS, headers={}, body=json.dumps(WEB).encode())
+    late = cluster.clock.now()
+    cluster.clock.jump_to(late + seconds(5))
+    cluster.local.server.handle(request, cluster.clock.now())
+    cluster.local.control_plane.run_until(late)
+    times = {parse_timestamp(json.loads(line)["stageTimestamp"]) for line in lines}
+    assert times == {late + seconds(5)}
+
+
+def phase_of(event):
+    body = event.get("responseObject") or {}
+    return body["status"].get("phase") if body.get("kind") == "Pod" else None
