@@ -32,6 +32,13 @@ _MEANINGS: Final = {
     ShadowAgreement.NEEDLESS: "nominated after preemption, but the pod fits a node",
     ShadowAgreement.ERROR: "a plugin failed",
 }
+_NOMINATED: Final = (ShadowAgreement.PREEMPTED, ShadowAgreement.NEEDLESS)
+_PREEMPTION_COLUMNS: Final = (
+    ResultColumn("time", "time", rank=1),
+    ResultColumn("pod", "pod", NAME),
+    ResultColumn("node", "node", NAME),
+    ResultColumn("preemptor", "preempted by", NAME),
+)
 _AGREEING: Final = (_ONLY_BEST, ShadowAgreement.EQUAL, ShadowAgreement.SAMPLED)
 
 
@@ -60,11 +67,13 @@ def replay_answer(result: ReplayResult) -> TabularAnswer:
         (
             _classes(counts, placements),
             ResultTable("differences", "pods that differ", columns, differing, 20),
+            ResultTable("preemptions", "preempted pods", _PREEMPTION_COLUMNS,
+                        _preemption_rows(result)),
             ResultTable("pods", "all pods", columns, rows, 0),
         ),
         facts,
         result.notes,
-    )
+    )  # fmt: skip
 
 
 def _class(decision: ShadowDecision) -> str:
@@ -132,6 +141,29 @@ def _row(decision: ShadowDecision) -> Row:
         "victims": list(decision.victims),
         "scheduler": decision.scheduler,
     }
+
+
+def _preemption_rows(result: ReplayResult) -> list[Row]:
+    """Return a row for each recorded preemption, with the pod that was nominated because of it.
+
+    The history does not name this pod. It is the pod that was nominated to the node at the nearest
+    time, before or after the preemption; "" if no pod was nominated to the node.
+    """
+    rows: list[Row] = []
+    nominated = [one for one in result.decisions if one.agreement in _NOMINATED]
+    for one in result.preemptions:
+        own = (decision for decision in nominated if decision.node == one.node)
+        nearest = min(own, key=lambda decision: abs(decision.at - one.at), default=None)
+        rows.append(
+            {
+                "time": format_timestamp(one.at),
+                "pod": one.pod,
+                "node": one.node,
+                "priority": one.priority,
+                "preemptor": "" if nearest is None else nearest.pod,
+            }
+        )
+    return rows
 
 
 def _best(decision: ShadowDecision) -> str:

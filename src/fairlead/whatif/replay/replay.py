@@ -14,11 +14,14 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.objects import ApiObject
 from fairlead.api.text.count import counted
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import ObjectChanged
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.preemption.policy import is_preempted
 from fairlead.whatif.audit.audit_log import AuditedWrite, read_audit_log
 from fairlead.whatif.audit.recorded_cluster import (
     RecordedCluster,
@@ -43,13 +46,26 @@ _PROGRESS_EVERY: Final = 256  # number of writes
 _HEAD_BYTES: Final = 200
 
 
+class RecordedPreemption(Struct, frozen=True):
+    """The preemption of `pod` on `node`, as the history records it (condition DisruptionTarget)."""
+
+    at: Instant
+    pod: str
+    node: str
+    priority: int
+
+
 class ReplayResult(Struct, frozen=True):
-    """The decisions of a replay in the order of the history; `notes` describe omitted parts."""
+    """The decisions of a replay in the order of the history; `notes` describe omitted parts.
+
+    `preemptions` are the recorded preemptions, in the order of the history.
+    """
 
     source: str
     decisions: Sequence[ShadowDecision]
     record: ShadowRecord
     notes: tuple[str, ...] = ()
+    preemptions: Sequence[RecordedPreemption] = ()
 
 
 def read_history(path: str, bytes_max: int) -> tuple[str, bytes]:
@@ -173,6 +189,7 @@ def _followed(
     Raises InputError.
     """
     decisions: list[ShadowDecision] = []
+    preemptions: dict[str, RecordedPreemption] = {}
     record = ShadowRecord([PRESENT])
     shadow = Shadow({PRESENT: config}, decisions.append)
     cluster = RecordedCluster(source)
@@ -188,9 +205,22 @@ def _followed(
             raise InputError(source, problem, object_name=write.where)
         for stimulus in cluster.apply(write):
             shadow.handle(stimulus, write.at)
+            if write.kind is POD and isinstance(stimulus, ObjectChanged):
+                _note_preemption(preemptions, shadow, stimulus.object, write.at)
     for decision in decisions:
         record.record(decision)
-    return ReplayResult(source, decisions, record, (*notes, *_gaps(cluster)))
+    found = tuple(preemptions.values())
+    return ReplayResult(source, decisions, record, (*notes, *_gaps(cluster)), found)
+
+
+def _note_preemption(
+    found: dict[str, RecordedPreemption], shadow: Shadow, changed: ApiObject, at: Instant
+) -> None:
+    """Add to `found`, by uid, the preemption of the pod `changed`, if it has been preempted."""
+    pod = shadow.cluster.pods.get(changed.key)
+    if pod is not None and is_preempted(pod) and pod.uid not in found:
+        node = shadow.cluster.node_of(pod)
+        found[pod.uid] = RecordedPreemption(at, pod.key, node, pod.priority)
 
 
 def _gaps(cluster: RecordedCluster) -> Iterable[str]:

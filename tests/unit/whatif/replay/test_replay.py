@@ -207,3 +207,71 @@ def test_the_verdict_counts_placements_that_sampling_explains():
         "1 of 1 placement agrees with the rules (100.0%): 0 on the only best node, 0 on one of "
         "several best nodes, 1 on the best node of a possible sample."
     )
+
+
+def preempted_event(pod, node, at, priority=1):
+    """The update in which the scheduler marks a running pod as preempted."""
+    reason = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": pod, "namespace": "shop", "uid": pod, "resourceVersion": "900"},
+        "spec": {
+            "nodeName": node,
+            "priority": priority,
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+        },
+        "status": {"phase": "Running", "conditions": [reason]},
+    }
+    body["metadata"]["creationTimestamp"] = "2026-02-01T00:00:00Z"
+    ref = {"resource": "pods", "namespace": "shop", "name": pod, "subresource": "status"}
+    return {**EVENTS[0], "auditID": pod, "stageTimestamp": at, "verb": "update",
+            "objectRef": {**ref, "apiVersion": "v1"}, "requestObject": body,
+            "responseObject": body}  # fmt: skip
+
+
+def nominated_event(pod, node, at):
+    """The update in which the scheduler nominates a pod that fits no node to `node`."""
+    failed = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    event = json.loads(json.dumps(preempted_event(pod, node, at, priority=9)))
+    body = event["responseObject"]
+    del body["spec"]["nodeName"]
+    body["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "99"
+    body["status"] = {"phase": "Pending", "nominatedNodeName": node, "conditions": [failed]}
+    return {**event, "requestObject": body}
+
+
+def created_event(pod, at):
+    event = nominated_event(pod, "worker-a", at)
+    body = json.loads(json.dumps(event["responseObject"]))
+    body["status"] = {"phase": "Pending"}
+    body["metadata"] |= {"creationTimestamp": at[:19] + "Z", "resourceVersion": "800"}
+    ref = {key: value for key, value in event["objectRef"].items() if key != "subresource"}
+    return {**event, "verb": "create", "auditID": f"{pod}-new", "objectRef": ref,
+            "requestObject": body, "responseObject": body}  # fmt: skip
+
+
+def test_preempted_pods_are_listed_with_their_preemptors():
+    """A preemptor is the pod nominated to the node at the nearest time; a mark counts once."""
+    day = "2026-03-01T11:"
+    events = [
+        *EVENTS,
+        created_event("first", f"{day}00:00.000000Z"),
+        created_event("second", f"{day}00:00.100000Z"),
+        preempted_event("early", "worker-a", f"{day}00:01.000000Z"),
+        nominated_event("first", "worker-a", f"{day}00:01.010000Z"),
+        nominated_event("second", "worker-a", f"{day}00:05.000000Z"),
+        preempted_event("late", "worker-a", f"{day}00:05.010000Z"),
+        preempted_event("late", "worker-a", f"{day}00:06.000000Z"),
+        preempted_event("lone", "worker-b", f"{day}00:07.000000Z"),
+    ]
+    found = answer(events)["preemptions"]
+    assert found == [
+        {"time": "2026-03-01T11:00:01Z", "pod": "shop/early", "node": "worker-a", "priority": 1,
+         "preemptor": "shop/first"},
+        {"time": "2026-03-01T11:00:05Z", "pod": "shop/late", "node": "worker-a", "priority": 1,
+         "preemptor": "shop/second"},
+        {"time": "2026-03-01T11:00:07Z", "pod": "shop/lone", "node": "worker-b", "priority": 1,
+         "preemptor": ""},
+    ]  # fmt: skip
+    assert answer(EVENTS)["preemptions"] == []
