@@ -86,6 +86,9 @@ def explain(
 
     The answer depends on the kind of OBJECT:
 
+    - pods, the kind without a name: all pending pods, all pods on nodes that are not ready, and all
+      nodes that take no new pods, each with the reason.
+
     - Pod: for each node, either the score from each scheduler plugin, or the reason why the pod
       does not fit. In large clusters, nodes with the same reason share a row. A pod that already
       has a node is explained as if it had no node. If the pod fits on no node, the answer lists the
@@ -94,9 +97,6 @@ def explain(
       also names the labels that the pod requires but no node has. If some nodes would fit except
       for their taints, it names these taints. It also states whether the pod would fit on a new
       node that is a copy of an existing node.
-
-      The kind without a name (pods) lists all pending pods, all pods on nodes that are not ready,
-      and the nodes that take no new pods, each with the reason.
 
     - Workload, or a custom resource that controls pods: its pods, why pods are pending or not
       ready, and its disruption budgets. The answer also names the node on which one more pod would
