@@ -219,12 +219,18 @@ def _lowest(statuses: Sequence[_Status], highest: int) -> tuple[int, int]:
     with the greatest shortage. If there is no shortage, it is the instant with the fewest healthy
     pods beyond the needed number. Numbers from different instants could show a shortage that never
     was: the needed number at a peak, and the healthy pods after it. `_counting` explains `highest`.
+
+    If the budget has no healthy pod at first, its pods are new. Then only the instants at which the
+    number has fallen count, or the end if it never falls, because a budget does not protect pods
+    that have not started yet.
     """
+    counting = list(_counting(statuses, highest))
+    if not highest:
+        statuses = counting or statuses[-1:]
     numbers = {needed for _, _, needed, _ in statuses}
     if len(numbers) == 1:
         return min(healthy for _, healthy, _, _ in statuses), numbers.pop()
-    counting = list(_counting(statuses, highest)) or statuses
-    _, healthy, needed, _ = min(counting, key=lambda one: (one[1] - one[2], one[1]))
+    _, healthy, needed, _ = min(counting or statuses, key=lambda one: (one[1] - one[2], one[1]))
     return healthy, needed
 
 

@@ -129,3 +129,23 @@ def test_the_budgets_of_a_pod_are_found_again_after_a_change_of_budgets() -> Non
     recorder.forget(recorder.covering(pod("a"))[0])
     found.append([one.metadata.name for one in recorder.covering(pod("a"))])
     assert found == [["b"], ["b", "c"], ["c"], []]
+
+
+@pytest.mark.parametrize(
+    ("healthy", "lowest"),
+    [([0, 1, 3], 3), ([0, 3, 2, 3], 2), ([0, 0], 0), ([4, 2, 4], 2), ([2, 4], 2)],
+)
+def test_new_pods_are_not_missing_before_they_start(healthy: list[int], lowest: int) -> None:
+    """The first number counts only if the budget had healthy pods, or if the number falls later."""
+    recorder = BudgetRecorder()
+    for at, count in enumerate(healthy):
+        budget = {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "b", "namespace": "shop"},
+            "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}},
+            "status": {"currentHealthy": count, "desiredHealthy": 2, "disruptionsAllowed": 0},
+        }
+        recorder.observe(decode_as(PodDisruptionBudget, budget), at)
+    (history,) = recorder.histories(0)
+    assert history.lowest_healthy == lowest
