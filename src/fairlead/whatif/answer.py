@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ZONE
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
@@ -36,7 +37,9 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     the number of seeds with which it occurs. It is () for one seed. `start_times` are the simulated
     start times of pods that wait at the end; None if no pod waits or no start times were simulated.
     `next_steps` are suggestions for the user, the most important first. `causes` are the notes that
-    explain why pods wait or stay pending. They come before all other notes of the answer.
+    explain why pods wait or stay pending. They come before all other notes of the answer. `returned`
+    are the failing nodes that were out of service when the dump was taken, and return in the run
+    without the change.
     """
 
     source: str
@@ -53,6 +56,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     start_times: StartTimes | None = None
     next_steps: tuple[NextStep, ...] = ()
     causes: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the question and the verdict; a text with both runs would be megabytes long."""
@@ -66,6 +70,18 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
         """
         fails = any(one.holds for one in conditions)
         return tuple(one for one in self.next_steps if not (fails and one.makes_change))
+
+    @property
+    def title(self) -> str:
+        """The change as the first line of the answer, with the nodes in `returned`, if any."""
+        if not self.returned:
+            return self.change.title
+        is_, its = ("is", "its") if len(self.returned) == 1 else ("are", "their")
+        names = listed(self.returned)
+        return (
+            f"{self.change.title} ({names} {is_} out of service already; compared with {its} "
+            "return now)"
+        )
 
     @property
     def scheduler_words(self) -> str:

@@ -116,6 +116,7 @@ def what_if(
     notes += _drift_note(after)
     notes += _failed_before_change(change, before)
     notes += _failed_without_change(change, before)
+    notes += _pending_without_change(change, before, snapshot)
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _autoscaled_before_change(before, pair.kept_nodes, effect.drain.nodes)
     notes += [*_lost_without_change(snapshot, before), *_displaced_without_change(before, after)]
@@ -150,6 +151,7 @@ def what_if(
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
         causes=causes,
+        returned=tuple(pair.failed_nodes),
     )
     if not conditions.next_steps or (effect.is_none and not effect.drain.nodes):
         return answer
@@ -329,6 +331,15 @@ def _failed_without_change(change: ClusterChange, without: RunOutcome) -> list[s
         "service, compared with its return."
     )
     return [note]
+
+
+def _pending_without_change(
+    change: ClusterChange, without: RunOutcome, snapshot: Snapshot
+) -> list[str]:
+    """Return a note that suggests `explain`; [] if there is a change or no pending pod."""
+    if change.words or not without.pending:
+        return []
+    return [f"fairlead explain {snapshot.words} pods says why pods are pending."]
 
 
 def _autoscaled_before_change(

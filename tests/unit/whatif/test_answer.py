@@ -1210,6 +1210,14 @@ def test_an_answer_without_a_change_says_how_to_ask_about_a_failed_node(
         assert sum(note.startswith(hint) for note in notes) == count
 
 
+def test_an_answer_without_a_change_says_how_to_ask_about_pending_pods(make, snapshot):
+    hint = " pods says why pods are pending."
+    big = make.pod("big", cpu="99")
+    for pods, change, count in (([big], {}, 1), ([], {}, 0), ([big], {"cordon": ("a",)}, 0)):
+        answer = what_if(snapshot(make.node("a"), *pods), ClusterChange(**change))
+        assert sum(note.endswith(hint) for note in answer.changed.notes) == count
+
+
 def test_only_the_nodes_that_had_failed_return_without_the_change(make, failed_node, snapshot):
     dump = snapshot(failed_node("Unknown"), make.node("b"), make.workload(replicas=2))
     change = ClusterChange(failures=Failures(fail_node=("a", "b")), cordon=("b",))
@@ -1217,7 +1225,11 @@ def test_only_the_nodes_that_had_failed_return_without_the_change(make, failed_n
     assert {one.node for one in answer.changed.outage.nodes} == {"a", "b"}
     assert answer.without.failed_nodes == frozenset()
     assert any(note.startswith("a was not in service when") for note in answer.changed.notes)
-    other = what_if(dump, ClusterChange(failures=Failures(fail_node=("b",))))
+    told = "(a is out of service already; compared with its return now)"
+    assert answer.title == f"{change.title} {told}"
+    other_change = ClusterChange(failures=Failures(fail_node=("b",)))
+    other = what_if(dump, other_change)
+    assert other.title == other_change.title
     assert other.without.failed_nodes == {"a"}
     assert not any("not in service when" in note for note in other.changed.notes)
 

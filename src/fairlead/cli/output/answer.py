@@ -154,7 +154,7 @@ def _known_failures(answer: WhatIfAnswer) -> list[str]:
 
 def _print_head(console: Console, answer: WhatIfAnswer, *, has_details: bool) -> None:
     changed = answer.changed
-    print_line(console, answer.change.title, "dim")
+    print_line(console, answer.title, "dim")
     print_findings(console, answer.verdict.findings)
     span = for_readers(changed.after_start(changed.ended_at))
     facts = [

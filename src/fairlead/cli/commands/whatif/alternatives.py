@@ -225,9 +225,7 @@ def write_comparison(
     reports = []
     for one in alternatives:
         answer = one.answer
-        heading = Heading(
-            answer.change.title, answer.source, answer.seed, took_s / len(alternatives)
-        )
+        heading = Heading(answer.title, answer.source, answer.seed, took_s / len(alternatives))
         reports.append(whatif_report(heading, answer, [], label))
     page = render_comparison(comparison_data(alternatives, is_choice=bool(options.change)), reports)
     write_atomically(path, page.encode())

@@ -54,7 +54,7 @@ def _suite(one: JunitSuite) -> Element:
         errors="0",
         skipped="0",
     )
-    title = _text(f"{one.name}: {answer.change.title}" if one.name else answer.change.title)
+    title = _text(f"{one.name}: {answer.title}" if one.name else answer.title)
     for result in one.conditions:
         name = _text(f"--fail-on {result.text}")
         case = SubElement(suite, "testcase", classname=title, name=name)

@@ -107,7 +107,7 @@ def run_what_if(
         from fairlead.whatif.report.report_builder import Heading, whatif_report
 
         seconds = perf_counter() - started
-        heading = Heading(answer.change.title, answer.source, answer.seed, seconds)
+        heading = Heading(answer.title, answer.source, answer.seed, seconds)
         write_report(report, whatif_report(heading, answer, results, options.group_by))
         say_written("report", report)
     return _exit_code([answer], results)
