@@ -12,6 +12,7 @@ from rich.console import Console
 from fairlead.api.text.count import counted
 from fairlead.cli.output.console.fitted_table import TableColumn
 from fairlead.cli.output.console.screen import (
+    DETAILS,
     Rank,
     Section,
     print_screen,
@@ -37,6 +38,7 @@ from fairlead.whatif.result.tabular_answer import (
 )
 
 _ROWS_MIN: Final = 4
+_WORDS_MAX: Final = 4  # number of different steps that the line about long commands names
 _CODE_MAX: Final = 1200  # characters; on a terminal of 120 columns, these are ten lines
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
@@ -93,19 +95,30 @@ def _steps(steps: Sequence[NextStep]) -> Section:
 
     If an answer is limited to one screen, either all commands are shown or none, because it can do
     harm to run only some of them. None are shown if they have more than _CODE_MAX characters in
-    total, because they would leave no room for the tables.
+    total, because they would leave no room for the tables. Then one line says what the commands do,
+    and which option prints them.
     """
+    is_long = sum(len(one.code) for one in steps) > _CODE_MAX
 
     def show(console: Console, count: int) -> None:
         console.print()
+        if is_long and count == 1:
+            words = list(dict.fromkeys(one.words for one in steps))
+            more = f"; and {len(words) - _WORDS_MAX:,} more" if len(words) > _WORDS_MAX else ""
+            what = f"{'; '.join(words[:_WORDS_MAX])}{more}"
+            commands = "the command" if len(steps) == 1 else f"the {len(steps):,} commands"
+            print_line(console, f"Next: {what}. {DETAILS} prints {commands}.")
+            return
         for one in steps[:count]:
             print_step(console, one)
-        if rest := len(steps) - count:
+        if (rest := len(steps) - count) > 0:
             print_line(console, f"... and {counted(rest, 'more step')}", "dim")
 
-    shown = len(steps) if sum(len(one.code) for one in steps) <= _CODE_MAX else 0
     title = f"the commands ({len(steps)})"
-    return Section(title, len(steps), show, Rank.NEXT_STEPS, shown, shown, is_urgent=True)
+    # If the commands are long, the first row is the line about them.
+    rows = len(steps) + is_long
+    shown = 1 if is_long else rows
+    return Section(title, rows, show, Rank.NEXT_STEPS, shown, shown, is_urgent=True)
 
 
 def _section(table: ResultTable) -> Section:

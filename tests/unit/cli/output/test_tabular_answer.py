@@ -37,10 +37,25 @@ def test_the_commands_for_many_nodes_are_printed_only_in_full(capsys):
     assert f"\nNext: drain: {short.command}\n" in capsys.readouterr().out
     answer = TabularAnswer("DrainPlan", "d", "Yes.", steps=(long,))
     print_tabular(answer, "text")
-    assert "Not shown: the commands (1)." in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "\nNext: drain. -o details prints the command.\n" in printed
+    assert "kubectl" not in printed
     print_tabular(answer, "details")
     lines = capsys.readouterr().out.partition("Next: drain:\n")[2].replace("\\\n", "")
     assert " ".join(lines.split()) == long.command
+
+
+def test_the_line_about_long_commands_names_the_steps_once(capsys):
+    """A reader learns what to do and in which order, although the commands need many lines."""
+    names = " ".join(f"node-{number}" for number in range(200))
+    words = ("cordon", "drain", "drain", "check", "delete", "report")
+    steps = tuple(NextStep(one, command=f"kubectl {one} {names}") for one in words)
+    print_tabular(TabularAnswer("Consolidation", "d", "Yes.", steps=steps), "text")
+    printed = capsys.readouterr().out
+    assert (
+        "Next: cordon; drain; check; delete; and 1 more. -o details prints the 6 commands.\n"
+        in printed
+    )
 
 
 def test_no_command_is_left_out_for_a_row_of_a_table(capsys):
