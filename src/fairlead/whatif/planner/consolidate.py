@@ -718,14 +718,16 @@ def _limit(found: ConsolidationPlan) -> str:
 
 
 def _cause_rows(found: ConsolidationPlan) -> list[Json]:
+    """Return a row for each cause; first those that are the only cause for the most nodes."""
     by_cause: dict[BlockCause, set[str]] = {}
     for one in found.blockers:
         by_cause.setdefault(one.cause, set()).add(one.node)
     kept = _kept_only_by(found)
-    return [
+    rows = [
         {"cause": cause.value, "nodes": len(nodes), "alone": kept[frozenset((cause,))]}
-        for cause, nodes in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0]))
+        for cause, nodes in sorted(by_cause.items())
     ]
+    return sorted(rows, key=lambda row: (-row["alone"], -row["nodes"]))
 
 
 def _causes(found: ConsolidationPlan) -> ResultTable:

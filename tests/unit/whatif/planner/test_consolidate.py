@@ -694,6 +694,23 @@ def test_nodes_that_several_rules_keep_are_freed_by_ignoring_all_of_them(planner
     ) in answer["findings"]
 
 
+def test_the_only_cause_for_nodes_comes_first(planner, make):
+    """The answer recommends to ignore this cause, and a screen may show only the first causes."""
+    scratch = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
+    alone = [make.pod(f"alone-{name}", cpu="100m", node_name=name) for name in "ab"]
+    nodes = [make.node(name) for name in "abc"]
+    nodes[2]["metadata"]["annotations"] = {
+        "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"
+    }
+    made = planner(*nodes, *deployment(make, "web", "ab", **scratch), *alone)
+    answer = consolidate_answer(consolidated(made), made.model, "dump.yaml", ()).to_json()
+    assert [(row["cause"], row["nodes"], row["alone"]) for row in answer["causes"]] == [
+        (BlockCause.ANNOTATION.value, 1, 1),
+        (BlockCause.NOT_REPLICATED.value, 2, 0),
+        (BlockCause.LOCAL_STORAGE.value, 2, 0),
+    ]
+
+
 def test_pods_of_removed_nodes_that_take_long_to_stop_are_named(planner, make):
     """Node a or node b is removed, and each has a pod of web."""
     web = deployment(make, "web", ["a", "b"], terminationGracePeriodSeconds=7200)
