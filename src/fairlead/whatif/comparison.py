@@ -12,7 +12,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
-from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, Severity
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.result.tabular_answer import (
@@ -25,9 +25,11 @@ from fairlead.whatif.result.tabular_answer import (
     TabularAnswer,
 )
 
+_STILL_PENDING: Final = ResultColumn("still_pending", "still pending", NUMBER)
 _COLUMNS: Final = (
     ResultColumn("alternative", "alternative", NAME),
     ResultColumn("pending", "pending", NUMBER),
+    _STILL_PENDING,
     ResultColumn("preempted", "preempted", NUMBER, rank=1),
     ResultColumn("evicted", "evicted", NUMBER, rank=2),
     ResultColumn("gone", "gone", NUMBER, rank=3),
@@ -71,13 +73,18 @@ class Alternative(Struct, frozen=True):
         """A sort key; the alternative with the best outcome comes first.
 
         An incomplete drain evicts fewer pods than a complete one, so it can seem to disrupt less.
-        Therefore incomplete drains come last.
+        Therefore incomplete drains come last. Of alternatives without harm, the best is the one
+        with which the fewest pods stay pending that are pending without the change, too.
         """
         found, first = self.answer.difference, self.answer.verdict.first
         recovered = found.recovered_after
+        kinds = list(OutcomeKind)
+        harm = len(kinds) - kinds.index(first.kind)
         return (
             not self.answer.effect.is_drain_complete,
-            -list(OutcomeKind).index(first.kind),
+            0 if first.severity is Severity.GOOD else harm,
+            len(self.answer.still_pending),
+            harm,
             len(found.pending) + len(found.gone),
             len(found.pdb_breaches),
             len(found.displaced),
@@ -110,10 +117,12 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
 def _columns(rows: Sequence[Row]) -> Iterator[ResultColumn]:
     """Yield the columns of `rows`.
 
+    The number of pods that are pending in both runs is included only if it is not 0 in every row.
     The cost is included only if at least one row has a cost. The number of nodes is included if the
     cost is, or if the number differs between rows.
     """
-    yield from _COLUMNS
+    has_still_pending = any(row["still_pending"] for row in rows)
+    yield from (one for one in _COLUMNS if has_still_pending or one is not _STILL_PENDING)
     has_cost = any(row["cost_per_month"] is not None for row in rows)
     if has_cost or len({row["nodes"] for row in rows}) > 1:
         yield _NODES
@@ -125,7 +134,7 @@ def _columns(rows: Sequence[Row]) -> Iterator[ResultColumn]:
 def _questions(found: Sequence[Alternative]) -> Iterator[str]:
     """Yield the change that all alternatives share, or the change of each if the changes differ."""
     if len({tuple(one.words) for one in found}) == 1 and not found[0].flags:
-        yield found[0].answer.change.title
+        yield found[0].answer.title
         return
     for one in found:
         yield f"{one.name}: {' '.join(one.words)}"
@@ -199,6 +208,7 @@ def _row(one: Alternative) -> dict[str, object]:
         "severity": answer.verdict.first.severity.value,
         "sentence": answer.verdict.first.sentence,
         "pending": len(found.pending),
+        "still_pending": len(answer.still_pending),
         "preempted": len(found.preempted),
         "evicted": len(found.evicted),
         "moved": len(found.moved),

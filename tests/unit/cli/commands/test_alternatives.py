@@ -206,6 +206,26 @@ def test_the_alternative_with_fewer_waiting_pods_is_better(ask, tmp_path):
     assert ["2 waited up to 43m00s" in one["what"] for one in found["workloads"]] == [True, False]
 
 
+def test_an_alternative_that_helps_pending_pods_is_better_than_one_that_changes_nothing(
+    ask, tmp_path, capsys
+):
+    """Without harm, it counts how many pods stay pending; the deletion of a node helps none."""
+    [*objects, waiting] = cluster("abc", {"p": "a", "q": "b", "w": "c"})
+    del waiting["spec"]["nodeName"]
+    waiting["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "5"
+    waiting["status"] = {"phase": "Pending"}
+    (tmp_path / "room.json").write_text(json.dumps([*objects, waiting]))
+    changes = ["--change", "less:--delete node/c", "--change", "cordon:--cordon c",
+               "--change", "help:--set-resources pod/x/w=cpu=1"]  # fmt: skip
+    code, found, _ = ask(*changes)
+    assert found["verdict"].startswith("Of 3 alternatives, help has the best outcome: ")
+    assert [one["still_pending"] for one in found["alternatives"]] == [1, 1, 0]
+    assert run(["whatif", "room.json", "--no-report", *changes]) == code
+    assert "STILL PENDING" in capsys.readouterr().out
+    run(["whatif", "full.json", "--no-report", *changes[2:4], "--change", "b:--cordon a"])
+    assert "STILL PENDING" not in capsys.readouterr().out
+
+
 def test_a_workload_that_an_alternative_does_not_create_is_not_untouched(ask, tmp_path):
     """Only `add` creates `new`; it leaves the pods of `web` untouched."""
     new = {**REPLICA_SET, "metadata": {"name": "new", "namespace": "x"}}
