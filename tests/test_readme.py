@@ -26,6 +26,7 @@ PAGES: Final = (
     ROOT / "docs" / "explanation" / "node-lifecycle.md",
     ROOT / "docs" / "explanation" / "preemption.md",
     ROOT / "docs" / "fit.md",
+    ROOT / "docs" / "incident.md",
     ROOT / "docs" / "index.md",
     ROOT / "docs" / "outages.md",
     ROOT / "docs" / "pod-groups.md",
