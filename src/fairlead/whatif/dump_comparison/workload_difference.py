@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import items, mapping, text
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import is_static
+from fairlead.api.pods.facts import is_static, is_terminating
 from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import CRON_JOB, DAEMON_SET, JOB
+from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.dump_comparison.field_difference import (
     ADDED,
     CHANGED,
@@ -38,12 +40,15 @@ class DumpedWorkload(Struct, frozen=True):
 
     `replicas` is None if the workload has no such number. A container is (image, requests).
     `is_of_pods` is set if the values come from the workload's pods, because the dump lacks the
-    workload, or because another object controls the workload.
+    workload, or because another object controls the workload. `missing` is the number of wanted
+    pods that are not ready or do not exist. It is None if the values come from the pods, if the
+    dump has no pods at all, and for Jobs and CronJobs, whose pods end.
     """
 
     replicas: int | None
     containers: dict[str, tuple[str, dict[str, Any]]]
     is_of_pods: bool = False
+    missing: int | None = None
 
 
 DumpedWorkloads = Mapping[WorkloadRef, DumpedWorkload]
@@ -63,9 +68,20 @@ def workloads_of(inventory: Inventory, pods: Iterable[Pod]) -> dict[WorkloadRef,
             found[ref] = _of_object(one)
     of_pods: dict[WorkloadRef, list[Pod]] = defaultdict(list)
     for pod in pods:
-        if not is_static(pod) and (ref := workload_of(pod)) not in found:
-            of_pods[ref].append(pod)
-    return found | {ref: _of_pods(own) for ref, own in of_pods.items()}
+        if not is_static(pod):
+            of_pods[workload_of(pod)].append(pod)
+    if of_pods:
+        found = {ref: _with_missing(ref, one, of_pods[ref]) for ref, one in found.items()}
+    return {ref: _of_pods(own) for ref, own in of_pods.items() if own} | found
+
+
+def _with_missing(ref: WorkloadRef, one: DumpedWorkload, pods: Sequence[Pod]) -> DumpedWorkload:
+    """Return `one` with the number of its wanted pods that are missing; `pods` are its pods."""
+    if ref.kind in (JOB.kind, CRON_JOB.kind):
+        return one
+    present = [pod for pod in pods if not is_terminating(pod)]
+    wanted = len(present) if one.replicas is None else one.replicas
+    return replace(one, missing=max(0, wanted - sum(map(is_ready, present))))
 
 
 def _of_object(one: Manifest) -> DumpedWorkload:
@@ -110,6 +126,8 @@ def workload_rows(old: DumpedWorkloads, new: DumpedWorkloads) -> list[Row]:
                 "what": what,
                 "replicas_before": None if before is None else before.replicas,
                 "replicas": None if after is None else after.replicas,
+                "missing_before": None if before is None else before.missing,
+                "missing": None if after is None else after.missing,
             }
         )
     return rows
@@ -122,6 +140,8 @@ def _replicas(one: DumpedWorkload) -> str:
 def _workload_differences(old: DumpedWorkload, new: DumpedWorkload) -> Iterator[str]:
     if old.replicas != new.replicas:
         yield f"replicas {arrow(old.replicas, new.replicas)}"
+    if None not in (old.missing, new.missing) and old.missing != new.missing:
+        yield f"pods missing or not ready {arrow(old.missing, new.missing)}"
     if old.is_of_pods != new.is_of_pods:  # admission changes the containers of pods
         return
     yield from (

@@ -133,16 +133,57 @@ def test_workloads_are_compared_by_replicas_images_and_requests(compared, cluste
     assert found["verdict"].endswith("b.json: 1 workload added, 1 removed, 1 changed.")
     assert found["workloads"] == [
         {"workload": "ds/default/agent", "change": "added", "what": [],
-         "replicas_before": None, "replicas": None},
+         "replicas_before": None, "replicas": None, "missing_before": None, "missing": None},
         {"workload": "deploy/default/api", "change": "removed", "what": ["1 replica"],
-         "replicas_before": 1, "replicas": None},
+         "replicas_before": 1, "replicas": None, "missing_before": None, "missing": None},
         {"workload": "deploy/default/web", "change": "changed", "what": [
             "replicas 3 → 5", "container side added", "image of c i → i:2",
             "requests of c: cpu 1 → 1500m",
-        ], "replicas_before": 3, "replicas": 5},
+        ], "replicas_before": 3, "replicas": 5, "missing_before": None, "missing": None},
     ]  # fmt: skip
     [note] = found["notes"]
     assert note.endswith("a.json has no DaemonSet: maybe it was taken without daemonsets.")
+
+
+def test_workloads_that_lack_ready_pods_differ(compared, make):
+    """A pod on a node that is not ready and a pod that does not exist count; Jobs have none."""
+
+    def pods(name, *, ready, unready=0, kind="ReplicaSet"):
+        made = [make.pod(f"{name}-{n}", owner=name, node_name="a") for n in range(ready + unready)]
+        for number, pod in enumerate(made):
+            pod["metadata"]["ownerReferences"][0]["kind"] = kind
+            is_ready = "True" if number < ready else "False"
+            pod["status"]["conditions"] = [{"type": "Ready", "status": is_ready}]
+        return made
+
+    owners = [
+        make.node("a", cpu="99"),
+        make.workload("ReplicaSet", "web", replicas=3),
+        make.workload("ReplicaSet", "up", replicas=3),
+        make.workload("DaemonSet", "agent"),
+    ]
+    del owners[3]["spec"]["replicas"]
+    agents = {"kind": "DaemonSet"}
+    before = [
+        *owners,
+        *pods("web", ready=3),
+        *pods("up", ready=1),
+        *pods("agent", ready=2, **agents),
+    ]
+    after = [
+        *owners,
+        *pods("web", ready=1, unready=1),
+        *pods("up", ready=3),
+        *pods("agent", ready=1, unready=1, **agents),
+    ]
+    found = {row["workload"]: row for row in compared(before, after)["workloads"]}
+    assert {name: row["what"] for name, row in found.items()} == {
+        "ds/default/agent": ["pods missing or not ready 0 → 1"],
+        "rs/default/up": ["pods missing or not ready 2 → 0"],
+        "rs/default/web": ["pods missing or not ready 0 → 2"],
+    }
+    assert (found["rs/default/web"]["missing_before"], found["rs/default/web"]["missing"]) == (0, 2)
+    assert compared(after, after)["workloads"] == []
 
 
 def test_equal_quantities_are_no_difference(compared, cluster, make):
