@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fairlead.api.json import Json
@@ -63,7 +64,7 @@ def replay_answer(result: ReplayResult) -> TabularAnswer:
         "Replay",
         result.source,
         _verdict(placements, agreeing, counts),
-        (),
+        tuple(_unknown_nodes(result.unknown_nodes)),
         (
             _classes(counts, placements),
             ResultTable("differences", "pods that differ", columns, differing, 20),
@@ -92,6 +93,17 @@ def _verdict(placements: int, agreeing: int, counts: dict[str, int]) -> str:
     if sampled := counts[ShadowAgreement.SAMPLED]:
         ways.append(f"{sampled:,} on the best node of a possible sample")
     return f"{text}: {', '.join(ways)}."
+
+
+def _unknown_nodes(nodes: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence about the placements on unknown `nodes`, if there are any."""
+    if nodes:
+        are = "placement is" if len(nodes) == 1 else "placements are"
+        yield (
+            f"{len(nodes):,} {are} on nodes of which the history contains no Node object at that "
+            f"time, such as {nodes[0]}. They count as infeasible or unschedulable. To compare "
+            "them, name a dump with these nodes: --snapshot DUMP."
+        )
 
 
 def _classes(counts: dict[str, int], placements: int) -> ResultTable:

@@ -58,7 +58,8 @@ class RecordedPreemption(Struct, frozen=True):
 class ReplayResult(Struct, frozen=True):
     """The decisions of a replay in the order of the history; `notes` describe omitted parts.
 
-    `preemptions` are the recorded preemptions, in the order of the history.
+    `preemptions` are the recorded preemptions, in the order of the history. `unknown_nodes` has the
+    node of each placement on a node of which the history contains no Node object at that time.
     """
 
     source: str
@@ -66,6 +67,7 @@ class ReplayResult(Struct, frozen=True):
     record: ShadowRecord
     notes: tuple[str, ...] = ()
     preemptions: Sequence[RecordedPreemption] = ()
+    unknown_nodes: Sequence[str] = ()
 
 
 def read_history(path: str, bytes_max: int) -> tuple[str, bytes]:
@@ -209,8 +211,14 @@ def _followed(
                 _note_preemption(preemptions, shadow, stimulus.object, write.at)
     for decision in decisions:
         record.record(decision)
-    found = tuple(preemptions.values())
-    return ReplayResult(source, decisions, record, (*notes, *_gaps(cluster)), found)
+    return ReplayResult(
+        source,
+        decisions,
+        record,
+        (*notes, *_gaps(cluster)),
+        tuple(preemptions.values()),
+        tuple(cluster.unknown_nodes),
+    )
 
 
 def _note_preemption(
@@ -229,13 +237,6 @@ def _gaps(cluster: RecordedCluster) -> Iterable[str]:
         first = cluster.unknown_bindings[0]
         pods = counted(unknown, "pod")
         yield f"Not compared: {pods} whose creation is not recorded, such as {first}."
-    if unknown := len(cluster.unknown_nodes):
-        placements, first = counted(unknown, "placement"), cluster.unknown_nodes[0]
-        yield (
-            "Counted as infeasible, or as unschedulable if no known node fits the pod: "
-            f"{placements} on nodes of which the history contains no Node object at that time, "
-            f"such as {first}."
-        )
     if cluster.unfollowed:
         yield f"{_unfollowed(cluster).capitalize()}."
 

@@ -272,13 +272,16 @@ def test_a_pod_with_the_name_of_an_evicted_pod_is_compared(replayed):
 
 
 @pytest.mark.parametrize(("cpu", "agreement"), [("4", "infeasible"), ("0", "unschedulable")])
-def test_placements_on_unknown_nodes_are_noted(replayed, cpu, agreement):
+def test_placements_on_unknown_nodes_are_stated_below_the_verdict(replayed, cpu, agreement):
     """Such a placement is unschedulable if no known node has room for the pod."""
     node = {**NODE, "status": {"allocatable": {**NODE["status"]["allocatable"], "cpu": cpu}}}
     elsewhere = event("create", "pods", {"target": {"name": "gone"}}, 30, "binding")
     code, answer = replayed([event("create", "nodes", node, 0), CREATED, elsewhere])
     assert (code, [row["agreement"] for row in answer["pods"]]) == (0, [agreement])
-    assert answer["notes"][-1] == (
-        "Counted as infeasible, or as unschedulable if no known node fits the pod: 1 placement on "
-        "nodes of which the history contains no Node object at that time, such as gone."
-    )
+    assert answer["findings"] == [
+        (
+            "1 placement is on nodes of which the history contains no Node object at that time, "
+            "such as gone. They count as infeasible or unschedulable. To compare them, name a dump "
+            "with these nodes: --snapshot DUMP."
+        )
+    ]
