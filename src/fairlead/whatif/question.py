@@ -116,7 +116,6 @@ def what_if(
     notes += _drift_note(after)
     notes += _failed_before_change(change, before)
     notes += _failed_without_change(change, before)
-    notes += _pending_without_change(change, before, snapshot)
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _autoscaled_before_change(before, pair.kept_nodes, effect.drain.nodes)
     notes += [*_lost_without_change(snapshot, before), *_displaced_without_change(before, after)]
@@ -132,6 +131,7 @@ def what_if(
     notes += [*_health_note(effect), *_cron_job_note(pair.cron_jobs, after)]
     notes += _stopped_autoscaler_note(snapshot, effect)
     notes += run_notes
+    notes += _pending_without_change(change, before, snapshot)
     notes += _startup_note(pair, effect, conditions)  # last: it rarely makes an answer wrong
     effect = replace(effect, changed=replace(effect.changed, notes=tuple(dict.fromkeys(notes))))
     verdict = verdict_of(effect)
