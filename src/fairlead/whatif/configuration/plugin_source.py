@@ -9,6 +9,7 @@ Users name a plugin in one of three ways:
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -141,6 +142,33 @@ def installed_class(name: str) -> type:
     if not isinstance(found, type):
         raise SourceError(f"{offers[0].value} is not a class")
     return found
+
+
+def installed_code() -> str:
+    """Return a digest of the files of all installed packages with plugins; "" if there are none.
+
+    The files are those of the top-level module or package of each plugin, without bytecode files.
+    """
+    offers = sorted({(each.name, each.value) for each in _entry_points()})
+    modules = sorted({value.partition(":")[0].partition(".")[0] for _, value in offers})
+    digest = hashlib.sha256(repr(offers).encode())
+    for file in (file for module in modules for file in _files_of(module)):
+        content = file.read_bytes()
+        digest.update(f"{file}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest() if offers else ""
+
+
+def _files_of(module: str) -> list[Path]:
+    """Return the files of the top-level module or package `module`; [] if it does not exist."""
+    specification = importlib.util.find_spec(module)
+    if specification is None:
+        return []
+    if specification.submodule_search_locations is None:
+        return [] if specification.origin is None else [Path(specification.origin)]
+    folders = map(Path, specification.submodule_search_locations)
+    files = (file for folder in folders for file in sorted(folder.rglob("*")))
+    return [file for file in files if file.is_file() and file.suffix != ".pyc"]
 
 
 def _entry_points() -> EntryPoints:

@@ -32,13 +32,14 @@ class Case(Struct, frozen=True):
         """The parameters as text: `seed=7, lost=zone-a`."""
         return ", ".join(f"{name}={value_text(value)}" for name, value in self.parameters.items())
 
-    def digest(self, files: str, version: str) -> str:
+    def digest(self, files: str, code: str) -> str:
         """Return a digest of everything that determines the result of the case.
 
-        `files` is the digest of the scenario's files, and `version` the version of Fairlead.
+        `files` is the digest of the scenario's files. `code` identifies the version of Fairlead and
+        of the installed plugins.
         """
         encoded = msgspec.json.encode(self.scenario, order="deterministic")
-        return hashlib.sha256(encoded + f"{files}\0{version}".encode()).hexdigest()[:32]
+        return hashlib.sha256(encoded + f"{files}\0{code}".encode()).hexdigest()[:32]
 
 
 def value_text(value: Any) -> str:

@@ -116,6 +116,28 @@ def test_an_interrupted_sweep_continues(scenario, capsys):
     assert "4 in each of 3 cases" in capsys.readouterr().out
 
 
+def test_all_cases_run_again_if_the_code_of_an_installed_plugin_changed(
+    scenario, tmp_path, monkeypatch
+):
+    info = tmp_path / "rules-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rules\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[fairlead.plugins]\nA = rules.a:A\nB = rule:B\nC = no:C"
+    )
+    package = tmp_path / "rules"
+    package.mkdir()
+    for file in (package / "__init__.py", package / "helper.py", tmp_path / "rule.py"):
+        file.write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    for change in (None, package / "helper.py", tmp_path / "rule.py"):
+        if change is not None:
+            change.write_text("LIMIT = 3")
+        for _ in range(2):
+            assert swept(scenario, "--vary", "seed=0") == exit_code.SUCCESS
+    assert len(list((tmp_path / "out" / "cases").iterdir())) == 3
+
+
 def test_pods_that_are_pending_at_the_end_count_in_the_longest_wait(scenario, capsys):
     """A pod of 4 cores arrives after 10 s, does not fit, and waits until the end after 120 s."""
     (scenario.parent / "pods.yaml").write_text(POD % 4)

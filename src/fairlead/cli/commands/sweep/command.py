@@ -91,7 +91,7 @@ def sweep(
     result of each case. The file report.html is the report of the sweep, and the file worst.html is
     the full report of the worst case. To continue an interrupted sweep, run the same command again.
     Cases whose results are in the directory do not run again. All cases run again if the scenario,
-    a file that it names, or the version of Fairlead has changed.
+    a file that it names, an installed plugin, or the version of Fairlead has changed.
 
     Try:
 

@@ -32,6 +32,7 @@ from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.distinct_outputs import require_distinct
 from fairlead.cli.output.result_file import say_written
 from fairlead.cli.output.tabular_answer import print_tabular
+from fairlead.whatif.configuration.plugin_source import installed_code
 from fairlead.whatif.input.document import Document, read_one
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
@@ -305,8 +306,8 @@ def _results_in(
     execute: Executor,
     worst: _WorstCase,
 ) -> list[bytes]:
-    digest = files.digest
-    places = {one.number: folder / f"{one.digest(digest, __version__)}.json" for one in cases}
+    digest, code = files.digest, f"{__version__}{installed_code()}"
+    places = {one.number: folder / f"{one.digest(digest, code)}.json" for one in cases}
     missing = [case for case in cases if not places[case.number].is_file()]
     titles = {case.number: case.title for case in cases}
     with ProgressBar() as progress:
