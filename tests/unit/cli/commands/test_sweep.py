@@ -123,14 +123,14 @@ def test_all_cases_run_again_if_the_code_of_an_installed_plugin_changed(
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rules\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[fairlead.plugins]\nA = rules.a:A\nB = rule:B\nC = no:C"
+        "[fairlead.plugins]\nA = swept_rules.a:A\nB = swept_rule:B\nC = no:C"
     )
-    package = tmp_path / "rules"
+    package = tmp_path / "swept_rules"
     package.mkdir()
-    for file in (package / "__init__.py", package / "helper.py", tmp_path / "rule.py"):
+    for file in (package / "__init__.py", package / "helper.py", tmp_path / "swept_rule.py"):
         file.write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    for change in (None, package / "helper.py", tmp_path / "rule.py"):
+    for change in (None, package / "helper.py", tmp_path / "swept_rule.py"):
         if change is not None:
             change.write_text("LIMIT = 3")
         for _ in range(2):
