@@ -42,6 +42,7 @@ from fairlead.whatif.planner.node_drain.autoscaler_rule import (
 )
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
+from fairlead.whatif.planner.plan_note import error_notes
 from fairlead.whatif.planner.pool_limit import group_size_lines, limit_lines
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.snapshot.due_cron_job import due_cron_job_notes
@@ -56,8 +57,8 @@ from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
 class PlanInput:
     """The snapshot of a planning command, and the values of its common options.
 
-    `model` is the cluster of the snapshot, in which the command places pods. The command
-    prints `notes`, which are about the input, with its answer.
+    `model` is the cluster of the snapshot, in which the command places pods. `input_notes` are the
+    notes about the input.
     """
 
     snapshot: Snapshot
@@ -66,7 +67,12 @@ class PlanInput:
     scheduler: SchedulerConfig
     release: ReleaseChoice
     seed: int
-    notes: tuple[str, ...]
+    input_notes: tuple[str, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes for the answer: about the input, and about errors of the plan until now."""
+        return (*error_notes(self.model.errors), *self.input_notes)
 
     def idle_autoscaler(self, effect: str) -> tuple[str, ...]:
         """Return notes about autoscalers that are not simulated; see `unsimulated_in_plan`."""

@@ -159,7 +159,6 @@ def size(
             *spot_notes(replaced, offers, types),
             *later_pod_notes(model.objects),
             *read.idle_autoscaler(CHOOSES_NODES),
-            *read.notes,
         )
         found = SizeSearch(
             model, offers, survival, progress, present.seed, read.images
@@ -173,7 +172,7 @@ def size(
         question,
         found,
         read.snapshot.source,
-        (*found.image_notes, *moved, *notes),
+        (*found.image_notes, *moved, *notes, *read.notes),
         read.limit_lines(found.planned(model.node(name).node for name in kept)),
     )
     print_tabular(answer, output)

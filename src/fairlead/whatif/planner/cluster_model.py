@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode
@@ -64,6 +64,7 @@ from fairlead.engine.batch.scheduler_name import KUBE_BATCH, SCHEDULER_NAMES, VO
 from fairlead.engine.core.command import CreateObject, IssuedCommand, ObjectRef, UpdateQuotaStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import API_SERVER
+from fairlead.engine.core.reporter import PluginFailed, Record
 from fairlead.engine.core.status import Status, unschedulable
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
@@ -170,6 +171,22 @@ class _Placed(Struct, frozen=True):
             plugin.unreserve(self.placement.state, self.pod, self.placement.node.name)
 
 
+class ModelErrors(Struct):
+    """A Reporter that keeps the errors of scheduling cycles and of plugins, without duplicates.
+
+    `cycles` are the messages of scheduling cycles that ended with an error. `ignored` are the
+    messages of plugins that failed in calls whose failure does not end the cycle (`PluginFailed`).
+    """
+
+    cycles: dict[str, None] = field(default_factory=dict)
+    ignored: dict[str, None] = field(default_factory=dict)
+
+    def report(self, record: Record) -> None:
+        """Keep the message of `record` if it is a PluginFailed; ignore other records."""
+        if type(record) is PluginFailed:
+            self.ignored[record.message] = None
+
+
 class ClusterModel:
     """A cluster in which the scheduler places pods, without controllers and without time.
 
@@ -178,7 +195,7 @@ class ClusterModel:
     (`missing_bindings`). Pods in a namespace that is being deleted get a deletionTimestamp, if they
     have none. `now` is the time of the snapshot. If `preempts` is set, pods that fit nowhere try
     preemption. Extenders are not called (`profiles_without_extenders`). `snapshot_words` name the
-    snapshot in a command.
+    snapshot in a command. `errors` are the errors of all placements that were tried so far.
     """
 
     def __init__(self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0) -> None:
@@ -204,6 +221,7 @@ class ClusterModel:
         self._starts_gangs = self.has_pod_groups and GangScheduling.name in config.version.factories
         self._nominator = Nominator()
         self._tie_break = TieBreak(seed)
+        self.errors = ModelErrors()
         self._built = self._build(config)
         self.preempts = False
         self._placed: dict[str, _Placed] = {}
@@ -275,7 +293,7 @@ class ClusterModel:
         for profile in profiles_without_extenders(config, self.objects):
             built = build_profile(
                 profile,
-                PluginHandle(self.cluster, self._nominator),
+                PluginHandle(self.cluster, self._nominator, reporter=self.errors),
                 self._tie_break,
                 config.out_of_tree,
                 shared=Shared(version=config.version),
@@ -564,16 +582,22 @@ class ClusterModel:
             cycle = schedule_one(built, pod, self._tie_break, runs_post_filter=self.preempts)
             decision = run_consultation(cycle)
             if isinstance(decision, Failure):
-                return decision
+                return self._kept(decision)
             refused = self._place(built.framework, pod, decision)
             if refused is None:
                 return decision
             if refused.plugin != KUBELET:
-                return refusal(refused)
+                return self._kept(refusal(refused))
             message = refused.message
             if decision.equals == 1:
                 break
         return Failure(f"{_REFUSED}{message}", (KUBELET,))
+
+    def _kept(self, failure: Failure) -> Failure:
+        """Return `failure`; if it is an error, keep its message in `errors`."""
+        if failure.is_error:
+            self.errors.cycles[failure.message] = None
+        return failure
 
     def kubelet_refusal(self, pod: PodInfo, node: str) -> str:
         """Return why the kubelet of `node` refuses `pod`, such as OutOfcpu; "" if it admits it.

@@ -16,7 +16,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
 )
 from fairlead.whatif.configuration.other_scheduler import rules_note
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
-from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.cluster_model import ClusterModel, ModelErrors
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS, IGNORED_RULES, dump_notes
 from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
 from fairlead.whatif.snapshot.node_lifecycle.leaving_node import (
@@ -65,6 +65,21 @@ def plan_notes(
         *_recommended(model.recommended_workloads),
         *_waiting_groups(model, are_placed=places_gangs),
     )  # fmt: skip
+
+
+def error_notes(errors: ModelErrors) -> tuple[str, ...]:
+    """Return the notes about `errors`, the errors of the placements of a finished plan."""
+    ended = "The scheduling of a pod ended with an error, so the pod counts as a pod without a node"
+    replaced = "A plugin failed, and a safe default replaced its result"
+    return tuple(
+        f"{effect}: {next(iter(messages))}{_further(len(messages) - 1)}."
+        for effect, messages in ((ended, errors.cycles), (replaced, errors.ignored))
+        if messages
+    )
+
+
+def _further(count: int) -> str:
+    return f" ({counted(count, 'other error')})" if count else ""
 
 
 def _recommended(workloads: int) -> Iterator[str]:

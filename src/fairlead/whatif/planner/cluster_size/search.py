@@ -363,6 +363,8 @@ class SizeSearch:
             if isinstance(decision, Placement):
                 supposed.commit()
                 placed = self._known(pod, decision)
+            else:
+                step.failure = decision
         if placed is None:
             del self.result.nodes[name]
         step.tries[id(offer)] = placed
@@ -418,8 +420,9 @@ class SizeSearch:
     def _waiting_at_once(self) -> int:
         """Return the number of pods that find no node if all pods are created at one instant.
 
-        To find out, the method removes from the new nodes all pods that a drain would evict, and
-        schedules their replacements in queue order. Then it reverts these changes of the model.
+        Pods whose scheduling ends with an error do not count (`ClusterModel.errors`). The method
+        removes from the new nodes all pods that a drain would evict, and schedules their
+        replacements in queue order. Then it reverts these changes of the model.
         """
         model = self._model
         self._begin_phase("placing all pods at once")
@@ -433,7 +436,8 @@ class SizeSearch:
             for pod in pods:
                 model.remove(pod)
             new = map(self._replacement, in_queue_order(pods))
-            return sum(isinstance(self._schedule(pod), Failure) for pod in new)
+            found = (self._schedule(pod) for pod in new)
+            return sum(isinstance(one, Failure) and not one.is_error for one in found)
 
     # --- building --------------------------------------------------------------------------
 
