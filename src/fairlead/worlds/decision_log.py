@@ -18,6 +18,7 @@ from fairlead.engine.core.reporter import (
     DisplacementCycle,
     EvictionCancelled,
     EvictionTimed,
+    ExtenderIgnored,
     NodeEmptied,
     NodeMarkedUnknown,
     NodeTainted,
@@ -85,8 +86,12 @@ class DecisionLog:
     def _log(self, record: Record) -> None:
         for line in self._lines(record):
             if line.verbosity <= self._verbosity:
-                # The failure of a plugin has no time of its own.
-                at = self._clock() if isinstance(record, PluginFailed) else record.at
+                # The failure of a plugin or an extender has no time of its own.
+                at = (
+                    self._clock()
+                    if isinstance(record, PluginFailed | ExtenderIgnored)
+                    else record.at
+                )
                 self._write(line, at)
 
     def _lines(self, record: Record) -> Iterator[LogEntry]:
@@ -104,9 +109,8 @@ class DecisionLog:
                 yield LogEntry(2, "pod-gc", "PodGC is force deleting Pod", pairs)
             case DisplacementCycle() | WorkloadStarving() | NominationsWasted():
                 yield from _findings(record)
-            case PluginFailed(plugin=plugin, point=point, message=message):
-                pairs = {"plugin": plugin, "extensionPoint": point, "reason": message}
-                yield LogEntry(0, _SCHEDULER, "Plugin failed", pairs, severity="warning")
+            case PluginFailed() | ExtenderIgnored():
+                yield _failure(record)
             case QueueAllocation():
                 pairs = {
                     "queue": record.queue,
@@ -216,6 +220,14 @@ def _findings(
         case NominationsWasted(pod=pod, times=times) if causes_warning(record):
             pairs = {"pod": _key(pod), "times": times}
             yield LogEntry(0, _SCHEDULER, "Nominations are not used", pairs, severity="warning")
+
+
+def _failure(record: PluginFailed | ExtenderIgnored) -> LogEntry:
+    if isinstance(record, ExtenderIgnored):
+        what, pairs = "Extender failed and is ignored", {"url": record.url}
+    else:
+        what, pairs = "Plugin failed", {"plugin": record.plugin, "extensionPoint": record.point}
+    return LogEntry(0, _SCHEDULER, what, {**pairs, "reason": record.message}, severity="warning")
 
 
 def _preempting(record: PodPreempting, cycle: int) -> Iterator[LogEntry]:

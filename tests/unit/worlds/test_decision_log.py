@@ -12,6 +12,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import (
     DisplacementCycle,
     EvictionTimed,
+    ExtenderIgnored,
     NodeEmptied,
     NodeMarkedUnknown,
     NominationsWasted,
@@ -140,6 +141,14 @@ def test_a_failed_plugin_is_logged_at_the_current_time():
     assert line == (
         'W0101 12:00:01.000000 scheduler] "Plugin failed" plugin="Price" extensionPoint="Score" '
         'reason="no price"'
+    )
+
+
+def test_an_ignored_failure_of_an_extender_is_a_warning():
+    (line,) = lines(ExtenderIgnored("http://x/filter", "code 500"), verbosity=0)
+    assert line == (
+        'W0101 12:00:01.000000 scheduler] "Extender failed and is ignored" url="http://x/filter" '
+        'reason="code 500"'
     )
 
 

@@ -257,6 +257,13 @@ class PluginFailed(Struct, frozen=True):
     message: str
 
 
+class ExtenderIgnored(Struct, frozen=True):
+    """A call to an extender at `url` failed, and scheduling went on without its answer."""
+
+    url: str
+    message: str
+
+
 class DisplacementCycle(Struct, frozen=True):
     """Workloads displace (preempt or evict) each other in a cycle.
 
@@ -305,6 +312,7 @@ Record = (
     | QueueAllocation
     | QueueMissing
     | PluginFailed
+    | ExtenderIgnored
     | DisplacementCycle
     | WorkloadStarving
     | NominationsWasted

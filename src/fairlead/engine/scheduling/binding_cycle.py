@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from fairlead.api.extender import BindingResult
 from fairlead.engine.core.command import Bind, CallExtender, Command, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.status import Status, error
 from fairlead.engine.core.stimulus import CallOutcome, CommandFailed, CommandSucceeded
 from fairlead.engine.framework.cycle_state import CycleState
@@ -43,6 +44,7 @@ from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.framework.waiting_pods import Wait, WaitingPod, WaitingPods
 from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
 from fairlead.engine.scheduling.extender.extender import (
+    SILENT,
     Extender,
     ExtenderCalls,
     interested_extenders,
@@ -86,10 +88,18 @@ class BindingCycles:
     """The bindings of all placed pods that are not confirmed as bound yet."""
 
     def __init__(
-        self, cluster: Cluster, waiting: WaitingPods, extenders: Sequence[Extender] = ()
+        self,
+        cluster: Cluster,
+        waiting: WaitingPods,
+        extenders: Sequence[Extender] = (),
+        reporter: Reporter = SILENT,
     ) -> None:
-        """Start without bindings; one of `extenders` may bind a pod in place of Bind plugins."""
+        """Start without bindings; one of `extenders` may bind a pod in place of Bind plugins.
+
+        Failed calls to extenders that are ignored are reported to `reporter`.
+        """
         self._cluster = cluster
+        self._reporter = reporter
         self._extenders = extenders
         self._extender_calls: dict[
             str, CallExtender
@@ -292,7 +302,9 @@ class BindingCycles:
         if binding is None or self._extender_calls.get(binding.pod.id) is not call:
             return None
         del self._extender_calls[binding.pod.id]
-        calls = ExtenderCalls(call.extender, self._extenders[call.extender], binding.pod)
+        calls = ExtenderCalls(
+            call.extender, self._extenders[call.extender], binding.pod, self._reporter
+        )
         try:
             result = read_answer(calls, answer, BindingResult)
         except ExtenderError as cause:
@@ -300,6 +312,7 @@ class BindingCycles:
         if not result.error:
             return self.bound(call)
         if calls.extender.ignorable:
+            calls.ignore(calls.extender.bind_verb, result.error)
             return self._bind_by_plugin(binding)
         return self._undo(binding, error(result.error))
 

@@ -77,7 +77,8 @@ class BuiltProfile(Struct, frozen=True):
     has extenders or limits the search for nodes. In such a profile, pods with equal keys may get
     different decisions. `is_stateless` is set if decisions depend only on the pod and the state of
     the cluster. This is the case if the scheduler has only in-tree plugins, and the profile has
-    neither extenders nor a limited search.
+    neither extenders nor a limited search. Failed calls to extenders that are ignored are reported
+    to `reporter`.
     """
 
     framework: Framework
@@ -90,6 +91,7 @@ class BuiltProfile(Struct, frozen=True):
     failures: RepeatedFailures | None = None
     placements: RepeatedPlacements | None = None
     is_stateless: bool = False
+    reporter: Reporter = field(default_factory=SilentReporter)
 
     @property
     def may_preempt(self) -> bool:
@@ -156,6 +158,7 @@ def build_profile(
         None if is_special else RepeatedFailures(framework),
         None if is_special else RepeatedPlacements(plans),
         is_stateless=not (is_special or out_of_tree),
+        reporter=handle.reporter,
     )
 
 

@@ -137,7 +137,7 @@ class Scheduler:
         }
         frameworks = {name: built.framework for name, built in self.profiles.items()}
         version = config.version
-        self._bindings = BindingCycles(cluster, self._waiting_pods, config.extenders)
+        self._bindings = BindingCycles(cluster, self._waiting_pods, config.extenders, reporter)
         unbound = UnboundVictims(self._waiting_pods, self._bindings.cancel)
         self._preemptions = Preemptions(cluster, self.nominator, unbound, version.new_execution)
         self.queue = version.queue(frameworks, config.backoff, start, self._preemptions.gate)

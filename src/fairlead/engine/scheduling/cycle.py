@@ -100,7 +100,7 @@ def find_decision(
     broken = found.error()
     if broken is not None:
         return Failure(broken.message, is_error=True)
-    extenders = interested_extenders(built.extenders, pod) if built.extenders else []
+    extenders = _extenders(built, pod) if built.extenders else []
     deciding = _decide(built, pod, found, extenders, tie_break, runs_post_filter=runs_post_filter)
     return (yield from without_deleted_nodes(deciding, found) if extenders else deciding)
 
@@ -142,6 +142,10 @@ def _decide(
         return Failure(best.message, is_error=True)
     _end_step(built, SCORED)
     return _placement(found, best, "score", feasible, tie_break)
+
+
+def _extenders(built: BuiltProfile, pod: PodInfo) -> list[ExtenderCalls]:
+    return interested_extenders(built.extenders, pod, built.reporter)
 
 
 def _end_step(built: BuiltProfile, name: str) -> None:

@@ -92,7 +92,10 @@ def extender(write):
 
 @pytest.fixture
 def outcome(extender, write):
-    """Returns the node of the pod, or the reason without a node, of a run with this extender."""
+    """Returns the node of the pod, or the reason without a node, of a run with this extender.
+
+    `outcome.errors` are the errors of the last run, as {object: message}.
+    """
 
     def finish(options="", **answers):
         path = write("s.yaml", SCENARIO)
@@ -100,6 +103,10 @@ def outcome(extender, write):
             experiment = experiment_of(path, read_scenario(path), allow_extenders=True)
             finished = run_experiment(experiment, "test", NoProgress())
         [pod] = finished.outcome.pods.values()
+        errors = {one.subject: one.message for one in finished.outcome.errors}
+        finish.errors = {
+            of.replace(url, "URL"): why.replace(url, "URL") for of, why in errors.items()
+        }
         return pod.node or pod.reason.replace(url, "URL")
 
     return finish
@@ -141,12 +148,20 @@ BAD = [
 def test_an_extender_that_fails_leaves_the_pod_pending_unless_it_is_ignorable(outcome, bad, reason):
     """upstream: schedule_one.go: findNodesThatPassExtenders."""
     assert outcome(filter=bad) == reason
+    assert not outcome.errors
     assert outcome("ignorable: true", filter=bad).startswith("node-")
+    assert outcome.errors == {"extender URL/filter": reason}
 
 
 @pytest.mark.parametrize("bad", [bad for bad, _ in BAD])
-def test_a_failed_scoring_call_of_an_extender_is_ignored(outcome, bad):
+def test_a_failed_scoring_call_of_an_extender_is_an_error_of_the_run(outcome, bad):
     assert outcome(prioritize=bad).startswith("node-")
+    assert list(outcome.errors) == ["extender URL/prioritize"]
+
+
+def test_a_failed_bind_call_of_an_ignorable_extender_is_an_error_of_the_run(outcome):
+    assert outcome("ignorable: true", bind=lambda *_: {"Error": "busy"}).startswith("node-")
+    assert outcome.errors == {"extender URL/bind": "busy"}
 
 
 def test_an_extender_that_rejects_every_node_says_why(outcome):

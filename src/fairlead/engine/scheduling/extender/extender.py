@@ -14,10 +14,12 @@ from msgspec import Struct
 from fairlead.api.objects import Container
 from fairlead.engine.core.command import CallExtender, ExtenderVerb, NodeVictims
 from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.core.reporter import ExtenderIgnored, Reporter, SilentReporter
 from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.state.pod_info import PodInfo
 
 TIMEOUT_DEFAULT: Final = seconds(5)
+SILENT: Final = SilentReporter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +77,18 @@ class Extender(Struct, frozen=True, kw_only=True):
 class ExtenderCalls(Struct, frozen=True):
     """Builds the calls to one extender for one pod.
 
-    `index` is the extender's index in the configuration.
+    `index` is the extender's index in the configuration. Failed calls that are ignored are reported
+    to `reporter`.
     """
 
     index: int
     extender: Extender
     pod: PodInfo
+    reporter: Reporter = SILENT
+
+    def ignore(self, verb: str, cause: object) -> None:
+        """Report that the call with `verb` failed because of `cause`, and that this is ignored."""
+        self.reporter.report(ExtenderIgnored(self.extender.address(verb), str(cause)))
 
     def filter(self, nodes: Sequence[str]) -> CallExtender:
         """Return the filter call for `nodes`."""
@@ -121,10 +129,12 @@ def _victims(candidate: Candidate) -> NodeVictims:
     return NodeVictims(candidate.node.name, pods, candidate.pdb_violations)
 
 
-def interested_extenders(extenders: Sequence[Extender], pod: PodInfo) -> list[ExtenderCalls]:
+def interested_extenders(
+    extenders: Sequence[Extender], pod: PodInfo, reporter: Reporter = SILENT
+) -> list[ExtenderCalls]:
     """Return the extenders to call for `pod`, in the order of the configuration."""
     return [
-        ExtenderCalls(index, extender, pod)
+        ExtenderCalls(index, extender, pod, reporter)
         for index, extender in enumerate(extenders)
         if extender.is_interested(pod)
     ]

@@ -87,9 +87,10 @@ def _narrow(
         try:
             nodes, rejected = _read(calls, answer, nodes)
         except ExtenderError as cause:
-            if calls.extender.ignorable:
-                continue
-            return error(str(cause))
+            if not calls.extender.ignorable:
+                return error(str(cause))
+            calls.ignore(calls.extender.filter_verb, cause)
+            continue
         verdicts |= rejected
     return nodes, verdicts
 

@@ -40,6 +40,7 @@ def narrow_candidates(
         except ExtenderError as cause:
             if not calls.extender.ignorable:
                 return error(str(cause))
+            calls.ignore(calls.extender.preempt_verb, cause)
     return candidates
 
 

@@ -65,8 +65,9 @@ def extender_scores(
     for calls, answer in zip(scorers, responses, strict=True):
         try:
             entries = read_answer(calls, answer, list[HostPriority])
-        except ExtenderError:
-            continue  # a failed extender adds nothing
+        except ExtenderError as cause:
+            calls.ignore(calls.extender.prioritize_verb, cause)  # a failed extender adds nothing
+            continue
         given.append((calls, _by_host(entries)))
     return given
 

@@ -47,6 +47,7 @@ from fairlead.engine.core.command import EvictPod, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import (
     DisplacementCycle,
+    ExtenderIgnored,
     KubeletFlapped,
     NominationsWasted,
     PluginFailed,
@@ -219,6 +220,8 @@ class Recorder(Struct):
                 self.recurrences.append(self._recurrence(record))
             case PluginFailed(plugin=plugin, point=point, message=message):
                 self.errors.setdefault(f"plugin {plugin} ({point})", message)
+            case ExtenderIgnored(url=url, message=message):
+                self.errors.setdefault(f"extender {url}", message)
 
     def _on_unschedulable(self, record: PodUnschedulable) -> None:
         # A starting node refuses pods for a microsecond. That is not why the pods wait.
