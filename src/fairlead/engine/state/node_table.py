@@ -58,6 +58,51 @@ class PlacedReplicas(Struct, frozen=True):
     make: Callable[[Replicas, int], PodInfo]
 
 
+class _Columns:
+    """The columns of a NodeTable, which only the table writes."""
+
+    __slots__ = (
+        "alive",
+        "allocatable",
+        "allowed_pods",
+        "nonzero",
+        "nonzero_cpu",
+        "nonzero_memory",
+        "offered",
+        "pod_count",
+        "requested",
+        "taint_ids",
+        "unschedulable",
+    )
+
+    def __init__(self, capacity: int, resources: int) -> None:
+        self.allocatable: Ints = np.zeros((resources, capacity), np.int64)
+        self.requested: Ints = np.zeros((resources, capacity), np.int64)
+        self.allowed_pods: Ints = np.zeros(capacity, np.int64)
+        self.pod_count: Ints = np.zeros(capacity, np.int64)
+        self.nonzero: Ints = np.zeros((2, capacity), np.int64)
+        self.nonzero_cpu, self.nonzero_memory = self.nonzero
+        self.alive: Bools = np.zeros(capacity, np.bool_)
+        self.taint_ids: Ints = np.zeros(capacity, np.int64)
+        self.unschedulable: Bools = np.zeros(capacity, np.bool_)
+        self.offered: Floats = np.zeros((2, capacity))
+
+    def flat(self) -> tuple[npt.NDArray[Any], ...]:
+        """Return the columns with one value for each row, except `offered`."""
+        counts = (self.allowed_pods, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
+        return (*counts, self.alive, self.taint_ids, self.unschedulable)
+
+    def wide(self) -> tuple[npt.NDArray[Any], ...]:
+        """Return the columns with several values for each row, except `nonzero`."""
+        return (self.allocatable, self.requested, self.offered)
+
+
+def _read_only(column: npt.NDArray[Column]) -> npt.NDArray[Column]:
+    view = column.view()
+    view.flags.writeable = False
+    return view
+
+
 class NodeTable:
     """The nodes of the cluster and their columns; each node has a row.
 
@@ -66,7 +111,8 @@ class NodeTable:
     of either. `resource_epoch` increases when an extended resource gains, changes or loses its
     DeviceClass, because this may affect all nodes. The entry of a node in `taint_ids` is 0 if the
     node has no taints. Nodes with the same entry have the same taints in the same order, apart from
-    timeAdded. Nodes with equal taints usually, but not always, have the same entry.
+    timeAdded. Nodes with equal taints usually, but not always, have the same entry. The columns are
+    read-only, also for plugins, because a slice of a column is not a copy.
     """
 
     # CPython finds attributes and methods of an object with more than 30 attributes slowly, unless
@@ -74,6 +120,7 @@ class NodeTable:
     __slots__ = (
         "_capacities",
         "_capacity_ids",
+        "_columns",
         "_every_row",
         "_free",
         "_index",
@@ -134,20 +181,17 @@ class NodeTable:
 
     def _allocate(self, capacity: int, resources: int) -> None:
         self.capacity = capacity
-        self.allocatable: Ints = np.zeros((resources, capacity), np.int64)
-        self.requested: Ints = np.zeros((resources, capacity), np.int64)
-        self.allowed_pods: Ints = np.zeros(capacity, np.int64)
-        self.pod_count: Ints = np.zeros(capacity, np.int64)
-        self.nonzero: Ints = np.zeros((2, capacity), np.int64)
+        own = self._columns = _Columns(capacity, resources)
+        self.allocatable = _read_only(own.allocatable)
+        self.requested = _read_only(own.requested)
+        self.allowed_pods = _read_only(own.allowed_pods)
+        self.pod_count = _read_only(own.pod_count)
+        self.nonzero = _read_only(own.nonzero)
         self.nonzero_cpu, self.nonzero_memory = self.nonzero
-        self.alive: Bools = np.zeros(capacity, np.bool_)
-        self.taint_ids: Ints = np.zeros(capacity, np.int64)
-        self.unschedulable: Bools = np.zeros(capacity, np.bool_)
-        self.offered: Floats = np.zeros((2, capacity))
-
-    def _flat_columns(self) -> tuple[npt.NDArray[Any], ...]:
-        counts = (self.allowed_pods, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
-        return (*counts, self.alive, self.taint_ids, self.unschedulable)
+        self.alive = _read_only(own.alive)
+        self.taint_ids = _read_only(own.taint_ids)
+        self.unschedulable = _read_only(own.unschedulable)
+        self.offered = _read_only(own.offered)
 
     # --- queries ---------------------------------------------------------------------------
 
@@ -278,11 +322,10 @@ class NodeTable:
         self._rows[row] = None
         self._free.append(row)
         self.count -= 1
-        for column in self._flat_columns():
+        for column in self._columns.flat():
             column[row] = 0
-        self.allocatable[:, row] = 0
-        self.requested[:, row] = 0
-        self.offered[:, row] = 0
+        for wide in self._columns.wide():
+            wide[:, row] = 0
         self.unusual.discard(row)
         self.loaded.note_removed(row)
         for labels in self._label_columns.values():
@@ -308,26 +351,26 @@ class NodeTable:
         self._rows[row] = info
         self._index[name] = row
         self.count += 1
-        self.alive[row] = True
+        self._columns.alive[row] = True
         return info
 
     def _write_node(self, info: NodeInfo) -> None:
-        row = info.row
-        self.allocatable[: len(info.allocatable), row] = info.allocatable
-        self.allocatable[len(info.allocatable) :, row] = 0
-        cpu, memory = self.offered[:, row] = info.allocatable[CPU], info.allocatable[MEMORY]
+        row, own = info.row, self._columns
+        own.allocatable[: len(info.allocatable), row] = info.allocatable
+        own.allocatable[len(info.allocatable) :, row] = 0
+        cpu, memory = own.offered[:, row] = info.allocatable[CPU], info.allocatable[MEMORY]
         if 0 < cpu < EXACT_BELOW and 0 < memory < EXACT_BELOW:
             self.unusual.discard(row)
         else:
             self.unusual.add(row)
-        self.allowed_pods[row] = info.allowed_pods
+        own.allowed_pods[row] = info.allowed_pods
         self._write_spec(info)
         for column in self._label_columns.values():
             column.set(row, info.labels)
 
     def _write_spec(self, info: NodeInfo) -> None:
-        self.taint_ids[info.row] = self._taint_id(info)
-        self.unschedulable[info.row] = info.node.spec.unschedulable
+        self._columns.taint_ids[info.row] = self._taint_id(info)
+        self._columns.unschedulable[info.row] = info.node.spec.unschedulable
 
     # --- pods ------------------------------------------------------------------------------
 
@@ -363,7 +406,7 @@ class NodeTable:
         for row, info in {info.row: info for info in every}.items():
             info.requested = self.requested[:, row].tolist()
             info.nonzero_cpu, info.nonzero_memory = self.nonzero[:, row].tolist()
-            self.pod_count[row] = len(info.pods)
+            self._columns.pod_count[row] = len(info.pods)
             self.pod_log.append(row)
         ends = np.cumsum([len(some.nodes) for some in placed])
         groups = zip(placed, np.split(rows, ends[:-1]), strict=True)
@@ -390,10 +433,10 @@ class NodeTable:
         loads = [dict(shape.load) for shape in shapes]
         for column in sorted({column for load in loads for column in load}):
             amounts = np.array([load.get(column, 0) for load in loads], np.int64)
-            np.add.at(self.requested[column], rows, amounts.repeat(sizes))
+            np.add.at(self._columns.requested[column], rows, amounts.repeat(sizes))
         for column in range(len(self.nonzero)):
             amounts = np.array([shape.nonzero_load[column] for shape in shapes], np.int64)
-            np.add.at(self.nonzero[column], rows, amounts.repeat(sizes))
+            np.add.at(self._columns.nonzero[column], rows, amounts.repeat(sizes))
 
     def remove_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
         """Remove `pod` from the node, the sums and the indexes.
@@ -425,22 +468,23 @@ class NodeTable:
         row, load = info.row, pod.shape.load
         if load and load[-1][0] >= len(self.requested):
             self.widen()
+        own = self._columns
         try:
             for column, _ in load:
-                self.requested[column, row] = info.requested[column]
-            self.nonzero_cpu[row] = info.nonzero_cpu
-            self.nonzero_memory[row] = info.nonzero_memory
+                own.requested[column, row] = info.requested[column]
+            own.nonzero_cpu[row] = info.nonzero_cpu
+            own.nonzero_memory[row] = info.nonzero_memory
         except OverflowError:
             self._write_limited(info)
-        self.pod_count[row] = len(info.pods)
+        own.pod_count[row] = len(info.pods)
 
     def _write_limited(self, info: NodeInfo) -> None:
         """Write the sums of `info` to the columns; a sum above int64 becomes the largest int64."""
-        row = info.row
+        row, own = info.row, self._columns
         for column, amount in enumerate(info.requested):
-            self.requested[column, row] = min(amount, INT64_MAX)
-        self.nonzero_cpu[row] = min(info.nonzero_cpu, INT64_MAX)
-        self.nonzero_memory[row] = min(info.nonzero_memory, INT64_MAX)
+            own.requested[column, row] = min(amount, INT64_MAX)
+        own.nonzero_cpu[row] = min(info.nonzero_cpu, INT64_MAX)
+        own.nonzero_memory[row] = min(info.nonzero_memory, INT64_MAX)
 
     # --- capacity --------------------------------------------------------------------------
 
@@ -450,12 +494,11 @@ class NodeTable:
             self._grow(self.capacity, len(self.resources))
 
     def _grow(self, capacity: int, resources: int) -> None:
-        wide, flat = (self.allocatable, self.requested, self.offered), self._flat_columns()
+        before = self._columns
         self._allocate(capacity, resources)
-        grown = (self.allocatable, self.requested, self.offered)
-        for new, old in zip(grown, wide, strict=True):
+        for new, old in zip(self._columns.wide(), before.wide(), strict=True):
             new[: old.shape[0], : old.shape[1]] = old
-        for new, old in zip(self._flat_columns(), flat, strict=True):
+        for new, old in zip(self._columns.flat(), before.flat(), strict=True):
             new[: len(old)] = old
         for column in self._label_columns.values():
             column.grow(capacity)

@@ -15,7 +15,7 @@ def dump(table):
     pod_index = table.pod_index
     return {
         "columns": [columns_in_use(wide) for wide in (table.allocatable, table.requested)],
-        "flat": [column.tolist() for column in table._flat_columns()],
+        "flat": [column.tolist() for column in table._columns.flat()],
         "labels": {key: column.ids.tolist() for key, column in table._label_columns.items()},
         "nodes": {node.row: dump_node(node) for node in table.nodes()},
         "alike": {
@@ -62,7 +62,7 @@ def by_name(table):
             ),
             "requested": {name: amount for name, amount in requested.items() if amount},
             "allocatable": {name: amount for name, amount in allocatable.items() if amount},
-            "flat": [column[row].item() for column in table._flat_columns()],
+            "flat": [column[row].item() for column in table._columns.flat()],
             "images": {name: table.images.size_and_nodes(name)[1] for name in node.image_sizes},
         }
     return shown
@@ -77,7 +77,7 @@ def check(table):
     dead = ~table.alive
     for column in (table.allocatable, table.requested):
         assert not column[:, dead].any()
-    for column in table._flat_columns():
+    for column in table._columns.flat():
         assert not column[dead].any()
     for node in table.nodes():
         assert table.find(node.name) is table.at(node.row) is node

@@ -29,6 +29,18 @@ def test_the_columns_of_a_node(believer):
     assert (table.alive[node.row], is_tainted, table.unschedulable[node.row]) == (True, True, True)
 
 
+def test_the_columns_of_a_table_are_read_only(believer):
+    """A slice of a column is no copy, so a plugin that changes it would change the cluster."""
+    believer.put(*(make_node(f"n{number}") for number in range(_CAPACITY_INITIAL + 1)))
+    table = believer.table
+    columns = (table.allocatable[0], table.requested, table.pod_count, table.alive, table.offered,
+               table.allowed_pods, table.nonzero_cpu, table.taint_ids, table.unschedulable,
+               table.values(table.requested, table.every_row()))  # fmt: skip
+    for column in columns:
+        with pytest.raises(ValueError, match="read-only"):
+            column[...] = 0
+
+
 def test_nodes_whose_taints_differ_in_their_times_share_an_id(believer):
     taint = {"key": "a", "effect": "NoExecute"}
     nodes = {
