@@ -37,9 +37,9 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     the number of seeds with which it occurs. It is () for one seed. `start_times` are the simulated
     start times of pods that wait at the end; None if no pod waits or no start times were simulated.
     `next_steps` are suggestions for the user, the most important first. `causes` are the notes that
-    explain why pods wait or stay pending. They come before all other notes of the answer. `returned`
-    are the failing nodes that were out of service when the dump was taken, and return in the run
-    without the change.
+    explain why pods wait or stay pending. They come before all other notes of the answer.
+    `returned` are the failing nodes that were out of service when the dump was taken, and return in
+    the run without the change.
     """
 
     source: str

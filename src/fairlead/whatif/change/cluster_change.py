@@ -527,7 +527,10 @@ def _as_dict(value: object) -> object:
 
 
 def _applied_text(given: str | PathLike[str] | Mapping[str, Any]) -> str:
-    """Return how `ClusterChange.words` names `given`: the file, or the object's kind and name."""
+    """Return the text for `given` in `ClusterChange.words`.
+
+    It is the path of the file, or the kind and name of the object.
+    """
     if not isinstance(given, Mapping):
         return str(given)
     name = mapping(given.get("metadata")).get("name", "")

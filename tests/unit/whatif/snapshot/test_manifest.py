@@ -10,6 +10,8 @@ from fairlead.whatif.input.document import read as read_documents
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import manifests
 
+KUBECTL_TABLE = "a table of kubectl; add -o yaml to the kubectl command"
+
 
 def pod(name="web", **metadata):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}}
@@ -178,8 +180,7 @@ NO_TEXT = "expected text, got"
         ("text", "f.yaml: expected an object with apiVersion and kind, got text"),
         (
             "NAMESPACE NAME READY\nprod web-0 1/1",
-            "f.yaml: expected an object with apiVersion and kind, got a table of kubectl; add -o "
-            "yaml to the kubectl command",
+            f"f.yaml: expected an object with apiVersion and kind, got {KUBECTL_TABLE}",
         ),
         (7, "f.yaml: expected an object with apiVersion and kind, got a number"),
         (

@@ -1204,8 +1204,8 @@ def _recovered(effect: Effect) -> list[PodEnd]:
 def _not_running(effect: Effect) -> int:
     """Return the number of displaced, moved or new pods that have a node but do not run at the end.
 
-    A terminating pod of a workload counts, because its replacement does not run yet. Pods that
-    never start, and the pods in `effect.lost`, do not count.
+    A terminating pod of a workload counts, because its replacement does not run yet. Two kinds of
+    pods do not count: pods that never start (`_fails_to_start`), and the pods in `effect.lost`.
     """
     found, changed = effect.difference, effect.changed
     lost = {one.pod for one in effect.lost}

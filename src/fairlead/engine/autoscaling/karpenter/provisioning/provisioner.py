@@ -405,11 +405,11 @@ class Provisioner:
     def daemons_of_pass(self) -> Sequence[Pod]:
         """Return one pod for each DaemonSet, with the changes that a pass makes to the pod.
 
-        As in upstream, a pass compares the pods of `daemons()` with the NodePools. The comparison
-        gives a pod a toleration of PreferNoSchedule taints. The comparison also removes the terms
-        of the pod's node affinity that do not allow the NodePool. From this list, `daemons_on`
-        selects the pods that run on a node. Until the pods change, all calls return the same list
-        object.
+        As in upstream, a pass compares each pod of `daemons()` with each NodePool in turn. Each
+        comparison gives the pod a toleration of PreferNoSchedule taints. It also removes the terms
+        of the pod's node affinity that do not allow this NodePool, for all later comparisons, too.
+        `daemons_on` selects, from the list that is returned, the pods that run on a node. Until the
+        pods change, all calls return the same list object.
         """
         return self._compared_daemons(
             self._templates(self.usable_pools(), ProvisioningResult())
