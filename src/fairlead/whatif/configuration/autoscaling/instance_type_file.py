@@ -97,7 +97,7 @@ class StatedType(Struct, frozen=True):
     unknown. `systems` are the operating systems that the file states. A file from a provider's tool
     states none, because the image of a machine determines its operating system. `labels` are
     further labels of the nodes of the type; the value "" means that the nodes do not have the
-    label.
+    label. `is_on_demand_assumed` is set if the file does not state the capacity types.
     """
 
     name: str
@@ -111,6 +111,7 @@ class StatedType(Struct, frozen=True):
     allocatable: ResourceList = {}
     interface_pods: int = 0
     is_of_nodes: bool = False
+    is_on_demand_assumed: bool = False
 
     @property
     def has_price(self) -> bool:
@@ -458,9 +459,8 @@ def _of_row(path: str, number: int, row: Mapping[str, str | None]) -> StatedType
         for column, kind in (("price", ON_DEMAND), ("spotPrice", SPOT))
         if cells.get(column)
     }
-    kinds = _list(cells.get("capacityType", "")) or (
-        (ON_DEMAND, SPOT) if cells.get("spotPrice") else (ON_DEMAND,)
-    )
+    stated = _list(cells.get("capacityType", ""))
+    kinds = stated or ((ON_DEMAND, SPOT) if cells.get("spotPrice") else (ON_DEMAND,))
     return StatedType(
         cells["name"],
         capacity,
@@ -471,6 +471,7 @@ def _of_row(path: str, number: int, row: Mapping[str, str | None]) -> StatedType
         prices,
         {key: value for key, value in cells.items() if "/" in key},
         {to: cells[of] for of, to in ALLOCATABLE_COLUMNS.items() if cells.get(of)},
+        is_on_demand_assumed=not stated and not cells.get("spotPrice"),
     )
 
 

@@ -247,9 +247,10 @@ def _price_notes(
 def _with_used_spot(
     types: Sequence[StatedType], pools: Iterable[NodePool], machines: Iterable[Node]
 ) -> list[StatedType]:
-    """Return `types`, all of them also as spot if none is offered as spot but the cluster uses it.
+    """Return `types`, also as spot if none is offered as spot but the cluster uses it.
 
-    The cluster uses spot if a NodePool has a spot node among `machines`, or allows only spot nodes.
+    Types whose capacity types the file states are unchanged. The cluster uses spot if a NodePool
+    has a spot node among `machines`, or allows only spot nodes.
     """
     labels = (one.metadata.labels for one in machines)
     kinds = [template_requirements(pool).get(CAPACITY_TYPE) for pool in pools]
@@ -258,7 +259,12 @@ def _with_used_spot(
     )
     if not is_used or any(SPOT in one.capacity_types for one in types):
         return list(types)
-    return [structs.replace(one, capacity_types=(*one.capacity_types, SPOT)) for one in types]
+    return [
+        structs.replace(one, capacity_types=(*one.capacity_types, SPOT))
+        if one.is_on_demand_assumed
+        else one
+        for one in types
+    ]
 
 
 def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) -> Iterator[str]:

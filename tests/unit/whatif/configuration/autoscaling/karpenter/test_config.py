@@ -22,6 +22,7 @@ SPOT_NODE = {
     KIND: "small",
     "topology.kubernetes.io/zone": "z",
 }
+STATED_ON_DEMAND = "name,cpu,memory,price,capacityType\nsmall,4,16Gi,0.2,on-demand\n"
 OTHER_SPOT = "name,cpu,memory,price,spotPrice\nsmall,4,16Gi,0.2,\nmedium,8,32Gi,0.4,0.2\n"
 
 
@@ -351,8 +352,15 @@ def test_a_price_file_alone_prices_the_type_of_a_claim_without_a_node(found, mak
         ((WITHOUT_SPOT, {}), ["spot", "on-demand"], {"on-demand"}),
         ((WITHOUT_SPOT, SPOT_NODE), ["spot", "on-demand"], {"on-demand", "spot"}),
         ((OTHER_SPOT, SPOT_NODE), ["spot"], {"on-demand"}),
+        ((STATED_ON_DEMAND, SPOT_NODE), ["spot"], {"on-demand"}),
     ],
-    ids=["a pool of spot nodes", "spot is unused", "a spot node", "another type is spot"],
+    ids=[
+        "a pool of spot nodes",
+        "spot is unused",
+        "a spot node",
+        "another type is spot",
+        "on demand is stated",
+    ],
 )
 def test_types_are_also_spot_if_the_file_states_no_spot_but_the_cluster_uses_it(
     found, make, write, given, values, offered
