@@ -9,9 +9,12 @@ from __future__ import annotations
 import inspect
 import os
 import shutil
+import sys
+import typing
 from collections import Counter
 from collections.abc import Iterator
 from copy import copy
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -140,6 +143,20 @@ def _arguments_assembled_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(App, "assemble_argument_collection", assemble_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _protocols_inspected_once() -> Iterator[None]:
+    """Collect the members of each Protocol only once in this process.
+
+    Python 3.12 does the same. Python 3.11 collects them in each `isinstance`. A user's process
+    builds few schedulers, but the tests build thousands.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if sys.version_info < (3, 12):
+            collect = "_get_protocol_attrs"
+            patch.setattr(typing, collect, cache(vars(typing)[collect]))
         yield
 
 
