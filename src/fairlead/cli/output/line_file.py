@@ -15,7 +15,7 @@ class LineFile:
     """Appends lines to a file; `is_incomplete` is True if a line was dropped."""
 
     def __init__(self, option: str, path: Path, file: FileIO) -> None:
-        """Keep the unbuffered `file` for later writes; messages contain `option` and `path`."""
+        """Keep the unbuffered `file` for later writes; error messages name `option` and `path`."""
         self.is_incomplete = False
         self._option = option
         self._file = file

@@ -103,7 +103,7 @@ def shorten_waits(context: StepContext) -> Iterator[NextStep]:
 
 
 def _copyable_nodes(context: StepContext) -> list[NodeEnd]:
-    """Return the nodes, as they are at the end, of which the question can add copies.
+    """Return the nodes that the question can copy, in their state at the end of the run.
 
     Nodes that the change creates are left out, because the snapshot does not contain them.
     """

@@ -330,7 +330,7 @@ def _as_stated(
 ) -> ResourceRequirements:
     """Return `resources` with the amounts in `stated`; a request defaults to the stated limit.
 
-    Amounts that `stated` lacks, such as the defaults of a LimitRange, stay.
+    Amounts of resources that are not in `stated`, such as the defaults of a LimitRange, are kept.
     """
     return replace(
         resources,

@@ -586,7 +586,7 @@ def _unfinished(effect: Effect) -> str | None:
 def unfinished_drain(changed: RunOutcome, end: str) -> str:
     """Return a sentence if a drain continues after the run; otherwise "".
 
-    `end` tells when the run ended, for example `3m, when the simulation ends`.
+    `end` is the text for the end of the run, for example "3m, when the simulation ends".
     """
     drains, stopping = changed.drains, _stopping(changed)
     if changed.blocking:
@@ -618,7 +618,7 @@ def returning(lost: Iterable[LostPod]) -> int:
 def still_not_running(run: RunOutcome, pods: int, end: str) -> str:
     """Return a sentence that `pods` pods still do not run; "" if `pods` is 0 or `run` settled.
 
-    `end` tells when the run ended, for example `3m, when the simulation ends`.
+    `end` is the text for the end of the run, for example "3m, when the simulation ends".
     """
     if run.settled or not pods:
         return ""
