@@ -73,10 +73,11 @@ class Outage(Struct, frozen=True, kw_only=True):
 
     def _later(self, present: Sequence[Json]) -> list[Json]:
         """Return the nodes in `present` that are in the failing zone, but not among `nodes`."""
+        stated = set(self.nodes)
         return [
             one
             for one in present
-            if one["metadata"]["name"] not in self.nodes
+            if one["metadata"]["name"] not in stated
             and self.zone.items() <= one["metadata"].get("labels", {}).items()
         ]
 
