@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -162,9 +163,12 @@ def _preemption_rows(result: ReplayResult) -> list[Row]:
     time, before or after the preemption; "" if no pod was nominated to the node.
     """
     rows: list[Row] = []
-    nominated = [one for one in result.decisions if one.agreement in _NOMINATED]
+    nominated: dict[str, list[ShadowDecision]] = defaultdict(list)  # by node
+    for decision in result.decisions:
+        if decision.agreement in _NOMINATED:
+            nominated[decision.node].append(decision)
     for one in result.preemptions:
-        own = (decision for decision in nominated if decision.node == one.node)
+        own = nominated.get(one.node, ())
         nearest = min(own, key=lambda decision: abs(decision.at - one.at), default=None)
         rows.append(
             {
