@@ -125,8 +125,8 @@ def explain_workload(
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
     ready = sum(is_up(model, pod) for pod in pods)
     with_nodes = ((ref, pod.pod, model.cluster.node_of(pod)) for pod in pods)
-    bare = _nodes_without_pod(model, workload, pods)
-    wanted = wanted_pods(model.store, with_nodes, [ref])[ref] + len(bare)
+    lacking = _nodes_without_pod(model, workload, pods)
+    wanted = wanted_pods(model.store, with_nodes, [ref])[ref] + len(lacking)
     one_more = _one_more(planner, snapshot, workload)
     decision = one_more.placement
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
@@ -144,7 +144,7 @@ def explain_workload(
             *(_job_state(workload, snapshot.inventory()) if workload.kind == JOB else ()),
             *_kept_template(workload, pods),
             *_conditions(workload),
-            *((f"It has no pod on {listed(bare)}.",) if bare else ()),
+            *_bare_nodes(model, lacking, every),
             *_leaving(model, workload, every),
             *_ordered(workload, pods, wanted),
             *_claims(pending, snapshot.inventory()),
@@ -374,6 +374,18 @@ def _nodes_without_pod(
         for one in model.table.nodes()
         if one.name not in occupied and node_eligibility(daemon, one.node).should_run
     )
+
+
+def _bare_nodes(
+    model: ClusterModel, lacking: Sequence[str], every: Iterable[PodInfo]
+) -> Iterator[str]:
+    """Yield a sentence about the nodes in `lacking` that have none of the pods in `every`.
+
+    `every` includes terminating pods, so the sentence leaves out nodes on which one is replaced.
+    """
+    hosts = {model.cluster.node_of(pod) for pod in every}
+    if bare := [name for name in lacking if name not in hosts]:
+        yield f"It has no pod on {listed(bare)}."
 
 
 def _blocked_names(workload: Manifest, pods: Iterable[PodInfo]) -> int:

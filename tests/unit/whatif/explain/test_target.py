@@ -140,6 +140,12 @@ def test_a_daemon_set_names_the_nodes_on_which_it_has_no_pod(explained, make):
     assert answer.findings[0] == "It has no pod on b."
     answer = explained("ds/web", nodes[0], nodes[2], daemons, pods[0])
     assert answer.verdict == "The wanted pod of ds/default/web is ready."
+    pods[1] = replica(make, 1, "b")
+    pods[1]["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet"
+    pods[1]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    answer = explained("ds/web", *nodes, daemons, *pods)
+    assert answer.verdict == "1 of 2 wanted pods of ds/default/web is ready: 1 not created."
+    assert answer.findings[0] == "1 more pod of the workload is terminating."
 
 
 CLAIM = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "x"}}
