@@ -155,8 +155,7 @@ class EvictionLimit(Struct):
     _counts: Counter[tuple[WorkloadRef, str]] = field(default_factory=Counter)
     _limits: dict[tuple[WorkloadRef, str], int] = field(default_factory=dict)
     _now: Instant = -1
-    # of this instant
-    _counts_now: Counter[tuple[WorkloadRef, str]] = field(default_factory=Counter)
+    _counts_now: Counter[tuple[WorkloadRef, str]] = field(default_factory=Counter)  # at `_now`
 
     def report(self, record: Record) -> None:
         """Forward `record`, and count an eviction.

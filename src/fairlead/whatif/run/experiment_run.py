@@ -452,8 +452,9 @@ class ExperimentRun:
 
     def _number_of_pods(self, workload: WorkloadRef) -> int:
         """Return how many pods `workload` wants, or the number of its pods if that is unknown."""
-        if workload.is_daemon_set:
-            return len(self._recorder.outage.nodes)
+        wanted = self._wanted(workload)
+        if wanted is not None:
+            return wanted
         pods = ((ref, pod, node) for ref, _, pod, node in self._recorder.pods_of({workload}))
         return wanted_pods(self._world.store, pods, {workload})[workload]
 
