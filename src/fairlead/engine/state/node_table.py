@@ -88,7 +88,7 @@ class _Columns:
         self.offered: Floats = np.zeros((2, capacity))
 
     def flat(self) -> tuple[npt.NDArray[Any], ...]:
-        """Return the columns with one value for each row, except `offered`."""
+        """Return the columns with one value for each row."""
         counts = (self.allowed_pods, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
         return (*counts, self.alive, self.taint_ids, self.unschedulable)
 

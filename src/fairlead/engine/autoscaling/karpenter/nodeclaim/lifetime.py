@@ -64,12 +64,13 @@ def bound_at(pod: Pod, now: Instant) -> Instant:
     return min(parse_timestamp(stated), now) if stated else now
 
 
-def with_pod_event(claim: NodeClaim, now: Instant) -> NodeClaim:
-    """Return the NodeClaim with `now` as the time of its last pod event.
+def with_pod_event(claim: NodeClaim, at: Instant) -> NodeClaim:
+    """Return the NodeClaim with `at` as the time of its last pod event.
 
-    The NodeClaim is unchanged if its last pod event is less than ten seconds old.
+    The NodeClaim is unchanged if its last pod event is later than `at`, or less than ten seconds
+    earlier.
     """
     last = claim.status.last_pod_event_time
-    if last and now - parse_timestamp(last) < _POD_EVENT_PERIOD_NS:
+    if last and at - parse_timestamp(last) < _POD_EVENT_PERIOD_NS:
         return claim
-    return replace(claim, status=replace(claim.status, last_pod_event_time=format_timestamp(now)))
+    return replace(claim, status=replace(claim.status, last_pod_event_time=format_timestamp(at)))
