@@ -58,7 +58,7 @@ _NODE_COLUMNS: Final = (
 def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     """Return the explanation of all pods of `snapshot`; `model` is the model of `snapshot`.
 
-    It lists the pending pods, the pods on nodes that are not ready, and the nodes that take
+    It lists the pending pods, the pods that have a node but are not ready, and the nodes that take
     no new pods. Terminating pods are in none of the lists.
     """
     every = [pod for pod in model.pods() if not is_terminating(pod.pod)]

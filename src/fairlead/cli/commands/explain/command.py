@@ -86,8 +86,8 @@ def explain(
 
     The answer depends on the kind of OBJECT:
 
-    - pods, the kind without a name: all pending pods, all pods on nodes that are not ready, and all
-      nodes that take no new pods, each with the reason.
+    - pods, the kind without a name: all pending pods, all pods that have a node but are not
+      ready, and all nodes that take no new pods, each with the reason.
 
     - Pod: for each node, either the score from each scheduler plugin, or the reason why the pod
       does not fit. In large clusters, nodes with the same reason share a row. A pod that already
