@@ -16,7 +16,6 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, uns
 from fairlead.whatif.explain.pod_cause import (
     PodCause,
     cause_row,
-    is_unready,
     pending_causes,
     unready_causes,
 )
@@ -64,7 +63,7 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     every = [pod for pod in model.pods() if not is_terminating(pod.pod)]
     pending = in_queue_order(pod for pod in every if not model.cluster.node_of(pod))
     placed = sorted((pod for pod in every if model.cluster.node_of(pod)), key=lambda pod: pod.key)
-    unready = [pod for pod in placed if is_unready(pod)]
+    unready = unready_causes(model, snapshot.inventory(), placed)
     nodes = _node_rows(model)
     return TabularAnswer(
         kind="PodsExplanation",
@@ -75,8 +74,7 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
             ResultTable("pending", "pending pods", _PENDING_COLUMNS,
                         _pending_rows(model, pending_causes(model, pending))),
             ResultTable("unready", "pods on a node that are not ready", _UNREADY_COLUMNS,
-                        [row for row, _ in _rows(
-                            unready_causes(model, snapshot.inventory(), unready))]),
+                        [row for row, _ in _rows(unready)]),
             ResultTable("nodes", "nodes that take no new pods", _NODE_COLUMNS, nodes),
         ),
         facts={

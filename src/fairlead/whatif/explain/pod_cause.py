@@ -40,11 +40,6 @@ class PodCause(Struct, frozen=True):
     node: str = ""
 
 
-def is_unready(pod: PodInfo) -> bool:
-    """Return whether `pod` has not ended and is not ready."""
-    return not is_ready(pod.pod) and not is_terminal(pod.pod)
-
-
 def is_up(model: ClusterModel, pod: PodInfo) -> bool:
     """Return whether `pod` is ready and not on a node that does not exist.
 

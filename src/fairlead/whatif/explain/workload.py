@@ -13,7 +13,7 @@ from fairlead.api.json import Json, items, mapping, text
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
 from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import CronJob, Job, StatefulSet
-from fairlead.api.pods.facts import controller_of, is_terminating
+from fairlead.api.pods.facts import controller_of, is_terminal, is_terminating
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
@@ -43,13 +43,13 @@ from fairlead.engine.workloads.daemon_set.rule import (
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.pod_template import read_template
+from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
 from fairlead.whatif.explain.device_shortage import device_shortages, may_need_devices
 from fairlead.whatif.explain.node_requirement import unmet_requirements
 from fairlead.whatif.explain.pod_cause import (
     cause_rows,
-    is_unready,
     is_up,
     pending_causes,
     unready_causes,
@@ -398,6 +398,10 @@ def _blocked_names(workload: Manifest, pods: Iterable[PodInfo]) -> int:
     return sum(is_terminating(pod.pod) for pod in pods)
 
 
+def _is_unready(pod: PodInfo) -> bool:
+    return not is_ready(pod.pod) and not is_terminal(pod.pod)
+
+
 def _ordered(workload: Manifest, pods: Sequence[PodInfo], wanted: int) -> Iterator[str]:
     """Yield a sentence if a StatefulSet waits for one of its pods before it creates the next pod.
 
@@ -414,7 +418,7 @@ def _ordered(workload: Manifest, pods: Sequence[PodInfo], wanted: int) -> Iterat
         for pod in pods
         if (ordinal := ordinal_of(workload.ref.name, pod.pod.metadata.name)) is not None
     }
-    first = next((pod for _, pod in sorted(ordinals.items()) if is_unready(pod)), None)
+    first = next((pod for _, pod in sorted(ordinals.items()) if _is_unready(pod)), None)
     if first is not None:
         yield f"It creates no further pod until {first.key} is ready (podManagementPolicy)."
 

@@ -122,6 +122,14 @@ def test_all_pods_are_explained_at_once(explained, cluster, target):
     ]
 
 
+def test_pods_on_a_deleted_node_are_not_ready(explained, make):
+    """Their status is Ready until pod garbage collection deletes them."""
+    answer = explained(make.node("a"), placed(make, "one", "a"), placed(make, "two", "gone"))
+    assert answer.verdict == "No pod is pending. 1 pod on a node is not ready."
+    [row] = rows(answer, "unready")
+    assert (row["pod"], row["why"]) == ("default/two", "its node does not exist")
+
+
 def test_pods_that_fit_take_room_from_later_pods(explained, make):
     """The pod of higher priority is tried first."""
     objects = [
