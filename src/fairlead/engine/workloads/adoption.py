@@ -122,7 +122,7 @@ class Adoption:
         commands = self._observe_child(one)
         if isinstance(one, OWNERS):
             namespace = self._namespace(one)
-            before = namespace.owners.owners.get(one.metadata.uid)
+            before = namespace.owners.get(one.metadata.uid)
             namespace.owners.put(one)
             if before is None or before.spec.selector != one.spec.selector:
                 for child in namespace.orphans.selectable(one):
@@ -144,7 +144,7 @@ class Adoption:
             namespace.orphans.put(key, one)
             return self._adopt(one, namespace.owners.selecting(one))
         namespace.orphans.pop(key)
-        owner = namespace.owners.owners.get(reference.uid)
+        owner = namespace.owners.get(reference.uid)
         if owner is None or is_ending(owner) or selects(owner, one):
             return []
         if isinstance(one, ControllerRevision) or not claims(owner):

@@ -48,25 +48,25 @@ def selector_of(owner: Adopter) -> LabelSelector | None:
 
 
 class ChildIndex(Struct, Generic[_Key, _Child]):
-    """The `objects` by key, and the keys by label."""
+    """The objects by key, and the keys by label."""
 
-    objects: dict[_Key, _Child] = field(default_factory=dict)
+    _objects: dict[_Key, _Child] = field(default_factory=dict)
     _by_label: dict[_Label, dict[_Key, None]] = field(default_factory=dict)
 
     def put(self, key: _Key, one: _Child) -> None:
         """Store `one`; it replaces the object with the same key."""
-        before = self.objects.get(key)
+        before = self._objects.get(key)
         if before is not None and before.metadata.labels != one.metadata.labels:
             self.pop(key)
             before = None
-        self.objects[key] = one
+        self._objects[key] = one
         if before is None:
             for label in one.metadata.labels.items():
                 self._by_label.setdefault(label, {})[key] = None
 
     def pop(self, key: _Key) -> None:
         """Remove the object with this key, if any."""
-        one = self.objects.pop(key, None)
+        one = self._objects.pop(key, None)
         if one is not None:
             for label in one.metadata.labels.items():
                 _remove(self._by_label, label, key)
@@ -75,36 +75,40 @@ class ChildIndex(Struct, Generic[_Key, _Child]):
         """Return the objects that `owner` may select: all that it selects, and perhaps others."""
         labels = _required(selector_of(owner))
         if not labels:
-            return list(self.objects.values())
+            return list(self._objects.values())
         keys = min((self._by_label.get(label, {}) for label in labels.items()), key=len)
-        return [self.objects[key] for key in keys]
+        return [self._objects[key] for key in keys]
 
 
 class OwnerIndex(Struct):
-    """The `owners` by uid, and the uids by one of the labels that the selectors require."""
+    """The owners by uid, and the uids by one of the labels that each selector requires."""
 
-    owners: dict[str, Adopter] = field(default_factory=dict)
+    _owners: dict[str, Adopter] = field(default_factory=dict)
     _by_label: dict[_Label, dict[str, None]] = field(default_factory=dict)
+
+    def get(self, uid: str) -> Adopter | None:
+        """Return the owner with this uid, or None."""
+        return self._owners.get(uid)
 
     def put(self, owner: Adopter) -> None:
         """Store `owner`; it replaces the owner with the same uid."""
         uid = owner.metadata.uid
-        before = self.owners.get(uid)
+        before = self._owners.get(uid)
         if before is not None and _label_of(before) != _label_of(owner):
             self.pop(uid)
-        self.owners[uid] = owner
+        self._owners[uid] = owner
         self._by_label.setdefault(_label_of(owner), {})[uid] = None
 
     def pop(self, uid: str) -> None:
         """Remove the owner with this uid, if any."""
-        owner = self.owners.pop(uid, None)
+        owner = self._owners.pop(uid, None)
         if owner is not None:
             _remove(self._by_label, _label_of(owner), uid)
 
     def selecting(self, child: Child) -> list[Adopter]:
         """Return the owners that may select `child`: all that select it, and perhaps others."""
         labels = (_NO_LABEL, *child.metadata.labels.items())
-        return [self.owners[uid] for label in labels for uid in self._by_label.get(label, ())]
+        return [self._owners[uid] for label in labels for uid in self._by_label.get(label, ())]
 
 
 def _required(selector: LabelSelector | None) -> Mapping[str, str]:
