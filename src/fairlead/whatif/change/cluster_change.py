@@ -84,7 +84,6 @@ _SELECTION: Final = frozenset("=!() ")  # a text without these characters is the
 # With --add-nodes, the other changes are made when the new nodes are Ready. Otherwise pods that
 # these changes create or evict could not use the new nodes.
 _NODES_READY_AFTER: Final = 2 * READY_AFTER
-_NAMED_MAX: Final = 3
 _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, CUSTOM_RESOURCE_DEFINITION, NODE)
 
 
@@ -442,7 +441,7 @@ def _cordoned_before(nodes: Iterable[str], inventory: Inventory) -> Iterator[str
     names = [name for name, one in found if one is not None and one.node.spec.unschedulable]
     if names:
         was, they_are = ("was", "it is") if len(names) == 1 else ("were", "they are")
-        which = listed(names, _NAMED_MAX)
+        which = listed(names)
         yield f"{which} {was} cordoned before the drain, and {they_are} still cordoned after it."
 
 
