@@ -41,8 +41,9 @@ class DumpedWorkload(Struct, frozen=True):
     `replicas` is None if the workload has no such number. A container is (image, requests).
     `is_of_pods` is set if the values come from the workload's pods, because the dump lacks the
     workload, or because another object controls the workload. `missing` is the number of wanted
-    pods that are not ready or do not exist. It is None if the values come from the pods, if the
-    dump has no pods at all, and for Jobs and CronJobs, whose pods end.
+    pods that are not ready or do not exist. For a DaemonSet, only existing pods count. `missing` is
+    None if the values come from the pods, if the dump has no pods at all, and for Jobs and
+    CronJobs, whose pods end.
     """
 
     replicas: int | None

@@ -47,14 +47,14 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again. `undrained` pods could not be evicted or do not stop.
     `outdated` pods still run an old revision at the end. There are three causes: pods of the new
-    revision are pending or cannot be created, the StatefulSet waits for a pod that is not ready, or
-    the run ended during the rollout. Pods that the update strategy keeps at an old revision do not
-    count. `budgets` are the outcomes of the budgets that cover the displaced or undrained pods.
-    Budgets that cover other pods of the workload are included if they have too few healthy pods.
-    `waited` counts the displaced pods that found a node only after WAITED_MIN or more, and the pods
-    for which the change only makes the wait for a node longer; `waited_for` is the longest of these
-    waits. `is_down_without` is set if both runs had a time without a ready pod, and this time was
-    at least as long in the run without the change.
+    revision are pending or cannot be created, the StatefulSet or DaemonSet waits for a pod that is
+    not ready, or the run ended during the rollout. Pods that the update strategy keeps at an old
+    revision do not count. `budgets` are the outcomes of the budgets that cover the displaced or
+    undrained pods. Budgets that cover other pods of the workload are included if they have too few
+    healthy pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or
+    more, and the pods for which the change only makes the wait for a node longer; `waited_for` is
+    the longest of these waits. `is_down_without` is set if both runs had a time without a ready
+    pod, and this time was at least as long in the run without the change.
     """
 
     workload: WorkloadRef
