@@ -81,9 +81,14 @@ class ChildIndex(Struct, Generic[_Key, _Child]):
 
 
 class OwnerIndex(Struct):
-    """The owners by uid, and the uids by one of the labels that each selector requires."""
+    """The owners by uid, and the uids by one of the labels that each selector requires.
+
+    Of several required labels, the one with the fewest owners is used, because all owners in a
+    namespace may require the same label, such as that of their application.
+    """
 
     _owners: dict[str, Adopter] = field(default_factory=dict)
+    _labels: dict[str, _Label] = field(default_factory=dict)  # the used label, by uid
     _by_label: dict[_Label, dict[str, None]] = field(default_factory=dict)
 
     def get(self, uid: str) -> Adopter | None:
@@ -92,31 +97,33 @@ class OwnerIndex(Struct):
 
     def put(self, owner: Adopter) -> None:
         """Store `owner`; it replaces the owner with the same uid."""
-        uid = owner.metadata.uid
+        uid, required = owner.metadata.uid, _required(selector_of(owner))
         before = self._owners.get(uid)
-        if before is not None and _label_of(before) != _label_of(owner):
+        if before is not None and _required(selector_of(before)) != required:
             self.pop(uid)
+            before = None
         self._owners[uid] = owner
-        self._by_label.setdefault(_label_of(owner), {})[uid] = None
+        if before is None:
+            label = min(required.items(), key=self._size_and_label, default=_NO_LABEL)
+            self._labels[uid] = label
+            self._by_label.setdefault(label, {})[uid] = None
 
     def pop(self, uid: str) -> None:
         """Remove the owner with this uid, if any."""
-        owner = self._owners.pop(uid, None)
-        if owner is not None:
-            _remove(self._by_label, _label_of(owner), uid)
+        if self._owners.pop(uid, None) is not None:
+            _remove(self._by_label, self._labels.pop(uid), uid)
 
     def selecting(self, child: Child) -> list[Adopter]:
         """Return the owners that may select `child`: all that select it, and perhaps others."""
         labels = (_NO_LABEL, *child.metadata.labels.items())
         return [self._owners[uid] for label in labels for uid in self._by_label.get(label, ())]
 
+    def _size_and_label(self, label: _Label) -> tuple[int, _Label]:
+        return len(self._by_label.get(label, ())), label
+
 
 def _required(selector: LabelSelector | None) -> Mapping[str, str]:
     return {} if selector is None else selector.match_labels
-
-
-def _label_of(owner: Adopter) -> _Label:
-    return min(_required(selector_of(owner)).items(), default=_NO_LABEL)
 
 
 def _remove(by_label: dict[_Label, dict[_Key, None]], label: _Label, key: _Key) -> None:

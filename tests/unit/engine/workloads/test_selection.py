@@ -77,6 +77,14 @@ def test_objects_and_owners_with_other_labels_are_not_compared():
     assert names(owners([web, labelled, rc]).selecting(PODS[3])) == ["labelled", "rc"]
 
 
+def test_owners_that_share_a_label_are_found_by_another_one():
+    """All ReplicaSets of an application may require its label, which comes first by name."""
+    shop = [
+        owner(name, {"matchLabels": {"app": "shop", "part": name}}) for name in ("a", "b", "c", "d")
+    ]
+    assert names(owners(shop).selecting(pod("x", {"app": "shop", "part": "c"}))) == ["a", "c"]
+
+
 def test_an_object_with_other_labels_is_found_by_these():
     index = children(PODS)
     index.put("web", pod("web", {"app": "db"}))
@@ -92,4 +100,5 @@ def test_an_owner_with_another_selector_is_found_by_this_one():
     index.pop("rc")
     index.pop("missing")
     assert names(index.selecting(PODS[3])) == ["labelled", "web"]
-    assert names(index.selecting(PODS[2])) == ["labelled", "front"]
+    assert names(index.selecting(PODS[1])) == ["labelled", "front"]
+    assert names(index.selecting(PODS[2])) == ["labelled"]
