@@ -61,15 +61,16 @@ def absent_reference_notes(written: Iterable[Manifest], inventory: Inventory) ->
 def _namespaces_in_dump(applied: Sequence[Manifest], inventory: Inventory) -> dict[Kind, set[str]]:
     """Return the namespaces in which `inventory` has ConfigMaps and Secrets, by kind.
 
-    The `applied` objects do not count. kube-system is left out: snapshots contain the ConfigMaps of
-    autoscalers and schedulers in this namespace, but no others.
+    The `applied` objects do not count. ConfigMaps in kube-system do not count either: snapshots
+    contain those of autoscalers and schedulers, but no others.
     """
     new = {one.ref for one in applied}
-    return {
+    found = {
         kind: {one.ref.namespace for one in inventory.of_kind(kind) if one.ref not in new}
-        - {_SYSTEM}
         for kind in _FIELDS
     }
+    found[CONFIG_MAP].discard(_SYSTEM)
+    return found
 
 
 def _needed(one: Manifest, kind: Kind) -> set[str]:

@@ -29,8 +29,9 @@ PROJECTED = {"sources": [{"configMap": {"name": "lost"}}, {"secret": {"name": "k
 def notes(make, found):
     """Returns the notes about an applied Deployment whose pods have the fields `spec`."""
 
-    def notes_of(spec, *in_dump, also=()):
+    def notes_of(spec, *in_dump, also=(), namespace="default"):
         web = make.workload()
+        web["metadata"]["namespace"] = namespace
         inner = web["spec"]["template"]["spec"]
         inner["containers"][0] |= spec.pop("container", {})
         inner |= spec
@@ -100,3 +101,12 @@ NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "defa
 def test_a_namespace_without_secrets_may_be_listed(notes, in_dump, also):
     [note] = notes({"container": {"env": OF_ENVIRONMENT}}, *in_dump, also=also)
     assert "Secret default/lost (Deployment default/web)" in note
+
+
+@pytest.mark.parametrize(("secret_in", "count"), [("kube-system", 1), ("other", 0)])
+def test_a_secret_shows_that_the_dump_lists_the_objects_of_kube_system(notes, secret_in, count):
+    """A ConfigMap there does not: snapshots contain only those of autoscalers and schedulers."""
+    spec = {"container": {"envFrom": [{"configMapRef": {"name": "lost"}}]}}
+    config_maps = (listed_object("ConfigMap", "known", name) for name in ("default", "kube-system"))
+    secret = listed_object("Secret", "known", secret_in)
+    assert len(notes(spec, *config_maps, secret, namespace="kube-system")) == count
