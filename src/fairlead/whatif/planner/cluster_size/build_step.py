@@ -34,11 +34,11 @@ class BuildStep(Struct, eq=False):
     """The known results for the next pod of a build, in one state of the nodes.
 
     A build is one way to add nodes until all pods have a node. If a node of the build took the pod,
-    `placed` is the placement. If no node took it, `failure` says why, also of the new node that was
-    tried last. If both are None, the pod was not scheduled yet. `tries` maps the `id()` of a
-    NodeOffer to the placement on a new node of this offer, or to None if the pod does not fit
-    there. If the pod fits no new node either, the build leaves the pod out and continues with the
-    step `left_out`.
+    `placed` is the placement. If no node took it, `failure` says why. The reasons in it include
+    those of the new node that was tried last, if any. If both are None, the pod was not scheduled
+    yet. `tries` maps the `id()` of a NodeOffer to the placement on a new node of this offer, or to
+    None if the pod does not fit there. If the pod fits no new node either, the build leaves the pod
+    out and continues with the step `left_out`.
     """
 
     placed: KnownPlacement | None = None
