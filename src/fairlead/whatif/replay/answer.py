@@ -9,6 +9,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.text.count import counted_of
 from fairlead.api.timestamp import format_timestamp
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.replay.replay import PRESENT, ReplayResult
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -34,6 +35,8 @@ _MEANINGS: Final = {
     ShadowAgreement.NEEDLESS: "nominated after preemption, but the pod fits a node",
     ShadowAgreement.ERROR: "a plugin failed",
 }
+# The scheduler preempts and nominates in one attempt. The two writes may have to be repeated.
+_NOMINATION_DELAY_MAX: Final = seconds(30)
 _NOMINATED: Final = (ShadowAgreement.PREEMPTED, ShadowAgreement.NEEDLESS)
 _PREEMPTION_COLUMNS: Final = (
     ResultColumn("time", "time", rank=1),
@@ -160,7 +163,8 @@ def _preemption_rows(result: ReplayResult) -> list[Row]:
     """Return a row for each recorded preemption, with the pod that was nominated because of it.
 
     The history does not name this pod. It is the pod that was nominated to the node at the nearest
-    time, before or after the preemption; "" if no pod was nominated to the node.
+    time, before or after the preemption; "" if no pod was nominated to the node at about that time
+    (_NOMINATION_DELAY_MAX).
     """
     rows: list[Row] = []
     nominated: dict[str, list[ShadowDecision]] = defaultdict(list)  # by node
@@ -168,8 +172,12 @@ def _preemption_rows(result: ReplayResult) -> list[Row]:
         if decision.agreement in _NOMINATED:
             nominated[decision.node].append(decision)
     for one in result.preemptions:
-        own = nominated.get(one.node, ())
-        nearest = min(own, key=lambda decision: abs(decision.at - one.at), default=None)
+        near = (
+            decision
+            for decision in nominated.get(one.node, ())
+            if abs(decision.at - one.at) <= _NOMINATION_DELAY_MAX
+        )
+        nearest = min(near, key=lambda decision: abs(decision.at - one.at), default=None)
         rows.append(
             {
                 "time": format_timestamp(one.at),

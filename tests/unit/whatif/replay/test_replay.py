@@ -252,7 +252,10 @@ def created_event(pod, at):
 
 
 def test_preempted_pods_are_listed_with_their_preemptors():
-    """A preemptor is the pod nominated to the node at the nearest time; a mark counts once."""
+    """A preemptor is the pod nominated to the node at the nearest time; a mark counts once.
+
+    No pod was nominated because of `last`: all nominations are far too early.
+    """
     day = "2026-03-01T11:"
     events = [
         *EVENTS,
@@ -264,6 +267,7 @@ def test_preempted_pods_are_listed_with_their_preemptors():
         preempted_event("late", "worker-a", f"{day}00:05.010000Z"),
         preempted_event("late", "worker-a", f"{day}00:06.000000Z"),
         preempted_event("lone", "worker-b", f"{day}00:07.000000Z"),
+        preempted_event("last", "worker-a", f"{day}01:00.000000Z"),
     ]
     found = answer(events)["preemptions"]
     assert found == [
@@ -272,6 +276,8 @@ def test_preempted_pods_are_listed_with_their_preemptors():
         {"time": "2026-03-01T11:00:05Z", "pod": "shop/late", "node": "worker-a", "priority": 1,
          "preemptor": "shop/second"},
         {"time": "2026-03-01T11:00:07Z", "pod": "shop/lone", "node": "worker-b", "priority": 1,
+         "preemptor": ""},
+        {"time": "2026-03-01T11:01:00Z", "pod": "shop/last", "node": "worker-a", "priority": 1,
          "preemptor": ""},
     ]  # fmt: skip
     assert answer(EVENTS)["preemptions"] == []
