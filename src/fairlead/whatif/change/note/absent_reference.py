@@ -53,8 +53,8 @@ def absent_reference_notes(written: Iterable[Manifest], inventory: Inventory) ->
                     missing[f"{kind.kind} {namespace}/{name} ({one.title})"] = None
     if missing:
         yield (
-            "In a cluster, pods would not start until these objects exist: "
-            f"{listed(list(missing), _NAMED_MAX)}. Simulated pods start without them."
+            "The dump and the applied files lack objects without which pods would not start in a "
+            f"cluster: {listed(list(missing), _NAMED_MAX)}. Simulated pods start without them."
         )
 
 

@@ -60,8 +60,9 @@ def notes(make, found):
 )
 def test_objects_that_pods_need_and_that_do_not_exist_are_named(notes, spec, missing):
     note = (
-        f"In a cluster, pods would not start until these objects exist: {missing} "
-        "default/lost (Deployment default/web). Simulated pods start without them."
+        "The dump and the applied files lack objects without which pods would not start in a "
+        f"cluster: {missing} default/lost (Deployment default/web). Simulated pods start without "
+        "them."
     )
     assert notes(spec, *IN_DUMP) == ([note] if missing else [])
 
