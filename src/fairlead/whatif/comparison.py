@@ -73,8 +73,8 @@ class Alternative(Struct, frozen=True):
         """A sort key; the alternative with the best outcome comes first.
 
         An incomplete drain evicts fewer pods than a complete one, so it can seem to disrupt less.
-        Therefore incomplete drains come last. Of alternatives without harm, the best is the one
-        with which the fewest pods stay pending that are pending without the change, too.
+        Therefore incomplete drains come last. Of alternatives that are equally harmful, the best is
+        the one with which the fewest pods do not run that are pending without the change.
         """
         found, first = self.answer.difference, self.answer.verdict.first
         recovered = found.recovered_after
@@ -83,14 +83,23 @@ class Alternative(Struct, frozen=True):
         return (
             not self.answer.effect.is_drain_complete,
             0 if first.severity is Severity.GOOD else harm,
-            len(self.answer.still_pending),
-            harm,
             len(found.pending) + len(found.gone),
             len(found.pdb_breaches),
+            self._not_started,
+            harm,
             len(found.displaced),
             float("inf") if recovered is None else recovered,
             len(self.answer.effect.waited),
         )
+
+    @property
+    def _not_started(self) -> int:
+        """The number of pods that are pending without the change, and stay pending or are removed.
+
+        An alternative that removes pending pods helps them no more than one that changes nothing.
+        """
+        removed = sum(pod.is_pending for pod in self.answer.difference.removed)
+        return len(self.answer.still_pending) + removed
 
 
 def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:

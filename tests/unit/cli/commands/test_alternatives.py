@@ -211,7 +211,7 @@ def test_an_alternative_that_helps_pending_pods_is_better_than_one_that_changes_
 ):
     """Without harm, it counts how many pods stay pending; the deletion of a node helps none."""
     [*objects, waiting] = cluster("abc", {"p": "a", "q": "b", "w": "c"})
-    del waiting["spec"]["nodeName"]
+    del waiting["spec"]["nodeName"], waiting["metadata"]["ownerReferences"]
     waiting["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "5"
     waiting["status"] = {"phase": "Pending"}
     (tmp_path / "room.json").write_text(json.dumps([*objects, waiting]))
@@ -220,6 +220,11 @@ def test_an_alternative_that_helps_pending_pods_is_better_than_one_that_changes_
     code, found, _ = ask(*changes)
     assert found["verdict"].startswith("Of 3 alternatives, help has the best outcome: ")
     assert [one["still_pending"] for one in found["alternatives"]] == [1, 1, 0]
+    code, found, _ = ask(*changes, "--change", "remove:--delete pod/x/w")
+    assert found["verdict"].startswith("Of 4 alternatives, help has the best outcome: ")
+    assert found["alternatives"][3]["still_pending"] == 0
+    harm = ["--change", "less:--drain a", "--change", "more:--drain a --drain b --delete pod/x/w"]
+    assert ask(*harm)[1]["verdict"].startswith("Of 2 alternatives, less has the best outcome: ")
     assert run(["whatif", "room.json", "--no-report", *changes]) == code
     assert "STILL PENDING" in capsys.readouterr().out
     run(["whatif", "full.json", "--no-report", *changes[2:4], "--change", "b:--cordon a"])
