@@ -35,14 +35,9 @@ from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption.policy import is_preempted
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.cron_job.sync import CronJobState
-from fairlead.engine.workloads.daemon_set.rule import (
-    daemon_template,
-    node_eligibility,
-    target_node,
-)
+from fairlead.engine.workloads.daemon_set.rule import nodes_without_pod, target_node
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.job.rule import is_finished
-from fairlead.engine.workloads.pod_control.pod_template import read_template
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
@@ -142,6 +137,7 @@ def explain_workload(
         findings=(
             *(() if cron is None else (cron.sentence,)),
             *(_job_state(workload, snapshot.inventory()) if workload.kind == JOB else ()),
+            *_deletion(workload),
             *_kept_template(workload, pods),
             *_conditions(workload),
             *_bare_nodes(model, lacking, every),
@@ -338,6 +334,17 @@ def _kept_template(workload: Manifest, pods: Iterable[PodInfo]) -> Iterator[str]
         yield f"Its update strategy has a partition, so its {first} the old template."
 
 
+def _deletion(workload: Manifest) -> Iterator[str]:
+    """Yield a sentence if `workload` is being deleted: then its controller creates no pods.
+
+    upstream: pkg/controller/daemon/daemon_controller.go: syncDaemonSet;
+    replicaset/replica_set.go: syncReplicaSet; statefulset/stateful_set_control.go:
+    updateStatefulSet; job/job_controller.go: syncJob; cronjob/cronjob_controllerv2.go: syncCronJob
+    """
+    if workload.metadata.deletion_timestamp:
+        yield "It is being deleted, so its controller creates no pods."
+
+
 def _conditions(workload: Manifest) -> Iterator[str]:
     """Yield a sentence if the rollout of `workload` is stuck, or if its pods cannot be created.
 
@@ -357,23 +364,15 @@ def _conditions(workload: Manifest) -> Iterator[str]:
 def _nodes_without_pod(
     model: ClusterModel, workload: Manifest, pods: Iterable[PodInfo]
 ) -> list[str]:
-    """Return the nodes on which a DaemonSet should run a pod, but has none of its `pods`.
+    """Return the nodes on which a DaemonSet has to create a pod, because it has none of its `pods`.
 
-    Return [] if `workload` is not a DaemonSet, or if its template is not valid.
-
-    upstream: pkg/controller/daemon/daemon_controller.go: podsShouldBeOnNode
+    Return [] if `workload` is not a DaemonSet.
     """
     if workload.kind is not DAEMON_SET:
         return []
-    daemon = read_template(daemon_template(mapping(workload.value, "spec", "template")))
-    if daemon is None:
-        return []
     occupied = {model.cluster.node_of(pod) or target_node(pod.pod) for pod in pods}
-    return sorted(
-        one.name
-        for one in model.table.nodes()
-        if one.name not in occupied and node_eligibility(daemon, one.node).should_run
-    )
+    nodes = (one.node for one in model.table.nodes())
+    return list(nodes_without_pod(workload.value, nodes, occupied))
 
 
 def _bare_nodes(

@@ -146,6 +146,11 @@ def test_a_daemon_set_names_the_nodes_on_which_it_has_no_pod(explained, make):
     answer = explained("ds/web", *nodes, daemons, *pods)
     assert answer.verdict == "1 of 2 wanted pods of ds/default/web is ready: 1 not created."
     assert answer.findings[0] == "1 more pod of the workload is terminating."
+    daemons["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    daemons["metadata"]["finalizers"] = ["foregroundDeletion"]
+    answer = explained("ds/web", *nodes, daemons, pods[0])
+    assert answer.verdict == "The wanted pod of ds/default/web is ready."
+    assert answer.findings[0] == "It is being deleted, so its controller creates no pods."
 
 
 CLAIM = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "x"}}

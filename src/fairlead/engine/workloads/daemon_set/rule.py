@@ -10,7 +10,7 @@ upstream: pkg/controller/daemon/daemon_controller.go, update.go, util/daemonset_
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 from zlib import crc32
@@ -18,7 +18,7 @@ from zlib import crc32
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, mapping
 from fairlead.api.nodes.node_selector import required_node_affinity, required_node_affinity_matches
 from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import DaemonSet, Node, Pod, UpdateStrategy
@@ -111,6 +111,23 @@ def node_eligibility(daemon: Pod, node: Node) -> NodeEligibility:
         return NodeEligibility(should_run=True, should_continue=True)
     must_go = find_untolerated(taints, tolerations, (NO_EXECUTE,)) is not None
     return NodeEligibility(should_run=False, should_continue=not must_go)
+
+
+def nodes_without_pod(
+    owner: Json, nodes: Iterable[Node], occupied: Container[str]
+) -> Iterator[str]:
+    """Yield the names of `nodes` on which the DaemonSet `owner` has to create a pod, sorted.
+
+    `occupied` are the names of the nodes that have such a pod. Yields nothing if the DaemonSet is
+    being deleted, or if its template is not valid.
+    """
+    # upstream: daemon_controller.go: syncDaemonSet, podsShouldBeOnNode
+    daemon = read_template(daemon_template(mapping(owner, "spec", "template")))
+    if daemon is None or owner["metadata"].get("deletionTimestamp"):
+        return
+    for node in sorted(nodes, key=lambda node: node.metadata.name):
+        if node.metadata.name not in occupied and node_eligibility(daemon, node).should_run:
+            yield node.metadata.name
 
 
 def _stale(history: History, pods: PodSet, seed: int) -> dict[str, None]:

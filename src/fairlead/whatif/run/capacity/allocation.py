@@ -28,12 +28,7 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.shape import Shape
-from fairlead.engine.workloads.daemon_set.rule import (
-    daemon_template,
-    node_eligibility,
-    target_node,
-)
-from fairlead.engine.workloads.pod_control.pod_template import read_template
+from fairlead.engine.workloads.daemon_set.rule import nodes_without_pod, target_node
 from fairlead.whatif.outcome.run_outcome import (
     NodeEnd,
     ObjectError,
@@ -192,7 +187,9 @@ class ObjectErrors(Struct, frozen=True, kw_only=True):
         if owner is None:  # it was deleted, and therefore lacks no pod
             return ObjectError(subject, message, workload=itself)
         if kind is DAEMON_SET:
-            lacking = tuple(_nodes_without_pod(owner, self.pods, self.nodes))
+            # While a pod terminates, its DaemonSet creates no pod on the same node.
+            occupied = {target_node(pod) for pod in _active_pods(owner, self.pods)}
+            lacking = tuple(nodes_without_pod(owner, self.nodes, occupied))
             return ObjectError(subject, message, len(lacking), itself, lacking)
         references = owner["metadata"].get("ownerReferences") or ()
         controller = next((one for one in references if one.get("controller")), None)
@@ -213,20 +210,6 @@ def _missing(owner: Json, pods: Iterable[Pod], wanted: int) -> int:
     """Return how many of the `wanted` pods the controller of `owner` still has to create."""
     existing = sum(not is_terminating(pod) for pod in _active_pods(owner, pods))
     return max(0, wanted - existing)
-
-
-def _nodes_without_pod(owner: Json, pods: Iterable[Pod], nodes: Iterable[Node]) -> Iterator[str]:
-    """Yield the nodes on which the DaemonSet `owner` still has to create a pod, sorted by name.
-
-    While a pod terminates, its DaemonSet creates no pod on the same node.
-    """
-    daemon = read_template(daemon_template(owner["spec"]["template"]))
-    if daemon is None:
-        return
-    occupied = {target_node(pod) for pod in _active_pods(owner, pods)}
-    for node in sorted(nodes, key=lambda node: node.metadata.name):
-        if node.metadata.name not in occupied and node_eligibility(daemon, node).should_run:
-            yield node.metadata.name
 
 
 def _active_pods(owner: Json, pods: Iterable[Pod]) -> Iterator[Pod]:
