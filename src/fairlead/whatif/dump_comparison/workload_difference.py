@@ -14,10 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import items, mapping, text
-from fairlead.api.objects import Pod
+from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import is_static, is_terminating
 from fairlead.api.text.count import counted
-from fairlead.apiserver.kind import CRON_JOB, DAEMON_SET, JOB
+from fairlead.apiserver.kind import CRON_JOB, DAEMON_SET, JOB, NODE
+from fairlead.engine.workloads.daemon_set.rule import nodes_without_pod, target_node
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.dump_comparison.field_difference import (
     ADDED,
@@ -41,9 +42,9 @@ class DumpedWorkload(Struct, frozen=True):
     `replicas` is None if the workload has no such number. A container is (image, requests).
     `is_of_pods` is set if the values come from the workload's pods, because the dump lacks the
     workload, or because another object controls the workload. `missing` is the number of wanted
-    pods that are not ready or do not exist. For a DaemonSet, only existing pods count. `missing` is
-    None if the values come from the pods, if the dump has no pods at all, and for Jobs and
-    CronJobs, whose pods end.
+    pods that do not exist, are not ready, or are on a node that does not exist. It is None if the
+    values come from the pods, if the dump has no pods at all, and for Jobs and CronJobs, whose pods
+    end.
     """
 
     replicas: int | None
@@ -62,27 +63,39 @@ def workloads_of(inventory: Inventory, pods: Iterable[Pod]) -> dict[WorkloadRef,
     object, or if another object controls the workload, the values come from the workload's pods.
     Static pods are left out, because they belong to their nodes.
     """
+    of_pods: dict[WorkloadRef, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        if not is_static(pod):
+            of_pods[workload_of(pod)].append(pod)
+    nodes = {one.ref.name: one.node for one in inventory.of_kind(NODE)}
     found: dict[WorkloadRef, DumpedWorkload] = {}
     for one in (each for kind in WORKLOADS for each in inventory.of_kind(kind)):
         if one.controller is None:
             ref = WorkloadRef(one.full_kind, one.ref.namespace, one.ref.name)
             found[ref] = _of_object(one)
-    of_pods: dict[WorkloadRef, list[Pod]] = defaultdict(list)
-    for pod in pods:
-        if not is_static(pod):
-            of_pods[workload_of(pod)].append(pod)
-    if of_pods:
-        found = {ref: _with_missing(ref, one, of_pods[ref]) for ref, one in found.items()}
-    return {ref: _of_pods(own) for ref, own in of_pods.items() if own} | found
+            if of_pods:
+                missing = _missing(one, found[ref].replicas, of_pods.get(ref, ()), nodes)
+                found[ref] = replace(found[ref], missing=missing)
+    return {ref: _of_pods(own) for ref, own in of_pods.items()} | found
 
 
-def _with_missing(ref: WorkloadRef, one: DumpedWorkload, pods: Sequence[Pod]) -> DumpedWorkload:
-    """Return `one` with the number of its wanted pods that are missing; `pods` are its pods."""
-    if ref.kind in (JOB.kind, CRON_JOB.kind):
-        return one
+def _missing(
+    one: Manifest, replicas: int | None, pods: Iterable[Pod], nodes: Mapping[str, Node]
+) -> int | None:
+    """Return how many pods of the workload `one` are missing, as `DumpedWorkload.missing` counts.
+
+    `replicas` is the number of replicas, None for a DaemonSet. `pods` are the pods of the workload.
+    """
+    if one.kind in (JOB, CRON_JOB):
+        return None
     present = [pod for pod in pods if not is_terminating(pod)]
-    wanted = len(present) if one.replicas is None else one.replicas
-    return replace(one, missing=max(0, wanted - sum(map(is_ready, present))))
+    wanted = replicas
+    if wanted is None:
+        occupied = {target_node(pod) for pod in present}
+        lacking = nodes_without_pod(one.value, nodes.values(), occupied)
+        wanted = len(occupied.union(lacking))
+    ready = sum(is_ready(pod) and pod.spec.node_name in nodes for pod in present)
+    return max(0, wanted - ready)
 
 
 def _of_object(one: Manifest) -> DumpedWorkload:

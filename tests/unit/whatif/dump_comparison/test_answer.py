@@ -146,10 +146,12 @@ def test_workloads_are_compared_by_replicas_images_and_requests(compared, cluste
 
 
 def test_workloads_that_lack_ready_pods_differ(compared, make):
-    """A pod on a node that is not ready and a pod that does not exist count; Jobs have none."""
+    """Pods that are not ready, do not exist, or are on a deleted node count; Jobs have none."""
 
-    def pods(name, *, ready, unready=0, kind="ReplicaSet"):
-        made = [make.pod(f"{name}-{n}", owner=name, node_name="a") for n in range(ready + unready)]
+    def pods(name, *, ready, unready=0, kind="ReplicaSet", on="aaa"):
+        made = [
+            make.pod(f"{name}-{n}", owner=name, node_name=on[n]) for n in range(ready + unready)
+        ]
         for number, pod in enumerate(made):
             pod["metadata"]["ownerReferences"][0]["kind"] = kind
             is_ready = "True" if number < ready else "False"
@@ -157,28 +159,38 @@ def test_workloads_that_lack_ready_pods_differ(compared, make):
         return made
 
     owners = [
-        make.node("a", cpu="99"),
+        *(make.node(name, cpu="99") for name in "abc"),
         make.workload("ReplicaSet", "web", replicas=3),
         make.workload("ReplicaSet", "up", replicas=3),
-        make.workload("DaemonSet", "agent"),
+        make.workload("ReplicaSet", "lost", replicas=2),
+        *(make.workload("DaemonSet", name) for name in ("agent", "bare", "surge")),
     ]
-    del owners[3]["spec"]["replicas"]
-    agents = {"kind": "DaemonSet"}
+    for owner in owners[-3:]:
+        del owner["spec"]["replicas"]
     before = [
         *owners,
+        make.node("d", cpu="99"),
         *pods("web", ready=3),
         *pods("up", ready=1),
-        *pods("agent", ready=2, **agents),
+        *pods("lost", ready=2, on="ad"),
+        *pods("agent", ready=4, kind="DaemonSet", on="abcd"),
+        *pods("bare", ready=4, kind="DaemonSet", on="abcd"),
+        *pods("surge", ready=4, kind="DaemonSet", on="abcd"),
     ]
     after = [
         *owners,
         *pods("web", ready=1, unready=1),
         *pods("up", ready=3),
-        *pods("agent", ready=1, unready=1, **agents),
+        *pods("lost", ready=2, on="ad"),
+        *pods("agent", ready=2, unready=1, kind="DaemonSet", on="abc"),
+        *pods("bare", ready=1, kind="DaemonSet", on="a"),
+        *pods("surge", ready=3, unready=1, kind="DaemonSet", on="abcc"),
     ]
     found = {row["workload"]: row for row in compared(before, after)["workloads"]}
     assert {name: row["what"] for name, row in found.items()} == {
         "ds/default/agent": ["pods missing or not ready 0 → 1"],
+        "ds/default/bare": ["pods missing or not ready 0 → 2"],
+        "rs/default/lost": ["pods missing or not ready 0 → 1"],
         "rs/default/up": ["pods missing or not ready 2 → 0"],
         "rs/default/web": ["pods missing or not ready 0 → 2"],
     }
