@@ -68,7 +68,10 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     return TabularAnswer(
         kind="PodsExplanation",
         source=snapshot.source,
-        verdict=_verdict(len(every), len(pending), len(unready)),
+        verdict=_verdict(
+            len(every), len(pending), len(unready),
+            has_terminating=len(every) < len(model.pods()),
+        ),
         findings=tuple(_findings(model, nodes)),
         tables=(
             ResultTable("pending", "pending pods", _PENDING_COLUMNS,
@@ -86,7 +89,10 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     )  # fmt: skip
 
 
-def _verdict(pods: int, pending: int, unready: int) -> str:
+def _verdict(pods: int, pending: int, unready: int, *, has_terminating: bool) -> str:
+    """Return the verdict; the numbers leave out terminating pods."""
+    if not pods and has_terminating:
+        return "Every unfinished pod is terminating."
     if not pods:
         return "The cluster has no unfinished pods."
     if not pending and not unready:
@@ -114,8 +120,9 @@ def _findings(model: ClusterModel, nodes: Sequence[Row]) -> Iterator[str]:
         what = "a node whose kubelet does not answer"
         if len(set(stuck)) > 1:
             what = "nodes whose kubelets do not answer"
+        noun = "more pod" if len(leaving) < len(model.pods()) else "pod"
         yield (
-            f"{counted(len(stuck), 'more pod')} {is_} terminating, and {stay} so: on {what} "
+            f"{counted(len(stuck), noun)} {is_} terminating, and {stay} so: on {what} "
             f"({listed(sorted(set(stuck)), 3)})."
         )
 

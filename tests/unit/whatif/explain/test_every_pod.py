@@ -151,6 +151,11 @@ def test_the_verdicts_of_clusters_without_pending_pods(explained, make):
     assert explained(node, *two).verdict == "All 2 pods have a node and are ready."
     assert explained(node, two[0]).verdict == "The pod has a node and is ready."
     assert explained(node).verdict == "The cluster has no unfinished pods."
+    stuck = placed(make, "stuck", "lost")
+    stuck["metadata"] |= {"deletionTimestamp": CREATED, "deletionGracePeriodSeconds": 30}
+    answer = explained(lost_node(make), stuck)
+    assert answer.verdict == "Every unfinished pod is terminating."
+    assert answer.findings[1].startswith("1 pod is terminating, and stays so: ")
     crashed = placed(make, "three", "a", ready=False)
     assert (
         explained(node, *two, crashed).verdict == "No pod is pending. 1 pod on a node is not ready."
