@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.api.nodes.readiness import UNKNOWN, is_ready_node, ready_condition, ready_status
+from fairlead.api.nodes.taint import PREFER_NO_SCHEDULE, taint_text
+from fairlead.api.objects import Node
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE, UNSCHEDULABLE
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
 from fairlead.whatif.explain.pod_cause import (
     PodCause,
@@ -31,6 +34,7 @@ from fairlead.whatif.result.tabular_answer import (
     Row,
     TabularAnswer,
 )
+from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _PENDING_COLUMNS: Final = (
@@ -147,21 +151,39 @@ def _rows(causes: Iterable[PodCause]) -> list[tuple[Row, list[PodCause]]]:
 
 
 def _node_rows(model: ClusterModel) -> list[Row]:
-    """Return a row for each node that is not Ready, is cordoned, or is being deleted."""
+    """Return a row for each node that takes no new pods for now.
+
+    These nodes are not Ready, are cordoned, are being deleted, or have a temporary taint, for
+    example because of a full disk. A taint that a row's other reasons imply is left out.
+    """
     rows: list[Row] = []
     for info in sorted(model.table.nodes(), key=lambda info: info.name):
         ready = ready_condition(info.node)
         reasons = [deletion_words(info.node).removeprefix("it is ")]
         reasons += ["cordoned"] if info.node.spec.unschedulable else []
+        implied = {UNSCHEDULABLE} if info.node.spec.unschedulable else set[str]()
         since = None
         if ready is not None and not is_ready_node(info.node):
+            implied |= {NOT_READY, UNREACHABLE}
             message = f": {ready.message.rstrip('.')}" if ready.message else ""
             reasons.append(f"not Ready ({ready.reason or ready.status}){message}")
             since = _seconds_since(model, ready.last_transition_time)
+        reasons += _temporary_taints(info.node, implied)
         if why := "; ".join(filter(None, reasons)):
             row = {"node": info.name, "pods": len(info.pods), "since_s": since, "why": why}
             rows.append(row)
     return rows
+
+
+def _temporary_taints(node: Node, implied: Container[str]) -> Iterator[str]:
+    """Yield words about the temporary taints of `node` that repel pods, except the `implied` keys.
+
+    A lasting taint is for some kinds of pods only, and other pods use the node.
+    """
+    for one in node.spec.taints:
+        is_temporary = one.key not in implied and not is_lasting_taint(one.key)
+        if is_temporary and one.effect != PREFER_NO_SCHEDULE:
+            yield f"taint {taint_text(one)}"
 
 
 def _seconds_since(model: ClusterModel, timestamp: str) -> float | None:

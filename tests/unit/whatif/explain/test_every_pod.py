@@ -62,7 +62,8 @@ def rows(answer, name):
 def cluster(make):
     """Two workloads have pending pods; `lost` is not Ready, and a pod on it does not stop."""
     cordoned = make.node("cordoned")
-    cordoned["spec"] = {"unschedulable": True}
+    taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    cordoned["spec"] = {"unschedulable": True, "taints": [taint]}
     stuck = placed(make, "stuck", "lost")
     stuck["metadata"] |= {"deletionTimestamp": CREATED, "deletionGracePeriodSeconds": 30}
     return [
@@ -120,6 +121,24 @@ def test_all_pods_are_explained_at_once(explained, cluster, target):
             "why": "not Ready (NodeStatusUnknown): Kubelet stopped posting node status",
         },
     ]
+
+
+@pytest.mark.parametrize(
+    ("taints", "why"),
+    [
+        ([("node.kubernetes.io/disk-pressure", "NoSchedule")],
+         ["taint node.kubernetes.io/disk-pressure:NoSchedule"]),
+        ([("node.kubernetes.io/unschedulable", "NoSchedule")],
+         ["taint node.kubernetes.io/unschedulable:NoSchedule"]),
+        ([("dedicated", "NoSchedule"), ("node.kubernetes.io/pid-pressure", "PreferNoSchedule")],
+         []),
+    ],
+)  # fmt: skip
+def test_nodes_with_temporary_taints_take_no_pods(explained, make, taints, why):
+    """A taint that stays is left out: it keeps some pods away on purpose."""
+    node = make.node("a")
+    node["spec"] = {"taints": [{"key": key, "effect": effect} for key, effect in taints]}
+    assert [row["why"] for row in rows(explained(node), "nodes")] == why
 
 
 def test_pods_on_a_deleted_node_are_not_ready(explained, make):
