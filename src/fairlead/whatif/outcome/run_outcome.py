@@ -186,8 +186,8 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     the end, None if the budget was deleted. `lowest_healthy` is the lowest number of healthy pods
     during the run, and `needed` the required number. If the required number changes, both are from
     the instant at which the budget lacks the most healthy pods. If it never lacks any, this is the
-    instant with the fewest healthy pods beyond the required number. If the budget has no healthy
-    pod at first and the number never falls, both are from the end. `displaced` pods were
+    instant with the fewest healthy pods beyond the required number. If the budget has no pod at
+    first and the number of healthy pods never falls, both are from the end. `displaced` pods were
     preempted, evicted or deleted with their nodes. Evictions of `refused` pods were refused at
     least once. `shortage` is the largest number of healthy pods that the budget lacked at one
     instant. Only instants count at which the budget had fewer healthy pods than at an earlier

@@ -20,11 +20,12 @@ _Status = tuple[Instant, int, int, int]
 class _Record(Struct):
     """The history of one budget.
 
-    `displaced` contains (instant, pod key) in order of time; `refused` contains instants by pod
-    key.
+    `had_pods` is whether its first status counts pods. `displaced` contains (instant, pod key) in
+    order of time; `refused` contains instants by pod key.
     """
 
     rule: str
+    had_pods: bool
     statuses: list[_Status] = field(default_factory=list)
     displaced: list[tuple[Instant, str]] = field(default_factory=list)
     refused: dict[str, Instant] = field(default_factory=dict)  # {pod key: last refusal}
@@ -52,9 +53,9 @@ class BudgetRecorder(Struct):
         before, budgets[pdb.key] = budgets.get(pdb.key), pdb
         if before is None or before.spec.selector != pdb.spec.selector:
             self._selections.clear()
-        record = self._records.setdefault(pdb.key, _Record(""))
-        record.rule = _rule(pdb)
         status = pdb.status
+        record = self._records.setdefault(pdb.key, _Record("", status.expected_pods > 0))
+        record.rule = _rule(pdb)
         found = (status.current_healthy, status.desired_healthy, status.disruptions_allowed)
         if not record.statuses or record.statuses[-1][1:] != found:
             record.statuses.append((now, *found))
@@ -170,7 +171,8 @@ class BudgetRecorder(Struct):
             before = [status for status in record.statuses if status[0] <= since]
             statuses = [*before[-1:], *(one for one in record.statuses if one[0] > since)]
             highest = max((one[1] for one in before), default=0)
-            lowest_healthy, needed = _lowest(statuses, highest)
+            are_new = not (highest or record.had_pods)
+            lowest_healthy, needed = _lowest(statuses, highest, are_new=are_new)
             yield BudgetHistory(
                 pdb=key,
                 rule=record.rule,
@@ -212,7 +214,7 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
     return is_computed and status.current_healthy >= status.desired_healthy
 
 
-def _lowest(statuses: Sequence[_Status], highest: int) -> tuple[int, int]:
+def _lowest(statuses: Sequence[_Status], highest: int, *, are_new: bool) -> tuple[int, int]:
     """Return the lowest number of healthy pods, and how many the budget needed then.
 
     If a scale-up or a scale-down changes the needed number, both numbers are from one instant: that
@@ -220,12 +222,12 @@ def _lowest(statuses: Sequence[_Status], highest: int) -> tuple[int, int]:
     pods beyond the needed number. Numbers from different instants could show a shortage that never
     was: the needed number at a peak, and the healthy pods after it. `_counting` explains `highest`.
 
-    If the budget has no healthy pod at first, its pods are new. Then only the instants at which the
-    number has fallen count, or the end if it never falls, because a budget does not protect pods
-    that have not started yet.
+    `are_new` is whether the budget has no pod at first. Then only the instants at which the number
+    has fallen count, or the end if it never falls, because a budget does not protect pods that have
+    not started yet.
     """
     counting = list(_counting(statuses, highest))
-    if not highest:
+    if are_new:
         statuses = counting or statuses[-1:]
     numbers = {needed for _, _, needed, _ in statuses}
     if len(numbers) == 1:

@@ -132,11 +132,20 @@ def test_the_budgets_of_a_pod_are_found_again_after_a_change_of_budgets() -> Non
 
 
 @pytest.mark.parametrize(
-    ("healthy", "lowest"),
-    [([0, 1, 3], 3), ([0, 3, 2, 3], 2), ([0, 0], 0), ([4, 2, 4], 2), ([2, 4], 2)],
+    ("healthy", "pods", "lowest"),
+    [
+        ([0, 1, 3], 0, 3),
+        ([0, 3, 2, 3], 0, 2),
+        ([0, 0], 0, 0),
+        ([0, 1, 3], 3, 0),
+        ([4, 2, 4], 4, 2),
+        ([2, 4], 2, 2),
+    ],
 )
-def test_new_pods_are_not_missing_before_they_start(healthy: list[int], lowest: int) -> None:
-    """The first number counts only if the budget had healthy pods, or if the number falls later."""
+def test_new_pods_are_not_missing_before_they_start(
+    healthy: list[int], pods: int, lowest: int
+) -> None:
+    """The first number counts if the budget had pods, even if none of them was healthy."""
     recorder = BudgetRecorder()
     for at, count in enumerate(healthy):
         budget = {
@@ -144,7 +153,12 @@ def test_new_pods_are_not_missing_before_they_start(healthy: list[int], lowest: 
             "kind": "PodDisruptionBudget",
             "metadata": {"name": "b", "namespace": "shop"},
             "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}},
-            "status": {"currentHealthy": count, "desiredHealthy": 2, "disruptionsAllowed": 0},
+            "status": {
+                "currentHealthy": count,
+                "desiredHealthy": 2,
+                "disruptionsAllowed": 0,
+                "expectedPods": pods,
+            },
         }
         recorder.observe(decode_as(PodDisruptionBudget, budget), at)
     (history,) = recorder.histories(0)
