@@ -388,22 +388,33 @@ def test_an_empty_node_is_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "pods_bound", "removed"),
+    ("event", "pods_bound", "pods_ended", "removed"),
     [
-        ("2026-01-01T01:00:00Z", "2026-01-01T01:00:00Z", 1),
-        ("2026-01-01T23:00:00Z", "2026-01-01T01:00:00Z", 0),
-        (None, "2026-01-01T01:00:00Z", 1),
-        (None, "2026-01-01T23:00:00Z", 0),
+        ("2026-01-01T01:00:00Z", "2026-01-01T01:00:00Z", None, 1),
+        ("2026-01-01T23:00:00Z", "2026-01-01T01:00:00Z", None, 0),
+        (None, "2026-01-01T01:00:00Z", None, 1),
+        (None, "2026-01-01T23:00:00Z", None, 0),
+        ("2026-01-01T01:00:00Z", "2026-01-01T23:00:00Z", None, 0),
+        (None, "2026-01-01T01:00:00Z", "2026-01-01T01:30:00Z", 1),
+        (None, "2026-01-01T01:00:00Z", "2026-01-01T23:00:00Z", 0),
     ],
-    ids=["an old event", "a new event", "old pods", "new pods"],
+    ids=[
+        "an old event",
+        "a new event",
+        "old pods",
+        "new pods",
+        "an old event, new pods",
+        "pods that ended long ago",
+        "pods that have just ended",
+    ],
 )
 def test_consolidate_after_begins_before_the_dump_was_taken(
-    tmp_path: Path, event: str | None, pods_bound: str, removed: int
+    tmp_path: Path, event: str | None, pods_bound: str, pods_ended: str | None, removed: int
 ) -> None:
     """The pods of two nodes fit on one node. Karpenter was not restarted when the dump was taken.
 
-    A NodeClaim without lastPodEventTime is not Consolidatable until consolidateAfter has passed
-    since the newest of its pods was bound.
+    A NodeClaim is not Consolidatable until consolidateAfter has passed since its lastPodEventTime
+    and since the last event of one of its pods.
     """
     objects = [pool(disruption={"consolidateAfter": "6h", "budgets": [{"nodes": "100%"}]})]
     for name in ("n1", "n2"):
@@ -414,6 +425,12 @@ def test_consolidate_after_begins_before_the_dump_was_taken(
         scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": pods_bound}
         tenant["status"]["conditions"] = [scheduled]
         objects += [machine, claim, tenant]
+        if pods_ended:
+            done, end = bound(f"done-{name}", name), {"exitCode": 0, "finishedAt": pods_ended}
+            container = {"name": "c", "state": {"terminated": end}}
+            done["status"] = {**tenant["status"], "phase": "Succeeded"}
+            done["status"]["containerStatuses"] = [container]
+            objects.append(done)
     found = ask(tmp_path, objects, ClusterChange()).without.autoscaling
     assert found is not None
     assert len(found.earlier) + found.removed == removed

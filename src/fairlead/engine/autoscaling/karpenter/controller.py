@@ -31,7 +31,7 @@ from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, pod_
 from fairlead.engine.autoscaling.karpenter.disruption.loop import DisruptionController
 from fairlead.engine.autoscaling.karpenter.history import KarpenterHistory
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifecycle import NodeClaimLifecycle
-from fairlead.engine.autoscaling.karpenter.nodeclaim.lifetime import bound_at, is_pod_event
+from fairlead.engine.autoscaling.karpenter.nodeclaim.lifetime import is_pod_event, last_event_at
 from fairlead.engine.autoscaling.karpenter.overlay import OverlaidTypes
 from fairlead.engine.autoscaling.karpenter.pod import (
     is_owned_by,
@@ -284,7 +284,7 @@ class Karpenter:
             # A restarted Karpenter counts every pod that it receives as a new one. In a simulation,
             # Karpenter has been running before the start.
             is_older = old is None and self._context.served is None
-            at = bound_at(pod, now) if is_older else now
+            at = last_event_at(pod, now) if is_older else now
             self._claims.note_pod_event(pod.spec.node_name, at, now)
         if is_provisionable(pod):
             self._batcher.add(pod.key, now)

@@ -14,7 +14,7 @@ from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp, parse_timestamp
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, duration_or_never
 from fairlead.engine.autoscaling.karpenter.pod import is_owned_by
-from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 _POD_EVENT_PERIOD_NS: Final[DurationNs] = 10 * NANOSECONDS_PER_SECOND
 
@@ -49,19 +49,28 @@ def is_pod_event(old: Pod | None, new: Pod) -> bool:
     )
 
 
-def bound_at(pod: Pod, now: Instant) -> Instant:
-    """Return when the pod was bound to its node, at the latest `now`.
+def last_event_at(pod: Pod, now: Instant) -> Instant:
+    """Return the time of the last event of `pod`, as in `is_pod_event`; at the latest `now`.
 
-    If the pod does not state this time, the result is the time at which the pod started or was
-    created. If it states none of these times, the result is `now`.
+    If the pod does not state when it was bound, the time at which it started or was created counts.
+    If it states none of these times, the result is `now`.
     """
     scheduled = condition(pod, "PodScheduled")
-    stated = (
+    bound = (
         (scheduled.last_transition_time if scheduled is not None else None)
         or pod.status.start_time
         or pod.metadata.creation_timestamp
     )
-    return min(parse_timestamp(stated), now) if stated else now
+    if not bound:
+        return now
+    times = [parse_timestamp(bound)]
+    if is_terminal(pod):
+        ends = (one.state.terminated for one in pod.status.container_statuses)
+        times += [parse_timestamp(end.finished_at) for end in ends if end and end.finished_at]
+    if is_terminating(pod):
+        grace = seconds(pod.metadata.deletion_grace_period_seconds or 0)
+        times.append(parse_timestamp(pod.metadata.deletion_timestamp) - grace)
+    return min(max(times), now)
 
 
 def with_pod_event(claim: NodeClaim, at: Instant) -> NodeClaim:
