@@ -366,6 +366,10 @@ class Cluster:
         """Return whether `pod` is assumed on a node, and its binding is not yet confirmed."""
         return pod.id in self._assumed
 
+    def has_pods_without_node(self, name: str) -> bool:
+        """Return whether pods are bound to the node `name`, which does not exist."""
+        return bool(self._pods_without_node.get(name))
+
     def node_of(self, pod: PodInfo) -> str:
         """Return the name of the node on which `pod` is counted; "" if there is none."""
         return pod.pod.spec.node_name or self._assumed.get(pod.id, "")

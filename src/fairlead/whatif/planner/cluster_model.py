@@ -361,6 +361,13 @@ class ClusterModel:
         """Return the node `name`; None if it does not exist, for example because it was deleted."""
         return self.table.find(name)
 
+    def is_free_name(self, name: str) -> bool:
+        """Return whether a new node can be called `name`: no node has it, no pod is bound to it.
+
+        The pods of a deleted node would count as pods of the new node.
+        """
+        return self.find_node(name) is None and not self.cluster.has_pods_without_node(name)
+
     def dependents(self, node: str) -> list[Dependent]:
         """Return the objects of the snapshot that describe the node with the name `node`.
 

@@ -512,11 +512,11 @@ class SizeSearch:
         return _VOLUME_CONFLICT in diagnosis.status_of(self._model.node(name).row).reasons
 
     def _next_name(self) -> str:
-        """Return a name for a new node that no node has, such as a node to keep."""
+        """Return a free name for a new node; a node to keep, for example, can have such a name."""
         while True:
             self._number += 1
             name = f"new-{self._number}"
-            if self._model.find_node(name) is None:
+            if self._model.is_free_name(name):
                 return name
 
     def _add(self, offer: NodeOffer) -> str:

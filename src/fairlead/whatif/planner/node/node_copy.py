@@ -158,9 +158,9 @@ def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
 def copy_node(model: ClusterModel, info: NodeInfo, name: str) -> NodeCopy:
     """Return a copy of `info` with the name `name`, in service even if `info` is not in service.
 
-    If a node of `model` has this name, a number is added to the name: `a-copy-1`.
+    If this name is not free in `model`, a number is added to the name: `a-copy-1`.
     """
-    name = next(one for one in _numbered(name) if model.find_node(one) is None)
+    name = next(filter(model.is_free_name, _numbered(name)))
     node = node_like(info, name, own_labels_of(model, info))
     pods = tuple(pod_on(pod, name) for pod in own_pods(model, node, info))
     return NodeCopy(node, pods, info.name)

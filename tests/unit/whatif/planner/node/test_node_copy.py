@@ -58,15 +58,17 @@ def sized(planner, types=()):
 
 
 def test_a_copy_does_not_replace_a_node_of_its_name(planner, make):
-    model = planner(make.node("a"), make.node("a-copy", cpu="1")).model
+    """`a-copy-1` was deleted, but its pod still exists."""
+    left = make.pod("left", node_name="a-copy-1")
+    model = planner(make.node("a"), make.node("a-copy", cpu="1"), left).model
     with model.hypothesis():
         for _ in range(2):
             copy_node(model, model.node("a"), "a-copy").add_to(model)
         assert [info.name for info in model.table.nodes()] == [
             "a",
             "a-copy",
-            "a-copy-1",
             "a-copy-2",
+            "a-copy-3",
         ]
         assert model.node("a-copy").allocatable[0] == 1000
 
