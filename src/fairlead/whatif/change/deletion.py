@@ -110,8 +110,7 @@ def leaving_pods(targets: Iterable[Manifest]) -> Iterator[str]:
         more = f" and {len(names) - 1:,} more are" if len(names) > 1 else " is"
         yield (
             f"{names[0]}{more} already being deleted in the dump, so a second deletion changes "
-            f"nothing; fairlead explain pod/{names[0]} says what keeps the pod. kubectl delete "
-            "--force is not simulated."
+            "nothing. kubectl delete --force is not simulated."
         )
 
 
