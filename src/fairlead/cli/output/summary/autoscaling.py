@@ -197,7 +197,11 @@ def _without_pod(why: str) -> str:
 
 
 def _condensed(why: str) -> str:
-    """Return Karpenter's reason `why` with the error only once if all its pods have the same."""
+    """Return Karpenter's reason `why` with the error only once if all pods in it have the same.
+
+    Karpenter names at most five pods and counts the others without their errors. This number is
+    left out, because it would separate nodes with the same reason.
+    """
     errors = set(_POD_AND_WHY.findall(why)) if why.startswith(_UNSCHEDULED) else set[str]()
     return f"{_UNSCHEDULED}: {errors.pop()}" if len(errors) == 1 else why
 
