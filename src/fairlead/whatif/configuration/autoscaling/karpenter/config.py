@@ -112,7 +112,7 @@ def karpenter_config(
             "Karpenter can create the instance types of the dump's nodes: "
             f"{', '.join(one.name for one in types)}."
         )
-    notes += (*_unused_pools(pools), *_price_notes(pools, types, zones))
+    notes += (*_unused_pools(pools), *_offer_notes(pools, types, zones))
     notes += () if instance_type_file is None else size_notes(nodes, types)
     reserved = SystemReservations(nodes, types)
     notes += reserved.notes(types)
@@ -229,10 +229,15 @@ def _with_known_claims(
     return structs.replace(options, static_capacity=False), (note,)
 
 
-def _price_notes(
+def _offer_notes(
     pools: Iterable[NodePool], types: Sequence[StatedType], zones: Sequence[str]
 ) -> Iterator[str]:
-    """Yield notes about estimated prices of `types`; `zones` are the zones of the cluster."""
+    """Yield notes about assumed offers and prices of `types`; `zones` are those of the cluster."""
+    if any(one.is_on_demand_assumed and SPOT in one.capacity_types for one in types):
+        yield (
+            "A NodePool uses spot, but --instance-types offers no type as spot. Its types without "
+            "capacityType are offered as spot, too."
+        )
     if not all(one.has_price for one in types):
         yield "Prices that are not given are estimated from cores and memory."
     if any(template_requirements(pool).get(CAPACITY_TYPE).has(SPOT) for pool in pools):

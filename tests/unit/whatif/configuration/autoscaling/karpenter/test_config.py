@@ -383,3 +383,5 @@ def test_types_are_also_spot_if_the_file_states_no_spot_but_the_cluster_uses_it(
     assert {one.capacity_type for one in small.offerings} == offered
     assumed = "--instance-types states no spot price of small. It is assumed to be 40%"
     assert any(one.startswith(assumed) for one in notes) == ("spot" in offered)
+    used = "A NodePool uses spot, but --instance-types offers no type as spot."
+    assert any(one.startswith(used) for one in notes) == ("spot" in offered)
