@@ -44,6 +44,8 @@ _WITHOUT_LOGS: Final = (
     "DIR"
 )
 _TEMPLATE: Final = "; if it is a template of a Helm chart, use the output of helm template instead"
+_TABLE: Final = "is a table of kubectl; add -o yaml to the kubectl command"
+_HEADER_MAX: Final = 1_000  # characters of the header of a table
 _JSON_NAMES: Final = (".json", ".json.gz")
 _EDITOR_LOCK: Final = ".#"  # Emacs marks a file that is edited with a link to no file.
 _TEXT: Final = re.compile(rb"\S")
@@ -268,12 +270,24 @@ def read_bytes(path: Path) -> bytes:
 
 def _parse(source: str, data: bytes, *, json_by_name: bool) -> Iterator[Document]:
     text = decode_text(source, data)
+    if _is_table(text):
+        raise InputError(source, _TABLE)
     values = _json(source, text, is_json=json_by_name) or _yaml(source, text)
     found = [value for value in values if value is not None]
     if not found:
         raise _EmptyFileError(source, "contains only comments or empty documents")
     for number, value in enumerate(found, 1):
         yield Document(source, value, place=f"document {number}" if len(found) > 1 else "")
+
+
+def _is_table(text: str) -> bool:
+    """Return whether the first line of `text` is the header of a table of kubectl.
+
+    As YAML, a document with this first line would be text or invalid.
+    """
+    header = text[:_HEADER_MAX].strip().partition("\n")[0].rstrip()
+    has_columns = " " in header or header == "NAME"
+    return header[:1].isalpha() and header.isupper() and ":" not in header and has_columns
 
 
 def decode_text(source: str, data: bytes) -> str:

@@ -102,8 +102,6 @@ _OF_DEVICES: Final = frozenset(
 _POLICY_V1BETA1: Final = "policy/v1beta1"
 # The names are those of kustomize/api/konfig/general.go.
 _LIST_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "items"})
-_TABLE_HEADERS: Final = ("NAME ", "NAMESPACE ")
-_TABLE: Final = "a table of kubectl; add -o yaml to the kubectl command"
 _KUSTOMIZE: Final = "kustomize.config.k8s.io/"
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _CHART: Final = "Chart.yaml"
@@ -724,9 +722,9 @@ def _item_defaults(value: Json) -> Json:
 
 def _manifest(source: str, value: Any, namespace: str) -> Manifest:
     if not isinstance(value, dict):
-        is_table = isinstance(value, str) and value.startswith(_TABLE_HEADERS)
-        found = _TABLE if is_table else type_name(value)
-        raise InputError(source, f"expected an object with apiVersion and kind, got {found}")
+        raise InputError(
+            source, f"expected an object with apiVersion and kind, got {type_name(value)}"
+        )
     if problem := _no_object(source, value):
         raise InputError(source, problem)
     for field in ("kind", "apiVersion"):

@@ -102,6 +102,10 @@ def test_json_objects_can_follow_each_other_by_lines(reader, end):
         (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", "stdin: is nested too deeply"),
         (b'{"a": NaN}', "stdin: is not JSON: "),
         (b"a: b: c", "stdin: is not YAML: line 1: "),
+        (b"NAME\nweb\n", "stdin: is a table of kubectl; add -o yaml to the kubectl command"),
+        (b"NAME   TARGETS\nweb    cpu: 50%/80%\n", "stdin: is a table of kubectl; add -o yaml"),
+        (b"LAST SEEN   TYPE\n5m          Normal\n", "stdin: is a table of kubectl; add -o yaml"),
+        (b"NAME A: b: c", "stdin: is not YAML: line 1: "),
         (b"a: {{ .Values.b }}", "; if it is a template of a Helm chart, use the output of helm"),
     ],
 )

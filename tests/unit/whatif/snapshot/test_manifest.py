@@ -10,8 +10,6 @@ from fairlead.whatif.input.document import read as read_documents
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import manifests
 
-KUBECTL_TABLE = "a table of kubectl; add -o yaml to the kubectl command"
-
 
 def pod(name="web", **metadata):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}}
@@ -178,10 +176,6 @@ NO_TEXT = "expected text, got"
     ("value", "line"),
     [
         ("text", "f.yaml: expected an object with apiVersion and kind, got text"),
-        (
-            "NAMESPACE NAME READY\nprod web-0 1/1",
-            f"f.yaml: expected an object with apiVersion and kind, got {KUBECTL_TABLE}",
-        ),
         (7, "f.yaml: expected an object with apiVersion and kind, got a number"),
         (
             {"kind": "Pod", "metadata": {"name": "a"}},
