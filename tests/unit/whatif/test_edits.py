@@ -705,6 +705,23 @@ def test_a_workload_that_is_being_deleted_ignores_a_change(ask, make, kind):
     assert f"{note}change." not in labelled.changed.notes
 
 
+def test_a_cron_job_that_is_being_deleted_ignores_a_change(ask, make):
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {
+            "name": "job",
+            "namespace": "default",
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "finalizers": ["foregroundDeletion"],
+        },
+        "spec": {"schedule": "0 0 * * *", "jobTemplate": {"spec": {"template": template}}},
+    }
+    notes = ask([make.node("a"), job], set=("cronjob/job:spec.suspend=true",)).changed.notes
+    assert any(one.startswith("CronJob default/job is being deleted (finalizer ") for one in notes)
+
+
 def test_a_paused_deployment_without_a_replica_set_creates_no_pods(ask, make):
     answer = ask([make.node("a"), held(make, "Deployment", paused=True)], scale=("deploy/web=2",))
     assert not answer.changed.pods

@@ -10,7 +10,8 @@ upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
 pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet,
 pkg/controller/daemon/daemon_controller.go: syncDaemonSet,
 pkg/controller/replicaset/replica_set.go: syncReplicaSet,
-pkg/controller/job/job_controller.go: syncJob
+pkg/controller/job/job_controller.go: syncJob,
+pkg/controller/cronjob/cronjob_controllerv2.go: syncCronJob
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pods.facts import condition, is_terminating
 from fairlead.api.text.count import counted_of
 from fairlead.apiserver.kind import (
+    CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
     JOB,
@@ -50,7 +52,7 @@ def ignores_change(workload: Manifest, after: Json) -> str:
     It ignores changes of the spec if the workload is being deleted.
     """
     meta = workload.value["metadata"]
-    if not meta.get("deletionTimestamp") or workload.kind not in (*_WITH_TEMPLATE, JOB):
+    if not meta.get("deletionTimestamp") or workload.kind not in (*_WITH_TEMPLATE, JOB, CRON_JOB):
         return ""
     if after.get("spec") == workload.value.get("spec"):
         return ""
