@@ -190,8 +190,8 @@ def _findings(planner: DrainPlanner, limit: BudgetLimit, pods: Sequence[PodInfo]
 def _leaving(count: int) -> Iterator[str]:
     """Yield a sentence about the `count` terminating pods that the budget selects."""
     if count:
-        pods_are = counted(count, "more selected pod is", "more selected pods are")
-        yield f"{pods_are} terminating and not counted."
+        pods_do = ("selected pod is terminating and does", "selected pods are terminating and do")
+        yield f"{counted(count, *pods_do)} not count as ready."
 
 
 def _workload_rows(planner: DrainPlanner, pods: Sequence[PodInfo]) -> list[dict[str, object]]:

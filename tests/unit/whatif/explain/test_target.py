@@ -537,10 +537,13 @@ def test_a_budget_does_not_count_its_terminating_pods(explained, make):
     objects = [make.node("a"), make.node("b"), replica_set(make, 1), leaving]
     answer = explained("pdb/web", *objects, replica(make, 2, "b"), budget(0))
     assert answer.verdict.endswith("allows 1 disruption now: 1 ready, 0 needed.")
-    assert answer.findings == ("1 more selected pod is terminating and not counted.",)
+    leaves = "1 selected pod is terminating and does not count as ready."
+    assert answer.findings == (leaves,)
     [row] = rows(answer, "workloads")
     assert (row["pods"], row["ready"], row["nodes"]) == (1, 1, 1)
     assert drains(answer) == {"b": "is allowed"}
+    answer = explained("pdb/web", make.node("a"), replica_set(make, 2), leaving, budget(0))
+    assert answer.findings == ("1 wanted pod does not exist.", leaves)
 
 
 def test_pods_of_a_stateful_set_wait_for_old_pods_on_a_silent_node(explained, make):
