@@ -515,7 +515,10 @@ def _of_json(path: str, text: str) -> list[StatedType]:
 
 
 def _of_object(row: Json) -> Iterator[StatedType]:
-    """Yield the type in `row`, an entry of a provider's listing, if it is a type of VMs."""
+    """Yield the instance type that `row`, an entry of a provider's listing, describes.
+
+    Nothing is yielded if `row` does not describe virtual machines.
+    """
     if "InstanceType" in row:
         yield _of_aws(row)
     elif "guestCpus" in row:
