@@ -118,6 +118,14 @@ def test_a_negative_duration_is_refused(field):
     assert getattr(CONDITIONS(**{field: 0}), field) == 0
 
 
+@pytest.mark.parametrize("field", ["horizon", "startup"])
+def test_a_duration_that_was_meant_in_seconds_is_refused(field):
+    with pytest.raises(whatif.InputError) as refusal:
+        CONDITIONS(**{field: 600})
+    problem = "600 ns is less than 1 ms; for seconds, use seconds(600)"
+    assert str(refusal.value) == f"Conditions: {field}: {problem}"
+
+
 def test_conditions_are_made_from_the_values_of_options():
     """The version of the node controllers is that of the other components, as with options."""
     made = whatif.conditions_of(

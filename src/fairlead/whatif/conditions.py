@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.engine.configuration.release import NEWEST
-from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     NO_AUTOSCALING,
@@ -36,6 +36,7 @@ from fairlead.whatif.run.experiment import HORIZON_DEFAULT
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 SEEDS_MAX: Final = 1_000
+DURATION_MIN: Final = seconds(0.001)
 
 
 class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
@@ -80,12 +81,18 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     load: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise InputError if the type of a value is wrong, or if a duration is negative."""
+        """Raise InputError if a value has the wrong type, or a duration is negative or too short.
+
+        A duration of less than DURATION_MIN was probably meant in seconds. 0 is allowed.
+        """
         refuse_wrong_types(self)
         for name in ("horizon", "startup"):
             duration = getattr(self, name)
             if duration is not None and duration < 0:
                 raise InputError("Conditions", f"{duration} is negative", field=name)
+            if duration and duration < DURATION_MIN:
+                problem = f"{duration} ns is less than 1 ms; for seconds, use seconds({duration})"
+                raise InputError("Conditions", problem, field=name)
 
 
 def scheduler_arguments(conditions: Conditions) -> list[str]:
