@@ -154,8 +154,8 @@ def _why_pending(
 ) -> tuple[str, str]:
     """Return (why `pod` is pending, the node that it fits now or "").
 
-    If `pod` fits a node, this function places `pod` there in `model`. `leaving` are
-    the terminating pods. `known` caches results of `_preemption_words`; equal pods share a result.
+    If `pod` fits a node, this function places `pod` there in `model`. `leaving` are the terminating
+    pods. `known` caches results of `_preemption_words`; equal pods share a result.
     """
     if (why := model.kept_out(pod)) is not None:
         return why, ""
