@@ -126,6 +126,13 @@ def test_a_duration_that_was_meant_in_seconds_is_refused(field):
     assert str(refusal.value) == f"Conditions: {field}: {problem}"
 
 
+@pytest.mark.parametrize("option", ["horizon", "startup_time"])
+def test_the_error_for_a_too_short_option_names_the_option(option):
+    with pytest.raises(whatif.InputError) as refusal:
+        whatif.conditions_of(**{option: "10us"})
+    assert str(refusal.value) == f"--{option.replace('_', '-')}: 10us is less than 1 ms"
+
+
 def test_conditions_are_made_from_the_values_of_options():
     """The version of the node controllers is that of the other components, as with options."""
     made = whatif.conditions_of(

@@ -159,15 +159,26 @@ def conditions_of(  # noqa: PLR0913 - the options of fairlead whatif
         require_type("conditions_of", f"flags[{name!r}]", text, str)
     release = read_release(ReleaseChoice(behave_like, feature_gates))
     return Conditions(
-        horizon=field_duration("--horizon", "", horizon) or 0,
+        horizon=_duration("--horizon", horizon) or 0,
         releases=Releases(release, release),
         node_lifecycle=controller_manager(release, flags),
         autoscale=AutoscaleOptions(autoscale, node_groups, instance_types, node_pools),
         provider=provision_times(provision_time),
         instance_types=instance_types,
-        startup=field_duration("--startup-time", "", startup_time or None),
+        startup=_duration("--startup-time", startup_time or None),
         **fields,
     )
+
+
+def _duration(option: str, text: str | None) -> DurationNs | None:
+    """Return the duration `text`, the value of `option`; None if `text` is None.
+
+    Raises InputError for a duration that `Conditions` would refuse without naming the option.
+    """
+    duration = field_duration(option, "", text)
+    if duration and duration < DURATION_MIN:
+        raise InputError(option, f"{text} is less than 1 ms")
+    return duration
 
 
 def check_seeds(seeds: int) -> None:
