@@ -31,7 +31,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
 
     `source` is the snapshot as the user named it. Three fields describe the schedulers of the run
     without the change: `scheduler_config` is the path of the configuration file, "" for
-    kube-scheduler's defaults; `scheduler_plugins` are the names of the user's plugins;
+    kube-scheduler's defaults. `scheduler_plugins` are the names of the user's plugins.
     `batch_config` is the name of the batch scheduler's configuration, "" if no batch scheduler
     runs. The what-if ran once with each of `seeds` seeds. `certainty` contains, for each outcome,
     the number of seeds with which it occurs. It is () for one seed. `start_times` are the simulated

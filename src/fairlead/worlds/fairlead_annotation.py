@@ -2,9 +2,9 @@
 
 The annotations of a Node set how its simulated kubelet misbehaves, set the resource usage of its
 system daemons, and request drains. The annotations of a Pod or pod template set the pod's resource
-usage and three durations: how long it takes to become ready, how long it runs, and how long it
-takes to stop. An annotation of a workload sets the total resource usage of its pods. Each key is
-defined beside the code that reads it. A key that is missing here is reported as unknown.
+usage, and the times that it takes to become ready, to run and to stop. An annotation of a workload
+sets the total resource usage of its pods. Each key is defined beside the code that reads it. A key
+that is missing here is reported as unknown.
 """
 
 from __future__ import annotations

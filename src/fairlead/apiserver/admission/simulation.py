@@ -231,8 +231,8 @@ class _IfListed(Struct, frozen=True):
 
     If these objects are missing, the plugin `otherwise` runs. If `otherwise` is None, the request
     is admitted. Unless `kind` is Namespace, a request without a new pod is admitted, and neither
-    plugin runs. If `plugin` would look up an object for a new pod, but the snapshot has no object
-    of `kind` at all, the name of `plugin` is added to `unchecked`.
+    plugin runs. `plugin` may have to look up an object for a new pod, while the snapshot has no
+    object of `kind` at all. Then the name of `plugin` is added to `unchecked`.
     """
 
     plugin: AdmissionPlugin

@@ -1,8 +1,8 @@
 """Streams the events of a watch until it ends or the client disconnects.
 
 The stream pauses after each send, so that the events of a busy watch are sent together. The pause
-grows with the number of watches on the same kind of objects, because one change can cause an event
-in all these watches, and each send takes time.
+grows with the number of watches on the same kind of objects. One change can cause an event in all
+these watches, and each send takes time.
 """
 
 from __future__ import annotations

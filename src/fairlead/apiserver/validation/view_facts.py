@@ -132,8 +132,8 @@ def _members(
 def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> FieldFacts | None:
     """Return only those of a field's `facts` that belong to `keywords`; None if there are none.
 
-    If the field is a list and `facts` limit its items to a set of values, this set is treated as
-    the only fact, with the keyword `enum`.
+    If the field is a list, `facts` may limit its items to a set of values. This set is then treated
+    as the only fact, with the keyword `enum`.
     """
     if facts is None:
         return None

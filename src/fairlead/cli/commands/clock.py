@@ -41,8 +41,8 @@ def clock(
 ) -> int:
     """Show or control the clock of a cluster that `fairlead up` runs.
 
-    The action 'show' prints the time and the speed. 'advance' moves the clock forward by AMOUNT:
-    pods start and finish, and tolerations and leases expire, as if this time had passed. The
+    The action 'show' prints the time and the speed. 'advance' moves the clock forward by AMOUNT.
+    Pods start and finish, and tolerations and leases expire, as if this time had passed. The
     command returns when all this has happened. 'speed' sets how fast the clock runs. 'pause' stops
     the clock, and 'resume' starts it again.
 

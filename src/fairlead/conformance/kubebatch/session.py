@@ -73,8 +73,8 @@ def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
     job. A case depends on a defect if the correction of the defect in kube-batch changed a
     projection. If the case depends on a defect that Fairlead corrects, the result is a remark, even
     if the projections agree. Otherwise, the result is the first mismatch, or None if the
-    projections agree. The rest of the outcome is not compared, because the correction of a defect
-    may change the rest even if the case does not depend on the defect.
+    projections agree. The rest of the outcome is not compared. The correction of a defect may
+    change the rest even if the case does not depend on the defect.
     """
     found = _projected(case, replay(case["scenario"], FIXED))
     corrected = [name for name in case.get("bugDependent", ()) if name not in _KEPT]

@@ -41,8 +41,8 @@ class _PendingPreparation(Struct, eq=False):
     """The preparation of a pod by one plugin, while it is in progress.
 
     `outstanding` is the number of commands that must still succeed. `since` is the time at which
-    this number became 0: the success of the last such command, or the start of the preparation if
-    no command must succeed.
+    this number became 0. This is the success of the last such command, or the start of the
+    preparation if no command must succeed.
     """
 
     preparing: PodPreparation

@@ -162,8 +162,8 @@ class NodeAffinity:
         """Return whether `event` adds a matching node, or changes a node so that it matches.
 
         After the change, the node must match both the pod's own affinity and addedAffinity. As in
-        upstream, a node that matched the pod's own affinity before the change does not count, even
-        if the node did not match addedAffinity before the change.
+        upstream, a node that matched the pod's own affinity before the change does not count. This
+        is so even if the node did not match addedAffinity then.
         """
         old, new = event.old, event.new
         spec = pod.shape.spec

@@ -7,8 +7,8 @@ decides which quotas to recount and at which time. The API server then counts th
 
 A terminating pod stops counting when its grace period is over. This is so even if its node is lost
 and the pod still exists. In that case, no object changes when the grace period ends. Upstream
-recounts all quotas every 5 minutes. This controller recounts at the same times, but only the quotas
-of namespaces in which the grace period of a terminating pod has ended since the previous time.
+recounts all quotas every 5 minutes. This controller recounts at the same times, but only in
+namespaces in which the grace period of a terminating pod has ended since the previous time.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota, enqueueAll;
 config/v1alpha1/defaults.go (ResourceQuotaSyncPeriod);

@@ -83,8 +83,8 @@ class ChildIndex(Struct, Generic[_Key, _Child]):
 class OwnerIndex(Struct):
     """The owners by uid, and the uids by one of the labels that each selector requires.
 
-    Of several required labels, the one with the fewest owners is used, because all owners in a
-    namespace may require the same label, such as that of their application.
+    Of several required labels, the one with the fewest owners is used. All owners in a namespace
+    may require the same label, such as that of their application.
     """
 
     _owners: dict[str, Adopter] = field(default_factory=dict)

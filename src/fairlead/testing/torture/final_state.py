@@ -255,8 +255,8 @@ class FinalState:
 
         A NodeClaim may stay in deletion while its Node still has pods, because do-not-disrupt or a
         disruption budget may protect them. A Node may be empty if it is not ready. Any Node may be
-        empty while a pod is pending or a NodeClaim is in deletion, because Karpenter may keep the
-        Node for the pods that must be placed.
+        empty while a pod is pending or a NodeClaim is in deletion: Karpenter may keep the Node for
+        the pods that must be placed.
         """
         claims = {one["metadata"]["name"]: one for one in self._kinds["NodeClaim"]}
         for name, held in claims.items():

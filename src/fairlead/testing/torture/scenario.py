@@ -137,10 +137,10 @@ class ControlPlaneOptions(Struct, frozen=True, omit_defaults=True, kw_only=True)
     """The options of the configuration under test.
 
     `batch` is the name of a shipped batch configuration. `autoscaler` is `cluster-autoscaler`,
-    `karpenter` or empty. `plugin` adds a scheduler plugin. If `plugin` is `raises`, the plugin
-    fails in one call of 40; if it is `waits`, the plugin makes one pod of 40 wait for a permission
-    that never comes. `extender` adds a scheduler extender that answers one call in 25 wrongly.
-    `webhooks` adds admission webhooks that answer one call in 12 wrongly, late or not at all.
+    `karpenter` or empty. `plugin` adds a scheduler plugin. The plugin `raises` fails in one call of
+    40. The plugin `waits` makes one pod of 40 wait for a permission that never comes. `extender`
+    adds a scheduler extender that answers one call in 25 wrongly. `webhooks` adds admission
+    webhooks that answer one call in 12 wrongly, late or not at all.
     """
 
     batch: str = "fairlead"

@@ -321,8 +321,8 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
 def _written(files: Sequence[str]) -> list[Manifest]:
     """Return the objects of `files`, and for each Volcano Job the objects that `gang_of` yields.
 
-    Raises InputError, also for unknown kinds and fields, for fields of a wrong type, for pods and
-    workloads that the API server refuses, and for too many pods.
+    Raises InputError, also for unknown kinds and fields, and for fields of a wrong type. It is also
+    raised for pods and workloads that the API server refuses, and for too many pods.
     """
     written = manifests_to_apply(document for path in files for document in read(path))
     gangs = [Document(one.source, value) for one, _ in written for value in gang_of(one)]

@@ -313,9 +313,9 @@ def _may_change(pdb: str, change: ClusterChange) -> bool:
 def perform_drain(answer: WhatIfAnswer, manifests: Iterable[Manifest]) -> Iterator[NextStep]:
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
-    There is no command if the question also makes nodes fail or reschedules pods. There is also no
-    command in three other cases: an autoscaler removed a node before the simulated drain, images
-    might not support the platform of the pods' new nodes, or the dump `manifests` lacks pods. For a
+    There is no command if the question also makes nodes fail or reschedules pods, or if the dump
+    `manifests` lacks pods. Nor is there a command if an autoscaler removed a node before the
+    simulated drain, or if images might not support the platform of the pods' new nodes. For a
     rolling drain, the command names only the nodes that are drained first. A command that would
     name more than NAMES_MAX nodes is left out.
     """

@@ -6,8 +6,8 @@ and taints admit these pods. Other nodes are suitable only if they have no taint
 waiting pod was rejected because of a rule, such as affinity. If a rule rejected pods of several
 workloads, nodes that run pods of more of these workloads are preferred. Of the preferred nodes, or
 else of the other nodes, the smallest suitable node is copied. Of nodes of the same size, the one
-with the most pods of workloads that wait for devices is copied, because pods of other workloads use
-fewer of its devices. The largest node that waiting pods left is copied instead if it is equally
+with the most pods of workloads that wait for devices is copied: pods of other workloads use fewer
+of its devices. The largest node that waiting pods left is copied instead if it is equally
 preferred, and if fewer copies of it are enough.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
@@ -102,9 +102,9 @@ def new_nodes_for(
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
     are preferred. `known` are the nodes at the end of another run. If a node occurs in both runs,
     its pods of both runs count. `left` names nodes that pods of `pending` left. A node without pods
-    of these workloads is suitable only if it has no taints, and only if no `pending` pod waits
-    because of a rule, such as affinity. If `spread_counts` is False, topology spread does not count
-    as such a rule: a zone without pods may admit the pods.
+    of these workloads is suitable only if it has no taints, and if no `pending` pod waits because
+    of a rule, such as affinity. If `spread_counts` is False, topology spread does not count as such
+    a rule: a zone without pods may admit the pods.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:
@@ -187,9 +187,10 @@ def _is_repelled(pod: PodEnd) -> bool:
 def _accepts_new_node(pod: PodEnd) -> bool:
     """Return whether a new node may be a place for the pending `pod`.
 
-    No new node helps a static pod, a pod of a DaemonSet, a pod that waits for a ReadWriteOncePod
-    claim in use, or a pod whose ResourceClaim has devices of another node. Nor does a new node help
-    a pod that waits for anything other than a node, such as a missing claim or room in a queue.
+    No new node helps a static pod or a pod of a DaemonSet. No new node helps a pod that waits for a
+    ReadWriteOncePod claim in use, or whose ResourceClaim has devices of another node. Nor does a
+    new node help a pod that waits for anything other than a node, such as a missing claim or room
+    in a queue.
     """
     is_held = any(one in pod.reason for one in (CLAIM_IN_USE.message, NOT_ON_THIS_NODE))
     return is_about_nodes(pod.reason) and not (pod.belongs_to_node or is_held)

@@ -1,6 +1,6 @@
 """Whether a scheduler configuration has rules that are not in the objects of the cluster.
 
-The pods of a dump may have been placed before such a rule applied, so a copy of the node on which a
+The pods of a dump may have been placed before such a rule applied. So a copy of the node on which a
 pod ran might reject this pod. Nor does the spec of a workload show which zones admit its pods.
 """
 

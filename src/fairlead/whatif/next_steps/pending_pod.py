@@ -240,10 +240,10 @@ def _room_for(
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for the pods that lack room (`short`).
 
-    `left` are the nodes that some of these pods left. If `is_tried` is set, or if a spread
-    constraint keeps these pods off the present nodes, new nodes of up to TRIES_MAX zones are tried,
-    and the best are suggested. Otherwise, only the nodes that seem best are suggested. If other
-    pods may take the room of these nodes, the nodes are suggested only after a trial.
+    `left` are the nodes that some of these pods left. New nodes of up to TRIES_MAX zones are tried,
+    and the best are suggested, if `is_tried` is set or a spread constraint keeps these pods off the
+    present nodes. Otherwise, only the nodes that seem best are suggested. If other pods may take
+    the room of these nodes, the nodes are suggested only after a trial.
     """
     more = new_nodes_for(short, nodes, context.answer.without.nodes, left=left)
     is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
@@ -271,7 +271,7 @@ def _by_zone(
 ) -> list[NewNodes]:
     """Return `first`, and a NewNodes for the pods in `short` in each other zone of `nodes`.
 
-    All zones count, because the scheduler's reasons do not show in which zones the pods may run: if
+    All zones count, because the scheduler's reasons do not show in which zones the pods may run. If
     a node lacks room, the scheduler does not check other rules. Zones with few pods of the
     workloads come first, because there the workloads' spread constraints most likely admit more
     pods.

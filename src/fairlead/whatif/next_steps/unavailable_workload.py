@@ -96,9 +96,9 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
 def _runs_before(one: WorkloadEffect, context: StepContext) -> bool:
     """Return whether one more replica of `one` would run if it is created before the change.
 
-    If the change adds nodes, they are added before the replica. A simulation is made only if a
-    quota may refuse the replica, or if the pods of the workload may find a node only because of the
-    change. Without a simulation, the result is True.
+    If the change adds nodes, they are added before the replica. A simulation is made only in two
+    cases: a quota may refuse the replica, or the pods of the workload may find a node only because
+    of the change. Without a simulation, the result is True.
     """
     ref, change = one.workload, context.answer.change
     has_quota = any(

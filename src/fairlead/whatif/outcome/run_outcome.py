@@ -259,8 +259,8 @@ class NodeStatusChange(Struct, frozen=True):
 class ClusterHistory(Struct, frozen=True, kw_only=True):
     """The changes of nodes, and of the pods on them, during a run; ordered by time.
 
-    To find the state at an instant, start with the nodes at the end of the run, and revert all
-    changes after that instant, the latest change first.
+    To find the state at an instant, start with the nodes at the end of the run. Revert all changes
+    after that instant, the latest change first.
 
     For each node that changed, `statuses` contains its status at the start of the run, then the
     changes. `deleted` are the nodes that existed during the run but not at its end. Their pods are

@@ -7,10 +7,9 @@
         supposed.commit()                   # without this, the end of the block reverts
 
 Each placement is one scheduling cycle over the engine's state (`schedule_one`, then Reserve), with
-all plugins of the pod's profile, and the admission of the pod by the kubelet of its node. The pod
-then runs on its node and is ready, until the placement is undone. No time passes, and no controller
-acts. There is one exception: the claims of a pod are created and released with the pod
-(`pod_claim`).
+all plugins of the pod's profile. Then the kubelet of the node admits the pod. The pod then runs on
+its node and is ready, until the placement is undone. No time passes, and no controller acts. There
+is one exception: the claims of a pod are created and released with the pod (`pod_claim`).
 
 The configuration can disable a filter that the kubelet also checks, such as NodeResourcesFit. Then
 the kubelet may refuse a pod that the scheduler has placed. In a cluster, the pod's controller would
@@ -835,7 +834,7 @@ def _as_namespaces_end(objects: tuple[ApiObject, ...], now: Instant) -> tuple[Ap
 
     Planners need no room for replacements of these pods, because admission refuses the
     replacements. The namespace controller may delete the pods long after the deletion of the
-    namespace was requested, so the time of this request does not show when the pods stop.
+    namespace was requested. So the time of this request does not show when the pods stop.
     """
     ending = ending_namespaces(objects)
     if not ending:

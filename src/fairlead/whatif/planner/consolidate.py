@@ -6,9 +6,9 @@
     2  choice     The other nodes are tried one after another. A node is chosen if the scheduler
                   finds a place for its pods on nodes that are not chosen. This is done in several
                   orders: lowest load per price first (per size without a price), lowest load
-                  first, fewest pods first, and highest price first if there are prices. The choice
-                  that saves most is taken. If the number of nodes to remove is limited, each order
-                  ends when the limit is reached.
+                  first, and fewest pods first. If there are prices, highest price first is another
+                  order. The choice that saves most is taken. If the number of nodes to remove is
+                  limited, each order ends when the limit is reached.
     3  plan       From the original state, the chosen nodes are cordoned together and emptied one
                   after another. So each pod moves once (`plan_drains`). A node that cannot be
                   emptied in this step stays.
@@ -323,10 +323,10 @@ def _with_remedies(
     """Yield `blockers`, each with the change that lets its pod fit a node that the plan keeps.
 
     The change is searched in the state after the drains of `plan`, and becomes the `edit` of the
-    blocker. `edit` is "" if no change is found. If pods of other workloads on the same node fit no
-    other node in this state either, the blockers of these workloads follow: the change of one
-    workload does not free the node. If the node of a blocker can be emptied in this state, the
-    blocker is yielded as it is.
+    blocker. `edit` is "" if no change is found. The change of one workload does not free the node
+    if pods of other workloads on it fit no other node in this state either. The blockers of these
+    workloads then follow. If the node of a blocker can be emptied in this state, the blocker is
+    yielded as it is.
     """
     if not blockers:
         return

@@ -4,8 +4,9 @@ The pods of a Deployment get the template and the owner of its newest ReplicaSet
 pods of a StatefulSet get the next ordinals and their own claims. The pods of a custom resource are
 copies of one of its pods. If the cluster lacks a workload, but pods name it as their controller,
 the new pods are copies of one of these pods. Operators create a claim for each pod, such as
-`data-db-1` for the pod `db-1`. So if the name of a claim contains the name of the copied pod, each
-copy gets its own claim, unless the volume of the claim can be used on several nodes.
+`data-db-1` for the pod `db-1`. So each copy gets its own claim if the name of the claim contains
+the name of the copied pod. There is one exception: the volume of the claim can be used on several
+nodes.
 """
 
 from __future__ import annotations

@@ -364,8 +364,8 @@ class Rebalancer:
         `waiting` is a waiting pod that is scheduled after the removal of `pod`, or None. The
         repeated move can have another target, because a tie-break chooses again. Return None
         without a change if the repeated move fails, or if the pod's images might not support the
-        platform of the target. A move without a `waiting` pod also fails in two cases: the nodes do
-        not become more even, or the target becomes fuller than the node `info` was.
+        platform of the target. A move without a `waiting` pod also fails if the nodes do not become
+        more even, or if the target becomes fuller than the node `info` was.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:

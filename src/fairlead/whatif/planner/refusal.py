@@ -65,9 +65,9 @@ class NewNode(Struct, frozen=True):
 def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
     """Return a function that returns True for pods whose deletion would not help `pod`.
 
-    There are four kinds of such pods: static pods, pods of DaemonSets, pods of the same workload as
-    `pod`, and pods that have a controller and a higher priority than `pod`. After the deletion, a
-    pod of any of these kinds would be created again, and take the same room.
+    Such pods are static pods, pods of DaemonSets, and pods of the same workload as `pod`. Pods that
+    have a controller and a higher priority than `pod` are a fourth kind. After the deletion, a pod
+    of any of these kinds would be created again, and take the same room.
     """
     workload = workload_of(pod.pod)
 

@@ -14,12 +14,12 @@ advances. A run is refused if at one instant a pod fails more than ATTEMPTS_MAX 
 ATTEMPTS_PER_OBJECT times the number of nodes and pods. The limit depends on the number of nodes and
 pods, because each change of a node or pod can wake the pod.
 
-EvictionLimit: if the template of a workload names a node with a NoExecute taint and tolerates the
-taint for no time, each new pod is evicted at once and replaced a moment later. Each virtual second
-then takes longer than a real one. A run is refused if the pods of a workload are evicted for the
-same reason more than EVICTIONS_MAX times plus EVICTIONS_PER_POD times its number of pods within a
-minute. The pods that are evicted at the same instant count as pods, because they may not have been
-replaced yet. Slower loops only appear in the result (`eviction_loops`).
+EvictionLimit: the template of a workload may name a node with a NoExecute taint, and tolerate the
+taint for no time. Each new pod is then evicted at once and replaced a moment later. Each virtual
+second then takes longer than a real one. A run is refused if the pods of a workload are evicted too
+often for the same reason within a minute. The limit is EVICTIONS_MAX plus EVICTIONS_PER_POD times
+the number of its pods. The pods that are evicted at the same instant count as pods, because they
+may not have been replaced yet. Slower loops only appear in the result (`eviction_loops`).
 """
 
 from __future__ import annotations

@@ -64,12 +64,12 @@ class Experiment(Struct, frozen=True, kw_only=True):
     (workload, number). The run ends when `number` new pods of the workload have a node.
 
     The times of the steps and the times of the outcome are measured from `start` plus
-    `steps_begin`. If `steps_begin` is None, the times of the steps are measured from `start`, and
-    the times of the outcome from the time at which the cluster is at rest. The curves of `loads`
-    begin at `start` plus `steps_begin`; the first amounts of the curves apply until then. If
-    `steps_begin` is None, the first amounts apply during the whole run. `notes` are added to the
-    outcome. If `compares_packings` is set, pods that run in the cluster are made pending at the
-    start. They are not ready until they are placed again, so ready pods are counted only at the
+    `steps_begin`. If `steps_begin` is None, the times of the steps are measured from `start`. The
+    times of the outcome are then measured from the time at which the cluster is at rest. The curves
+    of `loads` begin at `start` plus `steps_begin`; the first amounts of the curves apply until
+    then. If `steps_begin` is None, the first amounts apply during the whole run. `notes` are added
+    to the outcome. If `compares_packings` is set, pods that run in the cluster are made pending at
+    the start. They are not ready until they are placed again, so ready pods are counted only at the
     end. `known_failures` are names of nodes whose failures are not part of the outcome. If
     `steps_begin` is set, `commands_before_steps` are performed before the steps. Commands for
     objects that are gone by then are ignored.

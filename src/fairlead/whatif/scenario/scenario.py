@@ -426,7 +426,7 @@ def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[Sc
     """Add the pods of `trace` to `inventory`; return the steps that create and end them.
 
     If a pod was deleted in the trace before it ran, a step ends it. The step makes the pod fail
-    instead of deleting it: the cluster lacks the Jobs of the trace, and a simulation replaces a
+    instead of deleting it. The cluster lacks the Jobs of the trace, and a simulation replaces a
     deleted pod of a missing Job, but not a failed one. The other pods get no such step. `path` is
     the file in error messages. Raises InputError.
     """

@@ -202,8 +202,8 @@ class Manifest(Struct, frozen=True):
     def is_replica_of(self, other: Manifest) -> bool:
         """Return True if this object and `other` are certainly replicas of each other.
 
-        Replicas are pods of one workload that differ only in name, uid, version, node, addresses,
-        times and volume names, and in a node affinity that pins a pod to its own node.
+        Replicas are pods of one workload. They differ only in name, uid, version, node, addresses,
+        times, volume names, and a node affinity that pins a pod to its own node.
         """
         mine, theirs = self.content, other.content
         if isinstance(mine, dict) or isinstance(theirs, dict):

@@ -6,8 +6,8 @@ does not list does not count, because the kubelet admits pods that request it. T
 such pods if `ignoredResources` or an extender's `managedResources` tell it to ignore the resource,
 or if a DeviceClass provides the resource.
 
-The changed nodes are read from the change logs of the engine's state, not from the stimuli, because
-an engine can apply a change some time after it has received it (`VersionOrder`).
+The changed nodes are read from the change logs of the engine's state, not from the stimuli. An
+engine can apply a change some time after it has received it (`VersionOrder`).
 
 upstream: kubelet/lifecycle/predicate.go: removeMissingExtendedResources
 """
@@ -35,9 +35,9 @@ class OvercommittedNodes:
     def check(self, cluster: Cluster) -> list[tuple[str, list[str]]]:
         """Check the nodes that have changed since the last call.
 
-        Return (name of the node, all its overcommitted resources) for each node on which a
-        resource is overcommitted now, but was not when the node was checked last. The first call
-        returns [], because it has no earlier call to compare with.
+        Return the nodes on which a resource is overcommitted now, but was not when the node was
+        checked last. An entry is (name of the node, all its overcommitted resources). The first
+        call returns [], because it has no earlier call to compare with.
         """
         found, table = [], cluster.table
         self._known = {name: one for name, one in self._known.items() if table.find(name)}

@@ -78,10 +78,9 @@ class WrittenEffect(Struct, frozen=True):
     """The state that the watch must show before the outcome of a command is reported.
 
     The watch must show the object `ref` at `version` or later, or show that the object no longer
-    exists. For a binding, `node` is set and `version` does not matter: the watch must show that the
-    pod is bound to a node, which may differ from `node`. If `is_deletion` is True,
-    the object must be gone or have a deletion timestamp. If `is_removal` is also True, the object
-    must be gone.
+    exists. For a binding, `node` is set and `version` does not matter. The watch must show that the
+    pod is bound to a node, which may differ from `node`. If `is_deletion` is True, the object must
+    be gone or have a deletion timestamp. If `is_removal` is also True, the object must be gone.
     """
 
     ref: ObjectRef

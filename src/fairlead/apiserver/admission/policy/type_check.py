@@ -3,10 +3,10 @@
 A policy is stored even if its expressions refer to fields that some of the matched kinds lack. Its
 status contains a warning about each expression that does not compile for at least one of these
 kinds. When an expression is compiled for a kind, `object` and `oldObject` get their types from the
-schema of this kind, and `params` from the schema of the paramKind. A field of `variables` has the
-type of its expression. If this type is a structure, or if the expression does not compile, the
-field has the type `dyn` instead. `request`, `namespaceObject` and `authorizer` always have the type
-`dyn`.
+schema of this kind. `params` gets its type from the schema of the paramKind. A field of `variables`
+has the type of its expression. If this type is a structure, or if the expression does not compile,
+the field has the type `dyn` instead. `request`, `namespaceObject` and `authorizer` always have the
+type `dyn`.
 
 Differs from upstream: quantities and values of CEL's library types also have the type `dyn`.
 

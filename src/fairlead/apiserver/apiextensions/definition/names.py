@@ -71,8 +71,8 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
 def holder_of_own_plural(definition: Json) -> Json:
     """Return an invented definition that already uses the plural name of `definition`.
 
-    If a caller passes it to `with_name_conflict` as one of `others`, the plural name counts as in
-    use, unless the name is already in the acceptedNames of `definition`.
+    A caller may pass it to `with_name_conflict` as one of `others`. The plural name then counts as
+    in use, unless it is already in the acceptedNames of `definition`.
     """
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}

@@ -7,7 +7,7 @@
     4. The applier's entry gets the current time if anything changed.
 
 An additional rule lets the field manager `kubectl` take over objects from client-side `kubectl
-apply`: a stored field causes no conflict if it still has the value in the last-applied annotation.
+apply`. A stored field causes no conflict if it still has the value in the last-applied annotation.
 If an object has this annotation, each server-side apply by `kubectl` updates the annotation.
 
 upstream: apimachinery/pkg/util/managedfields/internal/{structuredmerge,lastappliedmanager,

@@ -172,8 +172,8 @@ class StoredForm:
     def has_replicas(self, pods: DumpedReplicas) -> bool:
         """Return whether all `pods` are in stored form, by the rules of `has_replica`.
 
-        The result is also False if names or uids are not unique, if only some of the pods have a
-        node, or if only some have a start time.
+        The result is also False if names or uids are not unique, or if only some of the pods have a
+        node or a start time.
         """
         nodes, created, started = {*pods.nodes}, {*pods.created}, {*pods.start_times}
         if any(node and dns_subdomain_problems(node) for node in nodes - self._nodes):
@@ -290,8 +290,8 @@ class StoredForm:
     def _has_shared(self, pod: Pod) -> bool:
         """Return whether the fields that `_read_fields` reads from the spec are complete and valid.
 
-        If an earlier pod had equal values in these fields, the method also changes `pod`: parts of
-        its spec are replaced by the Python objects of the earlier pod (see `has`).
+        If an earlier pod had equal values in these fields, the method also changes `pod`. It
+        replaces parts of its spec by the Python objects of the earlier pod (see `has`).
         """
         spec = pod.spec
         key = _ENCODE(_read_fields(spec))

@@ -209,8 +209,8 @@ def _replaced(outcome: RunOutcome) -> int:
     A controller does not state which pod a new pod replaces. So two numbers of each workload are
     compared: the number of its displaced pods that are gone or terminating, and the number of its
     replacements. The smaller number is used. A pod that was created during the run is a replacement
-    if it has a node and was never displaced. A pod that was created during the run, was displaced,
-    and is gone or terminating counts twice: as a displaced pod and as a replacement of an earlier
+    if it has a node and was never displaced. A pod counts twice if it was created during the run,
+    was displaced, and is gone or terminating: as a displaced pod and as a replacement of an earlier
     pod.
     """
     displaced = {one.pod.key: one.pod for one in (*outcome.preempted, *outcome.evicted)}

@@ -86,8 +86,8 @@ def sweep(
     """Run a scenario many times with varied fields, seeds or failures, and compare the results.
 
     Every combination of the values of --vary and --lose is a case. By default, all cases run; with
-    --random, only a sample of them runs. The command writes its results to the directory of --out:
-    the file cases.csv contains a row for each case, and the directory cases/ contains the full
+    --random, only a sample of them runs. The command writes its results to the directory of --out.
+    The file cases.csv contains a row for each case, and the directory cases/ contains the full
     result of each case. The file report.html is the report of the sweep, and the file worst.html is
     the full report of the worst case. To continue an interrupted sweep, run the same command again.
     Cases whose results are in the directory do not run again. All cases run again if the scenario,

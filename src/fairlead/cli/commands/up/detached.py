@@ -51,8 +51,9 @@ def start_detached(options: UpOptions) -> int:
     """Start `fairlead up` in the background; return the exit code.
 
     Waits until the cluster is ready or has failed. The new process gets the arguments of this
-    process, except --detach. Raises InputError if an option is invalid, if `options` contain a
-    command to run with the cluster, or if this user already has a cluster in the background.
+    process, except --detach. Raises InputError if an option is invalid, or if `options` contain a
+    command to run with the cluster. Also raises InputError if this user already has a cluster in
+    the background.
     """
     options.check()
     if options.command:

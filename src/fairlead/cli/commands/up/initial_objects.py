@@ -50,11 +50,11 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
     added. If the snapshot has no ServiceAccounts, those that workloads name are added, so that
     the cluster does not refuse the workloads' new pods. A line on stderr states how many are added.
 
-    If an owner of an object is not in the result, the reference to this owner is removed, so that
-    the garbage collector does not delete the object. A line on stderr states how many objects lost
-    an owner reference. Exception: a reference to an owner of a kind that the cluster does not serve
-    is kept. The garbage collector ignores such a reference, but without it, another controller
-    could adopt the object.
+    If an owner of an object is not in the result, the reference to this owner is removed.
+    Otherwise, the garbage collector would delete the object. A line on stderr states how many
+    objects lost an owner reference. Exception: a reference to an owner of a kind that the cluster
+    does not serve is kept. The garbage collector ignores such a reference, but without it, another
+    controller could adopt the object.
     """
     kept = [one for one in snapshot.manifests if one.kind.resource not in _CREATED_BY_COMPONENTS]
     objects, orphans = _with_present_owners(kept)

@@ -100,12 +100,12 @@ class GroupExplanation(Struct, frozen=True):
     further nodes. Nodes that lack only resources come first. Among them, the node that lacks the
     smallest share of the request comes first. `starts_at` is the estimated start, None if unknown.
     `lacks_other` is set if the start is unknown because free resources alone would not let the
-    group start: for example, devices are in use, or pod affinity excludes nodes.
-    `is_too_large` is set if the missing members of the group would not fit even if all pods ended.
-    `victims` are the pods that the next session evicts for the group, and `rule` is the action that
-    evicts them. `no_evictions` are sentences that say why the actions reclaim and preempt evict no
-    pods for the group. `remedies` are changes that would let the group start. `title` is the
-    group's namespace and name. For pods without a PodGroup, it is the name of their controller.
+    group start. For example, devices are in use, or pod affinity excludes nodes. `is_too_large` is
+    set if the missing members of the group would not fit even if all pods ended. `victims` are the
+    pods that the next session evicts for the group, and `rule` is the action that evicts them.
+    `no_evictions` are sentences that say why the actions reclaim and preempt evict no pods for the
+    group. `remedies` are changes that would let the group start. `title` is the group's namespace
+    and name. For pods without a PodGroup, it is the name of their controller.
     """
 
     group: str

@@ -8,7 +8,7 @@
     scheduling.k8s.io/v1alpha2              spec.schedulingGroup.podGroupName         gang.minCount
 
 Groups are identified by namespace and name. If several APIs have a group of the same name, the
-group of the API that is last in `PREFERENCE` is used. kube-batch uses the group that it received
+group of the last of these APIs in `PREFERENCE` is used. kube-batch uses the group that it received
 last (cache/event_handlers.go: setPodGroup).
 """
 

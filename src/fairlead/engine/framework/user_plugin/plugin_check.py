@@ -1,7 +1,7 @@
 """problem_of: finds errors in a plugin class before the plugin is used.
 
-Examples of errors are a misspelt method name (the method would never be called), a method with the
-wrong parameters, and the lack of a method that another method needs.
+Examples of errors are a method with the wrong parameters, and the lack of a method that another
+method needs. A misspelt method name is an error too: the method would never be called.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ If every zone is fully disrupted, the likely cause is the control plane's own ne
 stop, and the NoExecute taints of all nodes are removed. When a zone has a ready node again, every
 node gets a new grace period. `is_excluded` states which nodes are not counted. At the end of each
 pass, zones without counted nodes are dropped. Upstream may drop only some of these zones. It visits
-the zones in the random order of a Go map, and stops at the first zone that has counted nodes and
-was not fully disrupted before.
+the zones in the random order of a Go map. It stops at the first zone that has counted nodes and was
+not fully disrupted before.
 
 `DefectPolicy.UPSTREAM` reproduces an upstream defect. Each pass compares the zones before and after
 the pass: if not all zones were fully disrupted before, and all are now, evictions stop. Upstream

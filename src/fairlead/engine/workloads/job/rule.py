@@ -125,9 +125,9 @@ class JobRule:
         """Return a plan after which the Job has as many active pods as it needs.
 
         A Job that is suspended, has succeeded or has failed needs no active pods. The plan contains
-        nothing in four cases: the Job has a final condition, another controller manages the Job,
-        the Job's template does not describe a pod, or the Job is being deleted before it has
-        succeeded or failed.
+        nothing if the Job has a final condition, or if another controller manages the Job. It also
+        contains nothing if the Job's template does not describe a pod, or if the Job is being
+        deleted before it has succeeded or failed.
         """
         ended, pods.ended = pods.ended or [], []
         self.progress.count_ended(ended, self.job, now)

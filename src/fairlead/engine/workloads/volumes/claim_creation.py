@@ -161,9 +161,9 @@ class ClaimCreator:
     def _creations(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
         """Yield the creations in `wanted` that must be sent now.
 
-        A creation is left out if its claim exists, if the creation is in flight, or if the creation
-        was refused and its retry is not due yet. If the claim does not exist, this method records
-        that `pod` needs the claim.
+        A creation is left out if its claim exists or the creation is in flight. It is also left out
+        if it was refused and its retry is not due yet. If the claim does not exist, this method
+        records that `pod` needs the claim.
         """
         for one in wanted:
             key = one.target.key

@@ -201,7 +201,7 @@ class Volumes:
         """Store all loaded objects, then sync them; return the resulting commands.
 
         If the snapshot may be incomplete, the commands create the storage objects that the snapshot
-        lacks, and volumes that were bound to a missing claim are not synced.
+        lacks. Volumes that were bound to a missing claim are then not synced.
         """
         objects = [*loaded.others]
         for one in objects:

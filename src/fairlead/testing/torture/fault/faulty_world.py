@@ -111,9 +111,9 @@ class FaultyWorld:
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the stimuli that the engine receives at `now`.
 
-        If no stimulus is ready, this method performs what is due: first the delayed actions, such
-        as commands with a fault, then the changes of the client script. While the control plane is
-        suspended (`suspended_until`), nothing is performed.
+        If no stimulus is ready, this method performs what is due. First come the delayed actions,
+        such as commands with a fault, then the changes of the client script. While the control
+        plane is suspended (`suspended_until`), nothing is performed.
         """
         while True:
             self._collect(now)

@@ -448,7 +448,7 @@ def _not_autoscaled(
     """Yield the groups (provider, name) that the cluster's autoscaler does not manage.
 
     The keys of `known` are the groups with nodes. A value is the pair (the cloud provider's name of
-    the group, limits), or None if no name in `limits` was recognised as the name of the group.
+    the group, limits). It is None if no name in `limits` was recognised as the name of the group.
 
     The autoscaler can manage a group even if `known` maps it to None. With some providers, the name
     of a group in `limits` does not contain the group's name in the node labels. With such a

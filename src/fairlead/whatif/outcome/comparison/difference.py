@@ -117,9 +117,9 @@ class Difference(Struct, frozen=True, kw_only=True):
       prevents their creation, and that are not in `gone` or `not_created`. Examples are pods whose
       workload has fewer replicas, DaemonSet pods and static pods of deleted nodes, and guard pods
       of OpenShift. Further examples are displaced pods that their workload no longer needs,
-      displaced pods of a deleted namespace, and pods that only a finalizer keeps. A replacement
-      that only the run without the change creates is not in `removed` if the old pod is lost on a
-      failed node in the other run
+      displaced pods of a deleted namespace, and pods that only a finalizer keeps. The run without
+      the change may create a replacement that the other run does not create. It is not in `removed`
+      if the old pod is lost on a failed node in the other run
     - `fewer`: those pods in `removed` that the run without the change creates, after the time of
       the change
     - `reallocated`: the resources whose requested total changes
@@ -357,7 +357,7 @@ def _surplus(
     """Return the keys of the `displaced` pods whose workload has all wanted pods at the end.
 
     The pods of a deleted namespace are included, because no pod in it is wanted. A DaemonSet has
-    all wanted pods on the nodes that are not in `lacking`: it creates a pod again at once, or it no
+    all wanted pods on the nodes that are not in `lacking`. It creates a pod again at once, or no
     longer wants a pod on the node, for example because of a new taint. The pods of failed Jobs and
     of failed indexes are left out. The Jobs want no more pods, but have not got the results of
     these pods.

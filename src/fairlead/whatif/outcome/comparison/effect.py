@@ -72,11 +72,11 @@ class Effect(Struct, frozen=True, kw_only=True):
         """Whether the change affects no pod, deletes no claim, and is completed without errors.
 
         The result is False if a drain is refused or incomplete, or if pods wait longer for their
-        nodes because of the change (`waited`). It is also False if the range of replicas of a
-        workload differs between the runs, or if the metrics of an autoscaler propose more than
+        nodes because of the change (`waited`). It is False if the range of replicas of a workload
+        differs between the runs. It is also False if the metrics of an autoscaler propose more than
         maxReplicas for longer than without the change. Finally, it is False if workloads do not
-        create new pods that the change asks for (`held_back`), or keep old pods although the
-        change updates them.
+        create new pods that the change asks for (`held_back`), or keep old pods although the change
+        updates them.
         """
         is_held = self.held_back or any(one.outdated for one in self.workloads)
         is_complete = self.is_drain_complete and not self.lasting_errors and not is_held

@@ -177,9 +177,9 @@ def pod_roles(
 def _was_deleted(before: PodEnd, after: PodEnd, displaced: Collection[str]) -> bool:
     """Return whether the change deleted the pod `after`. Pods in `displaced` do not count.
 
-    `before` and `after` have the same key. Usually, they are counterparts. If `after` was deleted
-    and still exists, for example because the kubelet of its node does not answer, the counterpart
-    of `before` may be a pod that a rollout created.
+    `before` and `after` have the same key. Usually, they are counterparts. There is an exception:
+    `after` was deleted and still exists, for example because the kubelet of its node does not
+    answer. The counterpart of `before` may then be a pod that a rollout created.
     """
     is_deleted = after.is_terminating and not before.is_terminating
     return is_deleted and after.key not in displaced

@@ -1,8 +1,8 @@
 """WorkloadEffect: the effect of a change on one workload, as a row of an answer's first table.
 
 The counts of a workload are the numbers of its pods in the lists of a Difference. A workload
-without pods in these lists has a row only if the number of its ready pods changes, or if the change
-makes its pods wait longer for nodes.
+without pods in these lists has a row only in two cases: the number of its ready pods changes, or
+the change makes its pods wait longer for nodes.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again. `undrained` pods could not be evicted or do not stop.
-    `outdated` pods still run an old revision at the end. There are three causes: pods of the new
-    revision are pending or cannot be created, the StatefulSet or DaemonSet waits for a pod that is
-    not ready, or the run ended during the rollout. Pods that the update strategy keeps at an old
-    revision do not count. `budgets` are the outcomes of the budgets that cover the displaced or
-    undrained pods. Budgets that cover other pods of the workload are included if they have too few
-    healthy pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or
-    more, and the pods for which the change only makes the wait for a node longer; `waited_for` is
-    the longest of these waits. `is_down_without` is set if both runs had a time without a ready
-    pod, and this time was at least as long in the run without the change.
+    `outdated` pods still run an old revision at the end. They do so for one of three causes. Pods
+    of the new revision are pending or cannot be created. The StatefulSet or DaemonSet waits for a
+    pod that is not ready. The run ended during the rollout. Pods that the update strategy keeps at
+    an old revision do not count. `budgets` are the outcomes of the budgets that cover the displaced
+    or undrained pods. Budgets that cover other pods of the workload are included if they have too
+    few healthy pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or
+    more. It also counts the pods for which the change only makes the wait for a node longer.
+    `waited_for` is the longest of these waits. `is_down_without` is set if both runs had a time
+    without a ready pod, and this time was at least as long in the run without the change.
     """
 
     workload: WorkloadRef
@@ -106,8 +106,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def had_no_ready_pod(self) -> bool:
         """Whether, because of the change, no pod was ready at some time.
 
-        It is False if no pod was ready before the change, or if the time without a ready pod is at
-        least as long in the run without the change.
+        It is False if no pod was ready before the change. It is also False if the time without a
+        ready pod is at least as long in the run without the change.
         """
         return self.readiness.had_none and not self.is_down_without
 
@@ -419,9 +419,9 @@ def _add_outdated(
     A rollout is not finished if pods of the new revision are pending or cannot be created, or if a
     StatefulSet or DaemonSet waits for a pod. It is also not finished if the run `changed` ends
     before the cluster has settled. A revision is new if three conditions hold at the end of the run
-    `without` the change: no pod has it, no workload lacks pods of it, and no workload with pods
-    without a revision label would give it to new pods. Pods that the update strategy of their
-    workload keeps at an old revision do not count.
+    `without` the change. No pod has it. No workload lacks pods of it. No workload with pods without
+    a revision label would give it to new pods. Pods that the update strategy of their workload
+    keeps at an old revision do not count.
     """
     continues = not changed.settled
     waiting = {

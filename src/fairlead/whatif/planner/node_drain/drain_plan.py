@@ -591,8 +591,8 @@ def _cordon_finding(plan: DrainPlan) -> Iterator[str]:
 def _quota_findings(plan: DrainPlan) -> Iterator[str]:
     """Yield a sentence with a what-if command whose answer proposes higher quota limits.
 
-    The sentence is yielded only if all of these are true: the plan has no safe run, a quota refuses
-    new pods, and the plan drains only a few nodes.
+    The sentence is yielded only if the plan has no safe run, a quota refuses new pods, and the plan
+    drains only a few nodes.
     """
     missing = (one for run in plan.runs for one in run.uncreated)
     is_refused = plan.best is None and any(QuotaExcess.read(one.why) for one in missing)

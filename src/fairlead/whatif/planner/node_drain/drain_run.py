@@ -168,8 +168,8 @@ class DrainRun(Struct, frozen=True):
     evictions in violation of a budget. A run with breaches is not safe.
 
     `image_notes` name the pods whose images might not support the platform of the pods' new nodes.
-    `stops_jobs` is True if a Job, or a workload of another kind whose pods end by themselves, had
-    no ready pod for a time because its pods were displaced.
+    `stops_jobs` is True if a Job had no ready pod for a time because its pods were displaced.
+    Workloads of other kinds whose pods end by themselves count as Jobs.
     """
 
     pace: DrainPace
@@ -217,9 +217,9 @@ def run_drains(
 ) -> list[DrainRun]:
     """Simulate the drains of `rounds` at each of `paces`, up to the first pace that is not safe.
 
-    A round begins when the nodes of the previous round are back, and the nodes that were added for
-    the previous round (`DrainRound.added`), such as surge nodes, are empty. Raises InputError if
-    `experiment` cannot be run.
+    A round begins when the nodes of the previous round are back. The nodes that were added for the
+    previous round (`DrainRound.added`), such as surge nodes, must also be empty. Raises InputError
+    if `experiment` cannot be run.
     """
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
 
@@ -397,7 +397,7 @@ def _newly_failed(outcome: RunOutcome, baseline: _Baseline) -> Iterator[ObjectEr
     """Yield the Jobs that, because of the drain, fail or can no longer succeed.
 
     A Job that exceeds its deadline without the drain is yielded, too, if it fails for another
-    reason in `outcome`: the drain may be the cause of this earlier failure.
+    reason in `outcome`. The drain may be the cause of this earlier failure.
     """
     for one in _failed_jobs(outcome):
         known = [
@@ -437,8 +437,8 @@ def _uncreated(outcome: RunOutcome, baseline: _Baseline) -> Iterator[UncreatedPo
 def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> dict[str, str]:
     """Return the pods that stay pending because of the drain, each with the scheduler's reasons.
 
-    If N pods of a workload are pending in `baseline`, N of the workload's pending pods in `outcome`
-    are left out, even if their names differ from those in `baseline`.
+    If N pods of a workload are pending in `baseline`, N of its pending pods in `outcome` are left
+    out, even if their names differ.
     """
     expected = Counter(baseline.pending.values())
     pending = sorted(outcome.pending, key=lambda pod: pod.key not in baseline.pending)

@@ -20,7 +20,8 @@ change was found may have no place in these trials.
 
 A node that was cordoned before the drain is still cordoned when it returns to service. For such a
 node, `kubectl uncordon` is the first change that is tried. One more node like the drained node is
-proposed if no change of a single object helps, or if all pods of all blockers fit with this node.
+proposed in two cases: no change of a single object helps, or all pods of all blockers fit with this
+node.
 """
 
 from __future__ import annotations

@@ -158,8 +158,8 @@ class BudgetRecorder(Struct):
     def histories(self, since: Instant) -> Iterator[BudgetHistory]:
         """Yield the history of each budget from `since` on, sorted by key.
 
-        A deleted budget is included only if one of its pods was displaced at `since` or later, or
-        if the eviction of one of its pods was refused at `since` or later.
+        A deleted budget is included only if, at `since` or later, one of its pods was displaced, or
+        the eviction of one of its pods was refused.
         """
         existing = {key for budgets in self._budgets.values() for key in budgets}
         for key in sorted(self._records):
@@ -223,8 +223,8 @@ def _lowest(statuses: Sequence[_Status], highest: int, *, are_new: bool) -> tupl
     was: the needed number at a peak, and the healthy pods after it. `_counting` explains `highest`.
 
     `are_new` is whether the budget has no pod at first. Then only the instants at which the number
-    has fallen count, or the end if it never falls, because a budget does not protect pods that have
-    not started yet.
+    has fallen count, or the end if it never falls. The reason is that a budget does not protect
+    pods that have not started yet.
     """
     counting = list(_counting(statuses, highest))
     if are_new:

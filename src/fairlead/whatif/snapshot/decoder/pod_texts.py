@@ -85,8 +85,9 @@ Item = TypeVar("Item")
 class PodTemplate:
     """The common parts of all pods whose texts match one template.
 
-    `makes_replicas` is True if these pods are replicas: they differ only in name, uid, version,
-    node, addresses, times and volume names, and in a node affinity that pins a pod to its own node.
+    `makes_replicas` is True if these pods are replicas. They then differ only in name, uid,
+    version, node, addresses, times, volume names, and a node affinity that pins a pod to its own
+    node.
     """
 
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:

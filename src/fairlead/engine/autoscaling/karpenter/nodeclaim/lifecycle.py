@@ -148,8 +148,8 @@ class NodeClaimLifecycle:
     def continue_configured(self, now: Instant) -> None:
         """Continue the launches and removals of the NodeClaims in the configuration.
 
-        Call this after the Nodes that exist at the start have been observed. If a Node of a
-        NodePool appears after this call and has no NodeClaim, a NodeClaim is created for the Node,
+        Call this after the Nodes that exist at the start have been observed. A Node of a NodePool
+        may appear after this call without a NodeClaim. A NodeClaim is then created for the Node,
         and the history records the Node as added.
         """
         self._has_loaded = True

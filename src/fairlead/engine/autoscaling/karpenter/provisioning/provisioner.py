@@ -234,11 +234,10 @@ class Provisioner:
         """Place `pods` on `nodes` or on new nodes.
 
         Nodes whose keys are in `leaving` are ignored. Passes that differ only in `leaving` and
-        `pods` share work. If all reservations that a pod could use are used up,
-        `strict_reservations` decides: if it is set, the pod gets no node, otherwise the pod uses
-        other capacity. If `only_new` is set, `nodes` count only for limits and topology, and take
-        no pods. The pass ends early if a pod whose key is in `running` is placed on a node that is
-        not initialized.
+        `pods` share work. If all reservations that a pod could use are used up, the pod uses other
+        capacity. If `strict_reservations` is set, it gets no node instead. If `only_new` is set,
+        `nodes` count only for limits and topology, and take no pods. The pass ends early if a pod
+        whose key is in `running` is placed on a node that is not initialized.
         """
         if not pods:
             return ProvisioningResult()

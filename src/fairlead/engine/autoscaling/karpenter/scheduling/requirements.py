@@ -2,7 +2,7 @@
 
 A set of requirements never changes. `with_added` returns a new set. `A.compatible(B)` returns
 whether a node that A describes can satisfy the requirements B. If B mentions a label that A lacks,
-the result is False, except in two cases: the label is in `allow_undefined` (callers pass the
+the result is False. There are two exceptions: the label is in `allow_undefined` (callers pass the
 well-known labels), or a missing label satisfies the requirement (NotIn, DoesNotExist). Methods that
 explain a conflict return upstream's text, or None if there is no conflict.
 

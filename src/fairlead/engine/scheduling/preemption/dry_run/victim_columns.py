@@ -63,10 +63,10 @@ class VictimCosts(Struct, frozen=True):
     """The results of dry runs on some nodes.
 
     `is_candidate` and `codes` have an entry for each of these nodes. `costs[i]` are the costs of
-    the nodes under the i-th of `PreemptionPolicy.rules`. They are valid only for candidates. If the
-    code of a node is not 0, the preemptor would not fit the node even without the pods of lower
-    priority, and `statuses[code]` is the reason. A node that is no candidate and has the code 0
-    must be evaluated separately.
+    the nodes under the i-th of `PreemptionPolicy.rules`. They are valid only for candidates. A code
+    that is not 0 means that the preemptor would not fit the node even without the pods of lower
+    priority. `statuses[code]` is the reason. A node that is no candidate and has the code 0 must be
+    evaluated separately.
     """
 
     is_candidate: Mask

@@ -82,10 +82,10 @@ class RejectionMemory(Struct):
     """Partial results of searches for removals. Later searches use them again.
 
     `own` contains, for each node, the pods that the node's removal moves. The entry is None if one
-    of these pods is not plain (see the module's docstring). `requests` maps a sequence of pods that
-    fit no existing node to the NodeClaims for these pods, or to None if one of the pods cannot be
-    placed. `compared` maps (sequence of pods, price of the candidates, capacity types of the
-    candidates) to the reason against a replacement, or to None if there is no reason.
+    of these pods is not plain (see the module's docstring). The keys of `requests` are sequences of
+    pods that fit no existing node. A value is the NodeClaims for these pods, or None if one of the
+    pods cannot be placed. The keys of `compared` are (sequence of pods, price of the candidates,
+    capacity types of the candidates). A value is the reason against a replacement, or None.
     """
 
     pools: list[NodePool] = field(default_factory=list)
