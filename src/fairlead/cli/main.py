@@ -130,9 +130,9 @@ COMMANDS: Final = (
         "drain-plan",
         "fairlead.cli.commands.drain_plan:drain_plan",
         "Plan a drain of nodes: blockers, order, pace and duration.",
-        "Exit status: 0 all nodes of --nodes can be drained safely (without --nodes: at least one "
-        "node can be drained); 1 a node of --nodes is blocked, or no simulated drain is safe "
-        "(without --nodes: no node can be drained); 2 bad input.",
+        "Exit status: 0 all nodes of --nodes can be drained safely; 1 a node of --nodes is blocked,"
+        " or no simulated drain is safe; 2 bad input. Without --nodes: 0 at least one node can be "
+        "drained, 1 no node can be drained.",
         "--nodes",
     ),
     CommandEntry(
@@ -217,8 +217,8 @@ COMMANDS: Final = (
         "run",
         "fairlead.cli.commands.run.command:run",
         "Schedule the pods of a real cluster.",
-        "Exit status: 0 stopped by a signal or at the end of --for, or --rbac printed the roles; "
-        "1 the run ended early, for example because leadership was lost; 2 bad input.",
+        "Exit status: 0 stopped by a signal or at the end of --for; 1 ended early, for example "
+        "because leadership was lost; 2 bad input. With --rbac: 0 printed the roles.",
     ),
     CommandEntry(
         "watch",

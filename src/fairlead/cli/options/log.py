@@ -24,8 +24,8 @@ LOG_LEVEL_HELP: Final = (
     "all details). By default, no decision is logged."
 )
 VERBOSITY_HELP: Final = (
-    "Log decisions with klog's verbosity N: 2 is the same as --log-level info, 4 the same as debug,"
-    " and 5 and above the same as trace."
+    "Log decisions with klog's verbosity N: 2 means --log-level info, 4 means debug, and 5 or more "
+    "means trace."
 )
 
 

@@ -55,7 +55,7 @@ class ShadowOptions:
         named(
             "FILE",
             "Second KubeSchedulerConfiguration, besides --config. For each pod, the command "
-            "chooses a node with each of the two configurations, and compares both nodes with the "
+            "chooses a node with each of the two configurations. It compares both nodes with the "
             "node that the cluster's own scheduler chooses.",
         ),
     ] = None

@@ -272,7 +272,7 @@ class RunOptions:
         Parameter(
             help="Leave out the suggestions (Next: ...) at the end of the answer. This can save "
             "time: the command tries some suggestions in further simulations before it prints "
-            "them, and these simulations can take longer than all the rest.",
+            "them. These simulations can take longer than all the rest.",
             negative=(),
         ),
     ] = False
@@ -357,7 +357,7 @@ class RunOptions:
         named(
             "FILE",
             "File with instance types and their prices, for --autoscale, --instance-type and "
-            "--reschedule (with --reschedule, the answer compares the price of the nodes in use). "
+            "--reschedule. With --reschedule, the answer compares the price of the nodes in use. "
             "The format is CSV, or the JSON output of aws, gcloud, az or Karpenter's kwok provider."
             " To take the prices from a CSV file of OpenCost, give both files, separated by a "
             "comma: TYPES,PRICES.",
