@@ -356,14 +356,15 @@ class Skipped(Struct, frozen=True, kw_only=True):
 
 
 class ObjectError(Struct, frozen=True):
-    """The last failure of `subject` to create an object; `message` states the reason.
+    """A failure of `subject`; `message` states the reason.
 
-    If the subject creates pods, `missing` is the number of pods that it lacks at the end, and
-    `workload` is their workload. For a DaemonSet, `nodes` are the nodes on which it lacks a pod.
-    `revision` is the template revision of these pods, "" if the workload has no revisions or is a
-    DaemonSet. `is_failed_job` means that the subject is a failed Job, which creates
-    no more pods. `is_failing_job` means that it is a Job that can no longer succeed, because of
-    failed indexes.
+    The subject is an object that cannot create other objects or that admission rejected, a Job that
+    failed, a pod whose resize is not carried out, a plugin or an extender. If the subject creates
+    pods, `missing` is the number of pods that it lacks at the end, and `workload` is their
+    workload. For a DaemonSet, `nodes` are the nodes on which it lacks a pod. `revision` is the
+    template revision of these pods, "" if the workload has no revisions or is a DaemonSet.
+    `is_failed_job` means that the subject is a failed Job, which creates no more pods.
+    `is_failing_job` means that it is a Job that can no longer succeed, because of failed indexes.
     """
 
     subject: str
