@@ -600,7 +600,7 @@ def _runtime_notes(
     """Yield notes about the basis of the start times and about stated runtimes that match no pod.
 
     If `starts` is None although start times could be estimated, a note says to use --seeds.
-    If no start time can be estimated, a note says why, but only with --runtimes: users who give
+    If no start time can be estimated, a note says why, but only with --runtimes. Users who give
     only --seeds do not necessarily want start times.
     """
     if starts is not None:

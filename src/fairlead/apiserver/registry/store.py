@@ -171,8 +171,8 @@ class Store:
         If `kind` is given, `manifest` must have been decoded by the schema of that kind, and nulls
         in `manifest` are kept. If `kind` is None, `create` removes the nulls and decodes
         `manifest`. Raises ApiError 409 if the name is taken, and 422 or 400 if the object is
-        invalid. Raises ApiError 500 if `manifest` has a resourceVersion that is a number other than
-        0, or if the object is too large to be stored.
+        invalid. Raises ApiError 500 if the resourceVersion of `manifest` is a number other than 0,
+        or if the object is too large.
         """
         copies = self._pod_copies() if _is_pod(manifest) else None
         if copies is None:

@@ -43,7 +43,7 @@ class BatchRules(Struct, frozen=True, kw_only=True):
     would break it. `tries_every_task` has two effects. A job's turn continues after a task that
     fits on no node. Preemption within a job is tried for every task that is still pending after
     preemption between jobs. If `keeps_freed_room` is set, the jobs for which pods were evicted come
-    first while these pods stop, so that other jobs do not take the resources.
+    first while these pods stop. Other jobs then do not take the resources.
     """
 
     name: str

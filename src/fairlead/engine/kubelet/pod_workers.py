@@ -1,7 +1,7 @@
 """PodWorkers: runs the lifecycle of the pods bound to simulated nodes.
 
 A bound pod has a worker, which waits in a timer queue for the pod's next act (`pod_lifecycle`).
-Exception: a *settled* pod, which needs no act when it is loaded, gets a worker only when something
+Exception: a *settled* pod needs no act when it is loaded. It gets a worker only when something
 happens on its node. So the amount of work depends on the number of changes, not on the number of
 nodes or pods.
 

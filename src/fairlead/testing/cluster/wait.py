@@ -49,8 +49,8 @@ class ConditionWaiter:
     async def _step(self, runner: Runner, limit: Instant) -> None:
         """Advance the clock to the next due event, or to `limit` if that is earlier.
 
-        The clock does not advance if work that is due now changes the store, or if a client
-        changes the store while this method waits for clients.
+        The clock does not advance if work that is due now changes the store. Nor does it advance if
+        a client changes the store while this method waits for clients.
         """
         before = self._cluster.store.version
         await runner.advance(0)  # the effects of requests come before time passes

@@ -125,8 +125,9 @@ class Explanation(Struct, frozen=True):
     new nodes would let this group start. It is None if no node or copy of a node would take the pod
     itself.
 
-    If a pending pod fits no node, `unmet` contains sentences about the cause: labels that no node
-    has, or taints of nodes that would otherwise fit (`unmet_requirements`).
+    If a pending pod fits no node, `unmet` contains sentences about the cause
+    (`unmet_requirements`). They name labels that no node has, or taints of nodes that would
+    otherwise fit.
     """
 
     pod: str

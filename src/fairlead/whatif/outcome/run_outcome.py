@@ -193,7 +193,7 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     instant. Only instants count at which the budget had fewer healthy pods than at an earlier
     instant. So new pods of a scale-up are not a shortage. `selector` selects the pods of the
     budget, None if the budget was deleted. `never_allows` is set if the budget at the end needs all
-    its pods, so that it allows no disruption even if all are healthy.
+    its pods. It then allows no disruption even if all are healthy.
     """
 
     pdb: str
@@ -358,13 +358,14 @@ class Skipped(Struct, frozen=True, kw_only=True):
 class ObjectError(Struct, frozen=True):
     """A failure of `subject`; `message` states the reason.
 
-    The subject is an object that cannot create other objects or that admission rejected, a Job that
-    failed, a pod whose resize is not carried out, a plugin or an extender. If the subject creates
-    pods, `missing` is the number of pods that it lacks at the end, and `workload` is their
-    workload. For a DaemonSet, `nodes` are the nodes on which it lacks a pod. `revision` is the
-    template revision of these pods, "" if the workload has no revisions or is a DaemonSet.
-    `is_failed_job` means that the subject is a failed Job, which creates no more pods.
-    `is_failing_job` means that it is a Job that can no longer succeed, because of failed indexes.
+    The subject is a controller's object that could not create pods, an object that admission
+    rejected, or a Job that failed. It can also be a pod whose resize is not carried out, a plugin
+    or an extender. If the subject creates pods, `missing` is the number of pods that it lacks at
+    the end, and `workload` is their workload. For a DaemonSet, `nodes` are the nodes on which it
+    lacks a pod. `revision` is the template revision of these pods, "" if the workload has no
+    revisions or is a DaemonSet. `is_failed_job` means that the subject is a failed Job, which
+    creates no more pods. `is_failing_job` means that it is a Job that can no longer succeed,
+    because of failed indexes.
     """
 
     subject: str

@@ -108,10 +108,10 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     is less than `wanted` and the number of ready pods remains at `lowest` until the end. If
     `has_ended`, the time from the last change of the number to the end of the run does not count.
     `ready_counts` has each change of the number of ready pods: the time of the change and the new
-    number. It is set only for workloads that are not permanent, such as Jobs, and only if
-    `has_ended`; otherwise it is (). `history` has the same changes for workloads that a
-    HorizontalPodAutoscaler scales during the run; otherwise it is (). `failed_indexes` are the
-    indexes that an Indexed Job does not try again.
+    number. It is () for permanent workloads. It is also () for other workloads, such as Jobs,
+    unless `has_ended`. `history` has the same changes for workloads that a HorizontalPodAutoscaler
+    scales during the run; otherwise it is (). `failed_indexes` are the indexes that an Indexed Job
+    does not try again.
     """
 
     wanted: int

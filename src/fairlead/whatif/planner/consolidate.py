@@ -103,8 +103,9 @@ class ConsolidationPlan(Struct):
 
     If the drains of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run
     of the larger plan. The reasons why nodes stay are then those of the larger plan. In all other
-    cases, `unsafe` is None. `has_autoscaler` is set if something shows that the cluster has a
-    Cluster Autoscaler: its Deployment, its status, or a cloud provider that runs it by default.
+    cases, `unsafe` is None. `has_autoscaler` is set if the Deployment or the status of a Cluster
+    Autoscaler shows that the cluster has one. It is also set if the cloud provider runs one by
+    default.
     """
 
     total: int

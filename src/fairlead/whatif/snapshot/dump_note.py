@@ -155,9 +155,9 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
 def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
     """Yield the notes about what the dump lacks and what is not simulated.
 
-    What-ifs and scenarios show these notes. If all objects are hand-written, notes are only
-    possible about pods on missing nodes, nodes without resources, and objects that Kueue has not
-    admitted.
+    What-ifs and scenarios show these notes. If all objects are hand-written, only three kinds of
+    notes are possible: about pods on missing nodes, nodes without resources, and objects that Kueue
+    has not admitted.
     """
     manifests = snapshot.manifests
     objects = samples(manifests)  # of pods that are alike, only one

@@ -40,7 +40,7 @@ class CaseResult(Struct, frozen=True):
     """The result of a case as JSON text, or the `problem` that prevented its run.
 
     `report` is the HTML report of the case. It is b"" if a more severe case was already known when
-    this case was submitted (`KnownWorst`), because only the report of the worst case is needed.
+    this case was submitted (`KnownWorst`). Only the report of the worst case is needed.
     """
 
     text: bytes = b""

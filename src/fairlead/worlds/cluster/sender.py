@@ -62,7 +62,7 @@ class SenderOptions(Struct, frozen=True, kw_only=True):
 
     `recorder` makes event requests; if it is None, no events are written. `request_seconds` is the
     timeout of a request. `log` is called with a line for each reason for which the API server
-    refuses requests, and with a line when requests have failed for a while.
+    refuses requests. It is also called with a line when requests have failed for a while.
     """
 
     limits: RequestLimits

@@ -138,8 +138,8 @@ def serve(options: UpOptions) -> int:
 def _open_socket(options: UpOptions) -> socket:
     """Return a listening socket. Raises InputError.
 
-    Without --port, the cluster of a data directory gets the port that it had in its last run, so
-    that kubeconfigs of that run still work. If this port is not available, or there is no last run,
+    Without --port, the cluster of a data directory gets the port that it had in its last run.
+    Kubeconfigs of that run then still work. If this port is not available, or there is no last run,
     any free port is chosen.
     """
     if not options.port and options.data_dir is not None and (port := last_port(options.data_dir)):

@@ -180,8 +180,8 @@ class Preparations:
 
         Yields one result for each task that is now prepared, was refused, or has timed out. Before
         the next result, the caller must release the tasks whose placement must be undone. If
-        several members of a gang time out together, only the first of them yields a result, because
-        the caller then releases the other members.
+        several members of a gang time out together, only the first of them yields a result. The
+        caller then releases the other members.
         """
         for prepared in self._preparing.check(now):
             yield self._prepared(prepared)

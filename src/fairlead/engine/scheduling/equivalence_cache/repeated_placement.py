@@ -18,8 +18,8 @@ These data are nodes, related objects, DeviceClasses, and the affinity terms of 
 
 A node is left out if the pod and the pods nominated to the node do not fit together
 (`nominated_pods`). All plugins run for pods that have a nomination or belong to a PodGroup.
-Upstream reuses the results of a cycle as well, but only if no further equal pod fits the node on
-which the last pod was placed (framework/runtime/batch.go: GetNodeHint).
+Upstream reuses the results of a cycle as well. It does so only if no further equal pod fits the
+node on which the last pod was placed (framework/runtime/batch.go: GetNodeHint).
 """
 
 from __future__ import annotations

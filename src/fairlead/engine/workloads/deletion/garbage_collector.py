@@ -99,7 +99,7 @@ class _Dependent(Struct):
 class GarbageCollector(Struct):
     """Indexes owner references, and deletes or detaches dependents.
 
-    If `looks_up_owners` is set, this controller looks up owners that were never observed, and
+    If `looks_up_owners` is set, this controller looks up owners that were never observed. It then
     postpones its commands until all other work is done. So the controller of a deleted owner
     reports the deletion before the dependents are deleted, as in upstream.
     """

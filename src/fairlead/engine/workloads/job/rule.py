@@ -12,9 +12,8 @@ A terminating pod that its Job did not delete counts as failed immediately. It i
 waiting for its end. Exception: if podReplacementPolicy is Failed, such a pod is counted and
 replaced only after it has finished.
 
-If restartPolicy is OnFailure, the Job also fails when the number of container restarts in its
-unfinished pods reaches backoffLimit (or 1 if backoffLimit is 0). Restarts do not count as failed
-pods.
+If restartPolicy is OnFailure, the Job also fails when its unfinished pods have backoffLimit
+container restarts in total (1 if backoffLimit is 0). Restarts do not count as failed pods.
 
 upstream: pkg/controller/job/job_controller.go:syncJob, manageJob
 """

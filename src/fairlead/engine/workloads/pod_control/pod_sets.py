@@ -129,7 +129,7 @@ class PodSets(Struct):
     def set_adopter(self, key: str, owner: Adopter) -> bool:
         """Store the newest version of an owner; return whether it got orphans.
 
-        A new owner gets the orphans that it will adopt, except finished pods: a Job counts these
+        A new owner gets the orphans that it will adopt, except finished pods. A Job counts these
         when it has adopted them.
         """
         adopts = self.adopts
@@ -412,7 +412,7 @@ class PodSets(Struct):
     ) -> list[Command]:
         """Handle a refused creation: start a backoff, or choose another name if the name is taken.
 
-        If the pod has a slot, the owner goes into backoff even if the name is taken, because a
+        If the pod has a slot, the owner goes into backoff even if the name is taken. A
         StatefulSet's pod cannot have another name. `message` is the API server's error message.
         """
         key = self._creating.pop((target.namespace, target.name), None)

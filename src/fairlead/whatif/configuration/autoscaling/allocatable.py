@@ -89,9 +89,10 @@ class SystemReservations:
         Allocatable amounts that the instance type file states are used unchanged. The other amounts
         of CPU, memory and ephemeral storage follow from an existing node, by the rule of the
         module. If the capacity of `one` does not state the resource `pods`, ephemeral storage or
-        huge pages, the amount of the existing node is used. If network interfaces limit the number
-        of pods on the existing node (in AWS), the number on the new node is `one.interface_pods`
-        instead, unless that is 0. Without an existing node, the whole capacity is allocatable.
+        huge pages, the amount of the existing node is used. Network interfaces may limit the number
+        of pods on the existing node (in AWS). The number on the new node is then
+        `one.interface_pods`, unless that is 0. Without an existing node, the whole capacity is
+        allocatable.
         """
         like = self._like(one)
         if like is None:

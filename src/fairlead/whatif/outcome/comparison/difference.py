@@ -114,9 +114,9 @@ class Difference(Struct, frozen=True, kw_only=True):
       deleted pod of another workload is only listed if the API server refuses its replacement
     - `returned`: pods that were displaced, but end on the same node as without the change
     - `removed`: pods that exist only without the change, because the change deletes them or
-      prevents their creation, and that are not in `gone` or `not_created`. Examples are pods whose
-      workload has fewer replicas, DaemonSet pods and static pods of deleted nodes, and guard pods
-      of OpenShift. Further examples are displaced pods that their workload no longer needs,
+      prevents their creation. Pods in `gone` and `not_created` are left out. Examples are pods
+      whose workload has fewer replicas, DaemonSet pods and static pods of deleted nodes, and guard
+      pods of OpenShift. Further examples are displaced pods that their workload no longer needs,
       displaced pods of a deleted namespace, and pods that only a finalizer keeps. The run without
       the change may create a replacement that the other run does not create. It is not in `removed`
       if the old pod is lost on a failed node in the other run

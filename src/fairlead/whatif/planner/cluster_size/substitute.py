@@ -83,8 +83,8 @@ def _unit_prices(prices: Floats, supplies: Floats) -> Floats:
 def _kinds(offers: Sequence[NodeOffer], required: Sequence[Requirement]) -> list[Kind]:
     """Return the kinds of nodes to choose from, by price.
 
-    A kind is left out if it supplies nothing that is required, or if another kind costs at most as
-    much and supplies at least as much.
+    A kind is left out if it supplies nothing that is required. It is also left out if another kind
+    costs at most as much and supplies at least as much.
     """
     supplies = [tuple(each.supplies[at] for each in required) for at in range(len(offers))]
     alike: dict[tuple[object, ...], list[int]] = {}

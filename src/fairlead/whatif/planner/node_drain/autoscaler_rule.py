@@ -133,8 +133,8 @@ class AutoscalerRules:
         """Yield the blockers by which `pod` keeps `node` from removal.
 
         If several rules of Cluster Autoscaler apply, only the first one that it checks yields a
-        blocker, because Cluster Autoscaler itself stops there. There is one exception: the
-        annotation safe-to-evict=false always yields a blocker.
+        blocker. Cluster Autoscaler itself stops there. There is one exception: the annotation
+        safe-to-evict=false always yields a blocker.
         """
         of_rule = self._scale_down_blocker(node, pod)
         is_unsafe = of_rule is not None and of_rule.cause is not BlockCause.ANNOTATION

@@ -898,8 +898,8 @@ def _with_min_available(limit: BudgetLimit, count: int) -> str:
 def _patched(limit: BudgetLimit, patch: str, rule: str) -> str:
     """Return the command that applies the merge patch `patch` to the budget of `limit`.
 
-    `rule` describes the patched field in words. If the budget has an owner, which would revert the
-    patch, return a text that says to set `rule` in the owner.
+    `rule` describes the patched field in words. The owner of a budget would revert the patch. If
+    the budget has one, return a text that says to set `rule` in the owner.
     """
     if limit.owner:
         return f"set {rule} for pdb/{limit.key} in {limit.owner}, which owns the budget"

@@ -465,8 +465,8 @@ def _may_help(info: NodeInfo, node: str) -> bool:
 def _is_plausible(remedy: Remedy, pod: Pod, node: Node) -> bool:
     """Return whether an administrator might make the changes of `remedy` to `pod` and `node`.
 
-    A remedy is not plausible if it reduces a request to less than half, or if it changes the value
-    of a label that the node has. Such a label states what the node is.
+    A remedy is not plausible if it reduces a request to less than half, or changes the value of a
+    label that the node has. Such a label states what the node is.
     """
     for change in remedy.changes:
         if change.pod is not None:

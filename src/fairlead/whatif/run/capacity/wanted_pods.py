@@ -75,9 +75,9 @@ def incomplete_workloads(
 ) -> Iterator[WorkloadRef]:
     """Yield the workloads that may wait, and have fewer of the `pods` than they want.
 
-    These are the StatefulSets in `store`, which may wait for a pod that is not ready, and the
-    `paused` Deployments, which create no ReplicaSet. A workload is yielded even if none of its pods
-    changed during the run.
+    One kind are the StatefulSets in `store`, which may wait for a pod that is not ready. The other
+    are the `paused` Deployments, which create no ReplicaSet. A workload is yielded even if none of
+    its pods changed during the run.
     """
     wanted = dict[WorkloadRef, int]()
     for one in store.list(STATEFUL_SET):

@@ -817,7 +817,7 @@ class Recorder(Struct):
 
         Pods of DaemonSets and static pods are left out. When a simulated Karpenter drains a node,
         no annotation requests the drain. On such a node, only pods that Karpenter does not evict
-        are included: drains by Karpenter do not wait for pods that never stop.
+        are included. Drains by Karpenter do not wait for pods that never stop.
         """
         for name, node in self.outage.nodes.items():
             is_requested, is_of_karpenter = is_drain_requested(node), _is_drained_by_karpenter(node)
