@@ -1,7 +1,8 @@
 """The baseline of a plan: the snapshot at rest, before any change.
 
-A file of manifests usually contains no pods, and a dump may have been taken during a rollout. A
-plan must not use the resources that the missing pods need. It must not report a budget that refuses
+A file of manifests usually contains no pods, and a dump may have been taken during a rollout, or
+while a workload was scaled down. A plan must not use the resources that the missing pods need. It
+must not move a pod that its controller is about to delete. It must not report a budget that refuses
 evictions only until the rollout is over. So the planners first let the simulated controllers act,
 and start when the cluster is at rest. If there is nothing to wait for, the baseline is the snapshot
 itself.
@@ -9,13 +10,14 @@ itself.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.objects import (
+    ApiObject,
     DaemonSet,
     Deployment,
     Job,
@@ -27,7 +29,7 @@ from fairlead.api.objects import (
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.kind import JOB, NODE, POD
+from fairlead.apiserver.kind import DEPLOYMENT, JOB, NODE, POD
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -38,7 +40,7 @@ from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.input.document import parse_listings
 from fairlead.whatif.outcome.run_outcome import ObjectError, Preempted
-from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, ending_namespaces
 from fairlead.whatif.planner.dump_activity import (
     DumpActivity,
@@ -60,9 +62,9 @@ from fairlead.whatif.snapshot.snapshot import Snapshot, encode_snapshot
 class Baseline(Struct, frozen=True):
     """The cluster in which a plan begins: a snapshot and its model.
 
-    `created` is the note about created pods and about the activity that the plan waits for, or ""
-    if there is none. `notes` are all notes for the answer. `preempted` are the pods that were
-    preempted while the planner let the controllers act.
+    `created` is the note about created and deleted pods and about the activity that the plan waits
+    for, or "" if there is none. `notes` are all notes for the answer. `preempted` are the pods that
+    were preempted while the planner let the controllers act.
     """
 
     snapshot: Snapshot
@@ -79,10 +81,11 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
 ) -> Baseline:  # fmt: skip
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
-    The snapshot is simulated first if workloads lack pods, rollouts were in progress or pods were
-    starting (`dump_activity`). The baseline is then the end of this simulation. Otherwise, it is
-    the unchanged snapshot. It is also the unchanged snapshot if no pods were starting, and the
-    simulation neither creates missing pods nor ends a rollout.
+    The snapshot is simulated first if workloads have too few or too many pods, rollouts were in
+    progress or pods were starting (`dump_activity`). The baseline is then the end of this
+    simulation. Otherwise, it is the unchanged snapshot. It is also the unchanged snapshot if no
+    pods were starting, and the simulation neither creates missing pods, nor deletes surplus pods,
+    nor ends a rollout.
 
     `autoscale` and `places_gangs` are used only for the notes (`plan_notes`). `model` is the model
     of `snapshot` with `scheduler` and `seed`, if the caller has made it.
@@ -91,8 +94,8 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
         model = ClusterModel(snapshot, scheduler, seed=seed)
     notes = plan_notes(snapshot, model, choice, autoscale, places_gangs=places_gangs)
     before, activity = _pods_by_workload(model), activity_of(model)
-    lacking = _lacking(model, before)
-    if not (lacking or activity):
+    lacking, surplus = _lacking(model, before), _with_surplus(model, before)
+    if not (lacking or surplus or activity):
         return Baseline(snapshot, model, (*notes, *_due_words(due_evictions(model))))
     experiment = baseline_experiment(snapshot, scheduler, choice, seed)
     finished = _run_to_rest(experiment, progress)
@@ -107,11 +110,13 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
     completed = ClusterModel(complete, scheduler, seed=seed)
     after = _pods_by_workload(completed)
     created = {ref: after[ref] - before[ref] for ref in lacking if after[ref] > before[ref]}
+    deleted = {ref: before[ref] - after[ref] for ref in surplus if after[ref] < before[ref]}
     still_rolling = set(rollouts_in_progress(completed))
     endless = [ref for ref in activity.rollouts if ref in still_rolling]
     ended = [ref for ref in activity.rollouts if ref not in still_rolling]
     words = (
         *([_created_words(created)] if created else []),
+        *([_deleted_words(deleted)] if deleted else []),
         *([_ended_words(ended)] if ended else []),
         *([_started_words(activity.starting)] if activity.starting else []),
     )
@@ -246,14 +251,46 @@ def _pods_by_workload(model: ClusterModel) -> Counter[WorkloadRef]:
 
 
 def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[WorkloadRef]:
-    """Return the workloads that have fewer `existing` pods than they want.
+    """Return the workloads that have fewer `existing` pods than they want (`_wanted`).
 
-    The number wanted is `spec.replicas`, or `spec.parallelism` of a Job. A DaemonSet is included
-    only if it has no pods, because only its controller knows how many pods it needs. A Job that has
-    already started is left out, because it may wait before a retry. Suspended Jobs and workloads in
-    namespaces that are being deleted are left out.
+    A DaemonSet is included only if it has no pods, because only its controller knows how many pods
+    it needs. A Job that has already started is left out, because it may wait before a retry.
     """
-    lacking = []
+    wanted = _wanted(model)
+    for found in model.objects:
+        match found:
+            case DaemonSet():
+                wanted[_ref(found)] = 1
+            case Job() if found.status.start_time:
+                wanted.pop(_ref(found), None)
+            case _:
+                pass
+    return sorted(ref for ref, count in wanted.items() if existing[ref] < count)
+
+
+def _with_surplus(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[WorkloadRef]:
+    """Return the workloads that have more `existing` pods than they want (`_wanted`).
+
+    A Deployment with pods of several revisions is left out, because a rollout may add pods.
+    """
+    revisions: dict[WorkloadRef, set[str]] = defaultdict(set)
+    for pod in model.pods():
+        if not pod.terminating:
+            revisions[workload_of(pod.pod)].add(revision_of(pod.pod))
+    return sorted(
+        ref
+        for ref, count in _wanted(model).items()
+        if existing[ref] > count and not (ref.kind == DEPLOYMENT.kind and len(revisions[ref]) > 1)
+    )
+
+
+def _wanted(model: ClusterModel) -> dict[WorkloadRef, int]:
+    """Return the number of pods that each workload wants.
+
+    The number is `spec.replicas`, or `spec.parallelism` of a Job that is not suspended. DaemonSets
+    and workloads in namespaces that are being deleted are left out.
+    """
+    wanted = {}
     ending = ending_namespaces(model.objects)
     for found in model.objects:
         if found.metadata.namespace in ending:
@@ -262,17 +299,17 @@ def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[Worklo
             case ReplicaSet() if controller_of(found.metadata) is not None:
                 continue  # its pods are those of its Deployment
             case Deployment() | ReplicaSet() | StatefulSet() | ReplicationController():
-                wanted = found.spec.replicas
-            case DaemonSet():
-                wanted = 1
-            case Job() if not found.status.start_time:
-                wanted = 0 if found.spec.suspend else found.spec.parallelism
+                wanted[_ref(found)] = found.spec.replicas
+            case Job():
+                wanted[_ref(found)] = 0 if found.spec.suspend else found.spec.parallelism
             case _:
-                continue
-        ref = WorkloadRef(type(found).__name__, found.metadata.namespace, found.metadata.name)
-        if existing[ref] < wanted:
-            lacking.append(ref)
-    return sorted(lacking)
+                pass
+    return wanted
+
+
+def _ref(workload: ApiObject) -> WorkloadRef:
+    meta = workload.metadata
+    return WorkloadRef(type(workload).__name__, meta.namespace, meta.name)
 
 
 def _created_words(created: Mapping[WorkloadRef, int]) -> str:
@@ -281,6 +318,14 @@ def _created_words(created: Mapping[WorkloadRef, int]) -> str:
     named = listed([f"{count:,} of {ref}" for ref, count in created.items()], 5)
     verb = "is" if number == 1 else "are"
     return f"{counted(number, 'pod')} that workloads lack {verb} created first: {named}."
+
+
+def _deleted_words(deleted: Mapping[WorkloadRef, int]) -> str:
+    """Return the note about the surplus pods that were `deleted` of each workload."""
+    number = sum(deleted.values())
+    named = listed([f"{count:,} of {ref}" for ref, count in deleted.items()], 5)
+    are = "is" if number == 1 else "are"
+    return f"{counted(number, 'pod')} that workloads no longer want {are} deleted first: {named}."
 
 
 def _ended_words(rollouts: Sequence[WorkloadRef]) -> str:

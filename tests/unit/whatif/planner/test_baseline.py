@@ -148,6 +148,34 @@ def test_a_job_that_fails_before_the_plan_creates_no_more_pods(snapshot, make, b
     assert pods_of(after) == pods_of(base)
 
 
+def stateful_set(make, nodes, replicas):
+    """A StatefulSet that wants `replicas` pods, and its pods, one on each of `nodes`."""
+    db = make.workload("StatefulSet", "db", replicas=replicas)
+    db["metadata"]["uid"] = "db"
+    pods = [make.pod(f"db-{number}", node_name=on, owner="db") for number, on in enumerate(nodes)]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    return [db, *pods]
+
+
+def test_surplus_pods_are_deleted_before_the_plan(snapshot, make, baseline):
+    """The StatefulSet was scaled to one replica just before the dump."""
+    nodes = [make.node(name) for name in "abc"]
+    base = baseline(snapshot(*nodes, *stateful_set(make, "abc", 1)))
+    assert pods_of(base) == [("db-0", "a")]
+    assert base.created == (
+        "2 pods that workloads no longer want are deleted first: 2 of sts/default/db."
+    )
+
+
+def test_a_surplus_pod_that_is_not_deleted_does_not_change_the_baseline(snapshot, make, baseline):
+    """The controller deletes pods in order only while all of the others are ready."""
+    db, first, second = stateful_set(make, "aa", 1)
+    first["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}
+    read = snapshot(make.node("a"), db, first, second)
+    assert baseline(read).snapshot is read
+
+
 def test_pods_that_the_dump_has_as_columns_are_kept(baseline):
     pods = list(pods_of_a_workload())
     nodes = [{**node(), "metadata": meta(one["spec"]["nodeName"])} for one in pods]
