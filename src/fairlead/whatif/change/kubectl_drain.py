@@ -5,7 +5,8 @@
     --force                   for pods without a controller; nothing creates them again
 
 Without the flag, kubectl refuses to drain a node with such a pod. It cordons every node first, so a
-refused node stays cordoned. Finished pods need no flag, and mirror pods are skipped.
+refused node stays cordoned. Finished pods need no flag, and mirror pods are skipped. A finished pod
+of a DaemonSet counts like a running one, because the DaemonSet soon replaces it with a running pod.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go, drain.go:errors
 """
@@ -134,12 +135,10 @@ def needed_flags(pods: Iterable[Pod]) -> tuple[DrainFlag, ...]:
 
 
 def _flags_for(pod: Pod) -> Iterator[str]:
-    if is_terminal(pod):
-        return
     if _daemon_set_of(pod):
         yield IGNORE_DAEMON_SETS
         return
-    if is_static(pod):
+    if is_terminal(pod) or is_static(pod):
         return
     if any(volume.empty_dir is not None for volume in pod.spec.volumes):
         yield DELETE_EMPTY_DIR
@@ -162,17 +161,19 @@ def _pods_by_problem(pods: Iterable[Pod], inventory: Inventory) -> dict[str, lis
     problems: dict[str, list[str]] = {}
     for pod in pods:
         absent = _absent_daemon_set(pod, inventory)
+        if absent and is_terminal(pod):
+            continue
         for problem in [absent] if absent else _flags_for(pod):
             problems.setdefault(problem, []).append(pod.key)
     return problems
 
 
 def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
-    """Return kubectl's error if the DaemonSet of an unfinished pod does not exist; "" otherwise.
+    """Return kubectl's error if the DaemonSet of `pod` does not exist; "" otherwise.
 
     The result is also "" if the dump has no DaemonSets at all, because it may be incomplete.
     """
-    name = "" if is_terminal(pod) else _daemon_set_of(pod)
+    name = _daemon_set_of(pod)
     if not name or not inventory.of_kind(DAEMON_SET):
         return ""
     if inventory.get(DAEMON_SET, pod.metadata.namespace, name) is not None:

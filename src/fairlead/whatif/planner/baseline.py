@@ -253,14 +253,15 @@ def _pods_by_workload(model: ClusterModel) -> Counter[WorkloadRef]:
 def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[WorkloadRef]:
     """Return the workloads that have fewer `existing` pods than they want (`_wanted`).
 
-    A DaemonSet is included only if it has no pods, because only its controller knows how many pods
-    it needs. A Job that has already started is left out, because it may wait before a retry.
+    Only its controller knows how many pods a DaemonSet needs, so the number comes from its status.
+    Without it, the DaemonSet is included only if it has no pods. A Job that has already started is
+    left out, because it may wait before a retry.
     """
     wanted = _wanted(model)
     for found in model.objects:
         match found:
             case DaemonSet():
-                wanted[_ref(found)] = 1
+                wanted[_ref(found)] = found.status.get("desiredNumberScheduled") or 1
             case Job() if found.status.start_time:
                 wanted.pop(_ref(found), None)
             case _:

@@ -66,6 +66,19 @@ def test_refusals_have_the_messages_of_kubectl(found, objects):
     assert refused(found, objects, None) == []
 
 
+@pytest.mark.parametrize(("daemon_set", "is_refused"), [("agent", True), ("gone", False)])
+def test_a_finished_pod_of_a_daemon_set_counts_if_it_is_replaced(
+    found, objects, make, daemon_set, is_refused
+):
+    """kubectl accepts the finished pod, but soon finds its replacement instead."""
+    failed = owned(make.pod("agent-2", node_name="b"), "DaemonSet", daemon_set)
+    failed["status"]["phase"] = "Failed"
+    inventory = Inventory(found(*objects, failed))
+    drain = kubectl_drain(["b"], inventory, ())
+    assert bool(drain.refused) is is_refused
+    assert [one.flag for one in drain.needed] == (["--ignore-daemonsets"] if is_refused else [])
+
+
 def test_a_pod_of_a_daemon_set_of_another_group_needs_no_flag(found, objects, make):
     """Recorded with kubectl 1.36; kubectl 1.32 does not find the DaemonSet."""
     other = owned(make.pod("other", node_name="b"), "DaemonSet", "kruise")

@@ -96,6 +96,18 @@ def test_daemon_sets_without_pods_get_one_on_each_node(snapshot, make, baseline)
     assert [node for _, node in pods_of(baseline(read))] == ["a", "b"]
 
 
+def test_a_failed_pod_of_a_daemon_set_is_replaced_first(snapshot, make, baseline):
+    """A graceful shutdown of the node ended the pod; the DaemonSet has a pod on another node."""
+    daemon = make.workload("DaemonSet", "agent")
+    daemon["metadata"]["uid"] = "ds-uid"
+    daemon["status"] = {"desiredNumberScheduled": 2}
+    running, failed = daemon_pod(make, "a"), daemon_pod(make, "b")
+    failed["status"] = {"phase": "Failed", "reason": "NodeShutdown"}
+    base = baseline(snapshot(make.node("a"), make.node("b"), daemon, running, failed))
+    assert [node for _, node in pods_of(base)] == ["a", "b"]
+    assert base.created == "1 pod that workloads lack is created first: 1 of ds/default/agent."
+
+
 @pytest.mark.parametrize(("more", "count"), [({}, 2), ({"suspend": True}, 0)])
 def test_jobs_that_have_not_begun_get_their_pods(snapshot, make, baseline, more, count):
     job = make.workload("Job", "work")
