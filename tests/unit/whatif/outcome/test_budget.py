@@ -126,6 +126,20 @@ def test_a_budget_can_be_unmet_although_no_pod_is_evicted(
         assert effect.budgets[0].words == "1 healthy pod too few, none displaced against it"
 
 
+@pytest.mark.parametrize("status", [None, {"expectedPods": 2, "desiredHealthy": 1}])
+def test_unready_pods_of_the_dump_are_missing_from_the_beginning(snapshot, web, status):
+    """The dump may lack the status of the budget. The replacement of the evicted pod is ready."""
+    for one in web:
+        if one["kind"] == "Pod":
+            one["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    budget = web[-1]
+    budget["spec"] |= {"minAvailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow"}
+    budget.pop("status", None)
+    budget |= {} if status is None else {"status": status}
+    [found] = what_if(snapshot(*web), ClusterChange(drain=("a",))).effect.budgets
+    assert (found.displaced, found.lowest_healthy) == (1, 0)
+
+
 def test_a_note_says_that_budgets_count_pods_of_deleted_nodes(snapshot, web):
     """Pod web-a is gone with its node, but counts as healthy until it is deleted after 40 s."""
     words = "healthy pods of a budget includes pods of deleted nodes until pod garbage collection"

@@ -20,8 +20,9 @@ _Status = tuple[Instant, int, int, int]
 class _Record(Struct):
     """The history of one budget.
 
-    `had_pods` is whether its first status counts pods. `displaced` contains (instant, pod key) in
-    order of time; `refused` contains instants by pod key.
+    `had_pods` is whether it had pods at first: its first status counts pods, or it selects pods of
+    the snapshot. `displaced` contains (instant, pod key) in order of time; `refused` contains
+    instants by pod key.
     """
 
     rule: str
@@ -59,6 +60,12 @@ class BudgetRecorder(Struct):
         found = (status.current_healthy, status.desired_healthy, status.disruptions_allowed)
         if not record.statuses or record.statuses[-1][1:] != found:
             record.statuses.append((now, *found))
+
+    def load(self, pods: Iterable[Pod]) -> None:
+        """Record that the snapshot, whose budgets have been observed, has `pods`."""
+        for pod in pods:
+            for pdb in self._selecting(pod):
+                self._records[pdb.key].had_pods = True
 
     def forget(self, pdb: PodDisruptionBudget) -> None:
         """Record the deletion of `pdb`."""

@@ -501,6 +501,9 @@ class Recorder(Struct):
                 self._record(some)
                 self.claims.load(some)
         self.history.is_loading = False
+        # The pods of a group have the same labels, so one of them is enough.
+        groups = (one[0] if isinstance(one, Replicas) else one for one in loaded.grouped)
+        self.budgets.load(one for one in groups if isinstance(one, Pod))
         self.counts.end_load(self.now)
 
     def _record(self, changed: ApiObject) -> None:
