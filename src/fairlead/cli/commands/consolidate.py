@@ -133,7 +133,8 @@ def consolidate(
     sizes = read.group_size_lines(set(found.removable))
     moved = read.image_notes(found.plan)
     waiting = planner.waiting.notes
-    notes = (*moved, *sizes, *priced, *idle, *waiting, *read.notes, *experiment.notes)
+    known = read.notes_with(found.plan.runs, experiment)
+    notes = (*moved, *sizes, *priced, *idle, *waiting, *known)
     notes = tuple(dict.fromkeys(notes))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

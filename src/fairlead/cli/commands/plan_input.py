@@ -42,7 +42,8 @@ from fairlead.whatif.planner.node_drain.autoscaler_rule import (
 )
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
-from fairlead.whatif.planner.plan_note import error_notes
+from fairlead.whatif.planner.node_drain.drain_run import DrainRun
+from fairlead.whatif.planner.plan_note import error_notes, with_simulation
 from fairlead.whatif.planner.pool_limit import group_size_lines, limit_lines
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.snapshot.due_cron_job import due_cron_job_notes
@@ -74,6 +75,11 @@ class PlanInput:
         """The notes for the answer: about the input, and about errors of the plan until now."""
         return (*error_notes(self.model.errors), *self.input_notes)
 
+    def notes_with(self, runs: Sequence[DrainRun], experiment: Experiment) -> tuple[str, ...]:
+        """Return `notes` and those of `experiment`, whose simulations of drains are `runs`."""
+        notes = with_simulation(self.notes) if runs else self.notes
+        return (*notes, *experiment.notes)
+
     def idle_autoscaler(self, effect: str) -> tuple[str, ...]:
         """Return notes about autoscalers that are not simulated; see `unsimulated_in_plan`."""
         return unsimulated_in_plan(self.snapshot.manifests, effect)
@@ -93,7 +99,8 @@ class PlanInput:
         start = self.snapshot.taken_at
         end = start + max((run.took or 0 for run in plan.runs), default=0)
         due = due_cron_job_notes(self.snapshot.manifests, start, end, "During the drains")
-        return tuple(dict.fromkeys((*idle, *self.notes, *experiment.notes, *assumed, *due)))
+        notes = self.notes_with(plan.runs, experiment)
+        return tuple(dict.fromkeys((*idle, *notes, *assumed, *due)))
 
     def image_notes(self, plan: DrainPlan) -> tuple[str, ...]:
         """Return a note about moved pods whose images may not support the platform of the new node.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from fairlead.api.text.count import counted
@@ -27,6 +27,10 @@ from fairlead.whatif.snapshot.node_lifecycle.leaving_node import (
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _NO_EXTENDERS: Final = "Extenders are not called, so their rules are missing here."
+_SIMULATED_EXTENDERS: Final = (
+    "Only the simulated drains call extenders; the rest of this answer, such as what blocks nodes "
+    "and where pods go, ignores their rules."
+)
 
 
 def plan_notes(
@@ -65,6 +69,15 @@ def plan_notes(
         *_recommended(model.recommended_workloads),
         *_waiting_groups(model, are_placed=places_gangs),
     )  # fmt: skip
+
+
+def with_simulation(notes: Iterable[str]) -> Iterator[str]:
+    """Yield `notes`, the notes about a plan whose drains have been simulated.
+
+    The simulation calls extenders, so the note about extenders is replaced.
+    """
+    for note in notes:
+        yield _SIMULATED_EXTENDERS if note == _NO_EXTENDERS else note
 
 
 def error_notes(errors: ModelErrors) -> tuple[str, ...]:
