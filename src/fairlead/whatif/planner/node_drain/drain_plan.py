@@ -705,7 +705,9 @@ def _wait_finding(plan: DrainPlan, found: Mapping[str, _Wait]) -> str:
     which = counted(count, "pod")
     fit, are, their = ("fits", "is", "its") if count == 1 else ("fit", "are", "their")
     until = f"{are} down until {their} node is back{lasts}"
-    return f"{which} of {_owners(found)} {fit} on no other node and {until}."
+    # In the simulation, pods have moved from the nodes that are drained before.
+    alone = "When each node is checked alone, " if len(plan.drains) > 1 else ""
+    return f"{alone}{which} of {_owners(found)} {fit} on no other node and {until}."
 
 
 def _owners(workloads: Iterable[str]) -> str:

@@ -351,7 +351,13 @@ def test_pods_without_another_node_wait_until_their_node_returns(planner, experi
     found = drain_answer(plan, "dump.yaml", ()).to_json()
     assert found["verdict"] == "All nodes can be drained in 11m05s, one at a time."
     down = "2 pods of deploy/default/db fit on no other node and are down until their node is back"
-    assert f"{down} (5m35s at most)." in found["findings"]
+    alone = "When each node is checked alone, "
+    assert f"{alone}{down} (5m35s at most)." in found["findings"]
+    one = plan_of(planner(*objects), ["a"], return_again=True)
+    [words] = [
+        found for found in drain_answer(one, "", ()).to_json()["findings"] if "down" in found
+    ]
+    assert words.startswith("1 pod of deploy/default/db fits on no other node")
 
 
 def test_second_evictions_of_pods_are_named(planner, experiment, make):

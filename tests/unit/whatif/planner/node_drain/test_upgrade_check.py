@@ -133,7 +133,7 @@ def test_a_pod_that_fits_no_surge_node_is_down_until_its_node_returns(planner, e
     found = upgrade_answer(plan, (), (), 0, "dump.yaml", ()).to_json()
     assert found["verdict"].endswith("completes in 10m30s.")
     down = "1 pod of deploy/default/db fits on no other node and is down until its node is back"
-    assert f"{down} (5m30s)." in found["findings"]
+    assert f"When each node is checked alone, {down} (5m30s)." in found["findings"]
     [row] = found["waits"]
     assert (row["pods"], row["on"], row["down_s"]) == (["default/db-1-0"], ["a"], 330)
     assert row["why"].startswith("node(s) didn't match Pod's node affinity/selector")
