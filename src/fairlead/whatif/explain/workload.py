@@ -12,8 +12,13 @@ from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, items, mapping, text
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
 from fairlead.api.nodes.taint import OUT_OF_SERVICE
-from fairlead.api.objects import CronJob, Job, StatefulSet
-from fairlead.api.pods.facts import controller_of, is_terminal, is_terminating
+from fairlead.api.objects import CronJob, Job, Pod, StatefulSet
+from fairlead.api.pods.facts import (
+    controller_of,
+    foreign_finalizers,
+    is_terminal,
+    is_terminating,
+)
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
@@ -36,6 +41,7 @@ from fairlead.engine.scheduling.preemption.policy import is_preempted
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.cron_job.sync import CronJobState
 from fairlead.engine.workloads.daemon_set.rule import nodes_without_pod, target_node
+from fairlead.engine.workloads.deletion.pod_finalizers import is_kept_after_end
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
@@ -116,6 +122,7 @@ def explain_workload(
     own = (pod for pod in model.pods() if _is_of(pod, workload, ref, between))
     every = sorted(own, key=lambda pod: pod.key)
     pods = [pod for pod in every if not is_terminating(pod.pod)]
+    present = [*every, *(one for one in _ended_pods(model) if _is_of(one, workload, ref, between))]
     placed = [pod for pod in pods if model.cluster.node_of(pod)]
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
     ready = sum(is_up(model, pod) for pod in pods)
@@ -130,7 +137,7 @@ def explain_workload(
         kind="WorkloadExplanation",
         source=snapshot.source,
         verdict=(
-            _verdict(ref, wanted, ready, pods, pending, _blocked_names(workload, every))
+            _verdict(ref, wanted, ready, pods, pending, _blocked_names(workload, present))
             if cron is None or wanted or pods
             else f"{ref} has no pods now."
         ),
@@ -141,7 +148,7 @@ def explain_workload(
             *_kept_template(workload, pods),
             *_conditions(workload),
             *_bare_nodes(model, lacking, every),
-            *_leaving(model, workload, every),
+            *_leaving(model, workload, present),
             *_ordered(workload, pods, wanted),
             *_claims(pending, snapshot.inventory()),
             *_unmet(model, pending),
@@ -422,6 +429,20 @@ def _ordered(workload: Manifest, pods: Sequence[PodInfo], wanted: int) -> Iterat
         yield f"It creates no further pod until {first.key} is ready (podManagementPolicy)."
 
 
+def _ended_pods(model: ClusterModel) -> list[PodInfo]:
+    """Return the finished pods that foreign finalizers keep, which `model.pods()` leaves out."""
+    pods = (one for one in model.objects if isinstance(one, Pod) and is_terminal(one))
+    return [model.pod_info(pod) for pod in pods if is_kept_after_end(pod, None, model.now)]
+
+
+def _kept(leaving: Iterable[PodInfo], model: ClusterModel) -> Iterator[Pod]:
+    """Yield the pods among `leaving`, terminating pods, that only foreign finalizers keep."""
+    for one in leaving:
+        info = model.find_node(model.cluster.node_of(one))
+        if is_kept_after_end(one.pod, None if info is None else info.node, model.now):
+            yield one.pod
+
+
 def _leaving(model: ClusterModel, workload: Manifest, every: Sequence[PodInfo]) -> Iterator[str]:
     """Yield sentences about the terminating pods among `every`, the pods of `workload`."""
     leaving = [pod for pod in every if is_terminating(pod.pod)]
@@ -433,15 +454,19 @@ def _leaving(model: ClusterModel, workload: Manifest, every: Sequence[PodInfo]) 
     of_them = f"{preempted:,} of them " if preempted < count else ""
     by = f", {of_them}preempted by the scheduler" if preempted else ""
     yield f"{count:,} more {its} of the workload {are} terminating{by}."
+    held = ""
+    if workload.kind is STATEFUL_SET:
+        held = " A StatefulSet creates no pod of the same name before that."
+    if kept := list(_kept(leaving, model)):
+        names = listed(sorted({name for pod in kept for name in foreign_finalizers(pod)}))
+        it = "it" if count == 1 else f"{len(kept):,} of them"
+        yield f"Finalizers keep {it} until another program removes them: {names}.{held}"
     nodes = (model.find_node(model.cluster.node_of(pod)) for pod in leaving)
     silent = sum(node is not None and ready_status(node.node) == UNKNOWN for node in nodes)
     if silent:
         until = "the kubelet answers, or the node is deleted or tainted"
         if silent > 1:
             until = "the kubelets answer, or the nodes are deleted or tainted"
-        held = ""
-        if workload.kind is STATEFUL_SET:
-            held = " A StatefulSet creates no pod of the same name before that."
         of_them = f"{silent:,} of them {'is' if silent == 1 else 'are'}"
         of_them = "It is" if count == 1 else of_them
         where = "a node" if silent == 1 else "nodes"

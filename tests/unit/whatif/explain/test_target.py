@@ -568,6 +568,28 @@ def test_pods_of_a_stateful_set_wait_for_old_pods_on_a_silent_node(explained, ma
     )
 
 
+@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
+def test_pods_of_a_stateful_set_wait_for_old_pods_that_a_finalizer_keeps(explained, make, phase):
+    """The grace period is over. Kubelets before 1.27 do not report the end of the pod."""
+    web = make.workload("StatefulSet", "web", replicas=2)
+    web["metadata"]["uid"] = "web"
+    kept, other = replica(make, 0, "a"), replica(make, 1, "a")
+    kept["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.com/x"]}
+    kept["status"]["phase"] = phase
+    for pod in (kept, other):
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    answer = explained("sts/web", make.node("a"), web, kept, other)
+    assert answer.verdict == (
+        "1 of 2 wanted pods of sts/default/web is ready: "
+        "1 not created before the end of the old pod."
+    )
+    assert answer.findings[0] == "1 more pod of the workload is terminating."
+    assert answer.findings[1] == (
+        "Finalizers keep it until another program removes them: a.com/x. "
+        "A StatefulSet creates no pod of the same name before that."
+    )
+
+
 @pytest.mark.parametrize("replicas", [2, 3])
 @pytest.mark.parametrize(("policy", "is_stated"), [("OrderedReady", True), ("Parallel", False)])
 def test_the_pod_that_a_stateful_set_waits_for_is_named(
