@@ -31,6 +31,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_terminal
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import parse_timestamp
@@ -304,16 +306,24 @@ def completed(plan: DrainPlan, model: ClusterModel) -> DrainPlan:
 
     In `model`, no drain has happened yet: all pods are on their original nodes.
     """
-    names = (drain.node for drain in plan.drains)
+    names = [drain.node for drain in plan.drains]
     plan.to_cordon = tuple(name for name in names if not model.node(name).node.spec.unschedulable)
     # Sorted, because the order of a node's pods depends on the hypotheses that have removed pods.
     pods = [
         pod
-        for drain in plan.drains
-        for pod in sorted(model.node(drain.node).pods.values(), key=lambda pod: pod.key)
+        for name in names
+        for pod in sorted(model.node(name).pods.values(), key=lambda pod: pod.key)
     ]
     plan.snapshot = model.snapshot_words
-    plan.flags, plan.slow = needed_flags(pod.pod for pod in pods), _slow(pods, model.now)
+    # The pods of a node in the model do not include its finished pods.
+    drained = frozenset(names)
+    finished = (
+        one
+        for one in model.objects
+        if isinstance(one, Pod) and is_terminal(one) and one.spec.node_name in drained
+    )
+    plan.flags = needed_flags((*(pod.pod for pod in pods), *finished))
+    plan.slow = _slow(pods, model.now)
     return plan
 
 

@@ -1097,6 +1097,16 @@ def test_only_the_nodes_of_the_plan_need_flags_of_kubectl(planner, make):
     ]
 
 
+def test_a_failed_pod_of_a_daemon_set_needs_a_flag_of_kubectl(planner, make):
+    """The DaemonSet creates another pod, for example as soon as the node has enough memory."""
+    failed = daemon_pod(make, "a")
+    failed["status"] = {"phase": "Failed", "reason": "Evicted"}
+    plan = plan_of(planner(*map(make.node, NODES), failed), ["a"])
+    assert [(one.flag, one.pods) for one in plan.flags] == [
+        ("--ignore-daemonsets", ("default/agent-a",))
+    ]
+
+
 @pytest.mark.parametrize(
     ("grace_s", "left_s", "waits"),
     [(7200, None, "2h00m"), (7200, 3600, "1h00m"), (600, None, ""), (7200, 300, "")],
