@@ -129,7 +129,9 @@ def explain_workload(
     with_nodes = ((ref, pod.pod, model.cluster.node_of(pod)) for pod in pods)
     lacking = _nodes_without_pod(model, workload, pods)
     wanted = wanted_pods(model.store, with_nodes, [ref])[ref] + len(lacking)
-    one_more = _one_more(planner, snapshot, workload)
+    # Workloads of other kinds can have more pods than they want for a time, as in a rollout.
+    surplus = max(0, len(pods) - wanted) if workload.kind is STATEFUL_SET else 0
+    one_more = _OneMore() if surplus else _one_more(planner, snapshot, workload)
     decision = one_more.placement
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
     cron = _cron_schedule(workload, snapshot) if workload.kind == CRON_JOB else None
@@ -149,6 +151,7 @@ def explain_workload(
             *_conditions(workload),
             *_bare_nodes(model, lacking, every),
             *_leaving(model, workload, present),
+            *_surplus_words(surplus),
             *_ordered(workload, pods, wanted),
             *_claims(pending, snapshot.inventory()),
             *_unmet(model, pending),
@@ -427,6 +430,13 @@ def _ordered(workload: Manifest, pods: Sequence[PodInfo], wanted: int) -> Iterat
     first = next((pod for _, pod in sorted(ordinals.items()) if _is_unready(pod)), None)
     if first is not None:
         yield f"It creates no further pod until {first.key} is ready (podManagementPolicy)."
+
+
+def _surplus_words(count: int) -> Iterator[str]:
+    """Yield a sentence about `count` pods that a workload does not want; nothing if it is 0."""
+    if count:
+        them = "it" if count == 1 else "them"
+        yield f"It has {counted(count, 'pod')} more than it wants. Its controller deletes {them}."
 
 
 def _ended_pods(model: ClusterModel) -> list[PodInfo]:

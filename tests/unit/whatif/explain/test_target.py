@@ -568,6 +568,17 @@ def test_pods_of_a_stateful_set_wait_for_old_pods_on_a_silent_node(explained, ma
     )
 
 
+def test_a_stateful_set_with_surplus_pods_has_no_pod_to_add(explained, make):
+    """The name of the next pod is that of a pod that the controller is about to delete."""
+    web = make.workload("StatefulSet", "web", replicas=1)
+    web["metadata"]["uid"] = "web"
+    pods = [replica(make, number, "a") for number in range(2)]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    answer = explained("sts/web", make.node("a"), web, *pods)
+    assert answer.findings == ("It has 1 pod more than it wants. Its controller deletes it.",)
+
+
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
 def test_pods_of_a_stateful_set_wait_for_old_pods_that_a_finalizer_keeps(explained, make, phase):
     """The grace period is over. Kubelets before 1.27 do not report the end of the pod."""
