@@ -57,9 +57,10 @@ class PriorityName(TypedDict):
 
 
 class Series(TypedDict, total=False):
-    """One priority's counts at `Timeline.t_s`; `preempted` and `evicted` are running totals.
+    """The counts of pods of one priority, one value for each time in `Timeline.t_s`.
 
-    `running` pods have a node that works, `down` pods have a node that does not work.
+    `preempted` and `evicted` are running totals. `running` pods have a node that works, `down` pods
+    have a node that does not work.
     """
 
     priority: Required[int]

@@ -62,7 +62,7 @@ def _manifest(source: str, owner: Json) -> list[Manifest]:
 
 
 def _custom_owners(snapshot: Snapshot) -> Iterator[Json]:
-    """Yield the custom resource that controls each pod or set of replicas, if there is one.
+    """Yield the custom resource of each pod or set of replicas that a custom resource controls.
 
     The object contains only what the owner reference states, so it has no spec.
     """

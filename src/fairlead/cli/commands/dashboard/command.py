@@ -21,7 +21,7 @@ def dashboard(
         named("FILE", "The kubeconfig of the cluster (default: the file in KUBECONFIG)."),
     ] = None,
 ) -> int:
-    """Print a new link to the dashboard of a running `fairlead up --dashboard`.
+    """Print a new link to the dashboard of a cluster of `fairlead up --dashboard`.
 
     The link works once, in a browser on the machine where the cluster runs. It opens a session that
     lasts until you close the browser or the cluster ends.

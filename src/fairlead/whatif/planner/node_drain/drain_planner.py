@@ -846,7 +846,7 @@ def _custom_controller(pod: Pod) -> str:
 
 
 def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
-    """Return the blocker of the first pod in `lost` whose loss the budget of `limit` forbids.
+    """Return a blocker of `node` for the first pod in `lost` that the budget cannot spare.
 
     `lost` are the pods that a drain of `node` evicts and that no controller replaces. The budget
     allows the loss of `limit.losses_max` pods.
