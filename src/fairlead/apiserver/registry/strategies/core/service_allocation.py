@@ -9,7 +9,7 @@ upstream: pkg/registry/core/service/storage/{alloc,storage}.go, ipallocator, por
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from ipaddress import IPv4Address
 from typing import Any, Final
@@ -29,6 +29,10 @@ from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.field import invalid as refused
 
 PORTS: Final = range(30_000, 32_768)
+# The first ports of PORTS are allocated last, so that Services can request them.
+# upstream: portallocator/allocator.go:calculateRangeOffset (min(max(16, size / 32), 128))
+STATIC_PORTS: Final = 86
+ALLOCATION_ORDER: Final = (*PORTS[STATIC_PORTS:], *PORTS[:STATIC_PORTS])
 # The node ports that a dry run returns, none of which can be allocated. upstream:
 # portallocator/operation.go:AllocateNext, ipallocator/ipallocator.go:allocateNextService
 DRY_RUN_PORTS: Final = range(PORTS.stop + 1, 1 << 16)
@@ -93,7 +97,7 @@ def addressed(
     spec = {**service["spec"], **_families(service, before or {})}
     address = _address(service, storage, before or {}, dry_run=dry_run)
     spec |= {"clusterIP": address, "clusterIPs": [address]}
-    free = DRY_RUN_PORTS if dry_run else PORTS
+    free = DRY_RUN_PORTS if dry_run else ALLOCATION_ORDER
     if spec.get("type") in ON_NODES:
         spec["ports"] = _ports({**service, "spec": spec}, others, free)
     if has_health_check(spec):
@@ -154,7 +158,7 @@ def has_health_check(spec: Json) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
-def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
+def _health_port(spec: Json, others: Iterable[Json], free: Sequence[int]) -> int:
     """Return the health check node port of a Service; a new port is taken from `free`.
 
     `others` are the specs of the other Services. Raises ApiError 500 if the requested port is not
@@ -234,7 +238,7 @@ def taken_ports(specs: Iterable[Json]) -> set[Any]:
     return taken
 
 
-def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
+def _ports(service: Json, others: Iterable[Json], free: Sequence[int]) -> list[Json]:
     """Return the ports of a Service with their node ports.
 
     `others` are the specs of the other Services. Ports with the same number and different protocols
@@ -268,7 +272,7 @@ def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
     return ports
 
 
-def _free_ports(free: range, taken: AbstractSet[Any], what: str) -> Iterator[int]:
+def _free_ports(free: Sequence[int], taken: AbstractSet[Any], what: str) -> Iterator[int]:
     """Yield the ports of `free` that are not in `taken`.
 
     Raises ApiError 500 after the last port; `what` is the name of the port in the error.

@@ -66,6 +66,14 @@ def test_node_ports_are_allocated_and_checked(add):
         add("d", type="NodePort", ports=[{"port": 80, "nodePort": 99}])
 
 
+def test_the_first_node_ports_are_left_for_services_that_request_them(add):
+    """Users often request ports such as 30000 and 30080."""
+    assert add("a", type="NodePort")["spec"]["ports"][0]["nodePort"] == 30_086
+    most = [{"name": f"p{port}", "port": port} for port in range(30_087, 32_768)]
+    assert add("b", type="NodePort", ports=most)["spec"]["ports"][-1]["nodePort"] == 32_767
+    assert add("c", type="NodePort")["spec"]["ports"][0]["nodePort"] == 30_000
+
+
 def test_the_cluster_ip_is_kept_by_an_update(add, storage):
     old = add("a")
     kept = with_kept_addresses(old, service("a"), storage)
@@ -161,4 +169,4 @@ def test_more_node_ports_than_the_range_has_are_refused(add):
     text = "Internal error occurred: failed to allocate a nodePort: range is full"
     assert (refused.value.code, refused.value.message) == (500, text)
     numbers = [port["nodePort"] for port in add(type="NodePort", ports=ports[1:])["spec"]["ports"]]
-    assert numbers == list(PORTS)
+    assert sorted(numbers) == list(PORTS)
