@@ -16,6 +16,8 @@ import yaml
 from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
 
 NAME: Final = "fairlead"
+# The extension of the cluster by which `fairlead up` recognises its own kubeconfigs.
+EXTENSION: Final = "fairlead.dev"
 NO_OTHERS: Final[Mapping[str, str]] = {}
 NO_PAIRS: Final[Mapping[str, CertificateKeyPair]] = {}
 
@@ -26,30 +28,43 @@ def kubeconfig(
     authority: str = "",
     others: Mapping[str, str] = NO_OTHERS,
     pairs: Mapping[str, CertificateKeyPair] = NO_PAIRS,
+    name: str = NAME,
 ) -> str:
     """Return the kubeconfig for the URL `server`; `authority` is the CA's PEM text, "" without TLS.
 
-    `token` is the administrator's token. `others` are the tokens of other users, keyed by name;
-    each user gets a context with the user's name. `pairs` are client certificates with their keys,
-    keyed by context name. The user of a context in `pairs` authenticates by certificate instead of
-    token.
+    `name` is the name of the cluster, of its administrator and of the administrator's context.
+    `token` is the administrator's token. `others` are the tokens of other users, keyed by the
+    user's name; `entry_name` returns the name of a user and its context. `pairs` are client
+    certificates with their keys, keyed by context name. The user of a context in `pairs`
+    authenticates by certificate instead of token.
     """
     cluster: dict[str, Any] = {"server": server}
     if authority:
         cluster["certificate-authority-data"] = _data(authority)
-    tokens = {NAME: token, **others}
+    cluster["extensions"] = [{"name": EXTENSION, "extension": {}}]
+    tokens = {name: token} | {entry_name(user, name): text for user, text in others.items()}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": NAME, "cluster": cluster}],
+        "clusters": [{"name": name, "cluster": cluster}],
         "users": [
-            {"name": name, "user": _credentials(text, pairs.get(name))}
-            for name, text in tokens.items()
+            {"name": user, "user": _credentials(text, pairs.get(user))}
+            for user, text in tokens.items()
         ],
-        "contexts": [{"name": name, "context": {"cluster": NAME, "user": name}} for name in tokens],
-        "current-context": NAME,
+        "contexts": [{"name": user, "context": {"cluster": name, "user": user}} for user in tokens],
+        "current-context": name,
     }
     return yaml.safe_dump(config, sort_keys=False)
+
+
+def entry_name(user: str, cluster: str) -> str:
+    """Return the name of the user `user`, who is not the administrator, in a kubeconfig.
+
+    With the default name of the cluster, it is the user's own name. With another name, it also
+    contains the name of the cluster: if kubectl reads several kubeconfigs, it uses only the first
+    of several entries with the same name.
+    """
+    return user if cluster == NAME else f"{user}@{cluster}"
 
 
 def _credentials(token: str, pair: CertificateKeyPair | None) -> dict[str, str]:
@@ -63,12 +78,14 @@ def _data(text: str) -> str:
 
 
 def is_of_a_local_cluster(text: bytes) -> bool:
-    """Return whether `text` is a kubeconfig with one cluster, named as `fairlead up` names it."""
+    """Return whether `text` is a kubeconfig with one cluster, which is of `fairlead up`."""
     try:
-        config = yaml.safe_load(text)
-        return [cluster["name"] for cluster in config["clusters"]] == [NAME]
-    except (yaml.YAMLError, LookupError, TypeError):
+        (cluster,) = yaml.safe_load(text)["clusters"]
+        extensions = [one["name"] for one in cluster["cluster"].get("extensions") or ()]
+    except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError):
         return False
+    # Older versions of Fairlead wrote no extension.
+    return cluster["name"] == NAME or EXTENSION in extensions
 
 
 def write_secret(path: Path, text: str) -> None:

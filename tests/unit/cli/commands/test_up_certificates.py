@@ -48,11 +48,11 @@ def get(config, user, path, folder):
 
 def test_users_authenticate_with_certificates_instead_of_tokens(tmp_path):
     file = tmp_path / "kubeconfig"
-    options = ("--nodes", "2", "--client-certificates", "--user", "alice:dev")
+    options = ("--nodes", "2", "--client-certificates", "--user", "alice:dev", "--name", "blue")
     with up(file, *options) as config:
-        assert len(get(config, "fairlead", "/api/v1/nodes", tmp_path)["items"]) == 2
+        assert len(get(config, "blue", "/api/v1/nodes", tmp_path)["items"]) == 2
         with pytest.raises(HTTPError) as refused:
-            get(config, "alice", "/api/v1/nodes", tmp_path)
+            get(config, "alice@blue", "/api/v1/nodes", tmp_path)
         assert refused.value.code == 403
         assert 'User "alice" cannot list' in json.load(refused.value)["message"]
         refused.value.close()

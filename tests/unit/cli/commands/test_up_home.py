@@ -23,6 +23,7 @@ from tests.up_process import up
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.cli.commands.up.listener import host_names
 from fairlead.cli.main import run
+from fairlead.client.kubeconfig import Kubeconfig
 from fairlead.worlds.local.data_dir import objects_file, open_data_dir
 from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster, kubeconfig
 
@@ -94,6 +95,7 @@ def test_a_stored_port_that_is_not_available_is_replaced(tmp_path, capfd, stored
     [
         (("--user", "kubernetes-admin"), "already exists (the administrator)"),
         (("--user", ":dev"), "must be NAME or NAME:GROUP"),
+        (("--name", "a@b"), "--name: a@b: must consist of letters, digits,"),
         (("--user", "fairlead"), "fairlead: already exists (the administrator)"),
         (("--user", "a", "--user", "a:b"), "--user: a: is given twice"),
         (("--data-dir", "/dev/null/x"), "--data-dir: /dev/null/x: Not a directory"),
@@ -222,7 +224,23 @@ def test_a_kubeconfig_of_another_program_is_not_overwritten(tmp_path, capsys):
         assert run(["up", "--kubeconfig", str(mine)]) == 2
         assert "config: was not written by fairlead up" in capsys.readouterr().err
         assert mine.read_text() == text
-    assert is_of_a_local_cluster(kubeconfig("https://127.0.0.1:1", "t").encode())
+    for name in ("fairlead", "blue"):
+        text = kubeconfig("https://127.0.0.1:1", "t", name=name)
+        assert is_of_a_local_cluster(text.encode())
+    assert is_of_a_local_cluster(b"clusters: [{name: fairlead, cluster: {server: x}}]")
+
+
+def test_kubeconfigs_of_clusters_with_names_can_be_used_together(tmp_path):
+    files = []
+    for port, name in enumerate(("fairlead", "blue", "green"), 1):
+        text = kubeconfig(f"https://127.0.0.1:{port}", name, others={"alice": "a"}, name=name)
+        (tmp_path / name).write_text(text)
+        files.append(str(tmp_path / name))
+    together = Kubeconfig(files)
+    contexts = ("", "fairlead", "alice", "blue", "alice@blue", "green", "alice@green")
+    found = [together.connection(context) for context in contexts]
+    assert [one.server[-1] for one in found] == ["1", "1", "1", "2", "2", "3", "3"]
+    assert [one.token for one in found][-3:] == ["a", "green", "a"]
 
 
 def test_users_keep_their_tokens_and_get_their_new_groups(tmp_path):

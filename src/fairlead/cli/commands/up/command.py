@@ -29,6 +29,11 @@ USER_HELP: Final = (
     "Add a user who is a member of these groups. RBAC decides what the user may do. The kubeconfig "
     "gets a user and a context of the same name."
 )
+NAME_HELP: Final = (
+    "Name of the cluster, its administrator and its context in the kubeconfig (default: fairlead). "
+    "With another name than the default, the contexts of other users are named USER@NAME. If "
+    "clusters have different names, kubectl can use their kubeconfigs together."
+)
 CERTIFICATES_HELP: Final = (
     "Write client certificates into the kubeconfig, instead of tokens. The cluster's own CA signs "
     "them."
@@ -125,6 +130,7 @@ def up(
     audit_level: Annotated[
         Literal["Metadata", "Request", "RequestResponse"], Parameter(help=AUDIT_LEVEL_HELP)
     ] = "Metadata",
+    name: Annotated[str, named("NAME", NAME_HELP)] = "fairlead",
     kubeconfig: Annotated[
         Path | None, named("FILE", "Where to write the kubeconfig (default: a temporary file).")
     ] = None,
@@ -209,6 +215,7 @@ def up(
         audit=audit,
         audit_level=AuditLevel(audit_level),
         kubeconfig=kubeconfig,
+        name=name,
         speed=speed,
         paused=paused,
         without=without,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -28,7 +29,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.worlds.decision_log import Logging
 from fairlead.worlds.local.cluster import PARTS
 from fairlead.worlds.local.data_dir import data_files
-from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster
+from fairlead.worlds.local.kubeconfig import NAME, is_of_a_local_cluster
 from fairlead.worlds.local.server.clock_control import SPEED_MAX, SPEED_MIN, SPEED_RANGE
 
 if TYPE_CHECKING:
@@ -38,15 +39,17 @@ NODES: Final = 3
 ZONES: Final = 1
 NODES_MAX: Final = 10_000
 NODE_LIFECYCLE: Final = "node-lifecycle"
+_CLUSTER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpOptions:
     """The options of `fairlead up`.
 
-    `users` are the values of --user. `speed` is in simulated seconds per real second. `limits_file`
-    is the path of --admission-control-config-file, and `limited` are the limited resources in this
-    file. `logging` is a function that returns a reporter, which logs decisions.
+    `name` is the name of the cluster in the kubeconfig. `users` are the values of --user. `speed`
+    is in simulated seconds per real second. `limits_file` is the path of
+    --admission-control-config-file, and `limited` are the limited resources in this file. `logging`
+    is a function that returns a reporter, which logs decisions.
     """
 
     nodes: int
@@ -76,6 +79,7 @@ class UpOptions:
     dashboard_port: int = 0
     instance_types: str | None = None
     provision_time: Names = ()
+    name: str = NAME
 
     def check(self) -> None:
         """Raise InputError for invalid options, before anything is written or opened."""
@@ -91,6 +95,9 @@ class UpOptions:
             raise InputError("--port", f"must be from 0 to {PORT_MAX}")
         if not SPEED_MIN <= self.speed <= SPEED_MAX:
             raise InputError("--speed", SPEED_RANGE)
+        if not _CLUSTER_NAME.fullmatch(self.name):
+            problem = "must consist of letters, digits, '-', '_' and '.', and begin with a letter"
+            raise InputError("--name", problem, object_name=self.name)
         for name in self.without_components:
             if name not in PARTS:
                 problem = f"must be one of {', '.join(PARTS)}"

@@ -67,7 +67,7 @@ from fairlead.worlds.local.data_dir import (
     objects_file,
     open_data_dir,
 )
-from fairlead.worlds.local.kubeconfig import NAME, kubeconfig, write_secret
+from fairlead.worlds.local.kubeconfig import entry_name, kubeconfig, write_secret
 from fairlead.worlds.local.server.serve import ServeOptions, serve_cluster
 
 if TYPE_CHECKING:
@@ -99,8 +99,9 @@ def serve(options: UpOptions) -> int:
         if options.data_dir is not None:
             note_objects(options.data_dir)
             _note_port(options, options.data_dir, listening.getsockname()[1])
-        pairs = _pairs(data_dir, real_now) if options.client_certificates else {}
-        _write_kubeconfig(path, _kubeconfig(f"https://{address}", data_dir, pairs))
+        pairs = _pairs(data_dir, options.name, real_now) if options.client_certificates else {}
+        text = _kubeconfig(f"https://{address}", data_dir, pairs, options.name)
+        _write_kubeconfig(path, text)
 
         opened.enter_context(_address_file(options.data_dir, address))
 
@@ -351,16 +352,21 @@ def _data_dir_error(cause: Exception) -> InputError:
     return InputError("--data-dir", str(cause))
 
 
-def _kubeconfig(url: str, data_dir: DataDir, pairs: Mapping[str, CertificateKeyPair]) -> str:
+def _kubeconfig(
+    url: str, data_dir: DataDir, pairs: Mapping[str, CertificateKeyPair], name: str
+) -> str:
     others = {user.name: token for token, user in data_dir.users.items() if user.name != ADMIN.name}
     authority = data_dir.authority.certificate
-    return kubeconfig(url, data_dir.token_of(ADMIN.name), authority, others, pairs)
+    return kubeconfig(url, data_dir.token_of(ADMIN.name), authority, others, pairs, name)
 
 
-def _pairs(data_dir: DataDir, now: datetime) -> dict[str, CertificateKeyPair]:
-    """Return a client certificate for each user, keyed by the user's name in the kubeconfig."""
+def _pairs(data_dir: DataDir, cluster: str, now: datetime) -> dict[str, CertificateKeyPair]:
+    """Return a client certificate for each user, keyed by the user's name in the kubeconfig.
+
+    `cluster` is the name of the cluster.
+    """
     return {
-        NAME if user.name == ADMIN.name else user.name: new_client(
+        cluster if user.name == ADMIN.name else entry_name(user.name, cluster): new_client(
             data_dir.authority,
             user.name,
             tuple(group for group in user.groups if group != AUTHENTICATED),
