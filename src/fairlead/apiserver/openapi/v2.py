@@ -21,6 +21,8 @@ _ANY_BODY: Final = ("*/*",)
 # Keywords of custom resource schemas that v2 does not support, and `default`, which upstream
 # prunes (kube-openapi, pkg/handler/default_pruning.go).
 _PRUNED_KEYWORDS: Final = ("oneOf", "anyOf", "not", "nullable", "default")
+# Keywords that a schema which preserves unknown fields does not have in v2.
+_CLOSING_KEYWORDS: Final = ("type", "items", "properties", "required")
 
 
 def swagger(registry: ServedKinds) -> Json:
@@ -118,6 +120,10 @@ def _schema(schema: Any) -> Any:
     made = {key: _schema(value) for key, value in schema.items() if key not in _PRUNED_KEYWORDS}
     if isinstance(schema.get("properties"), dict):  # property names may equal keywords
         made["properties"] = {name: _schema(one) for name, one in schema["properties"].items()}
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        # Clients of v2 would refuse fields that are not in `properties`.
+        # upstream: openapi/v2/conversion.go:ToStructuralOpenAPIV2
+        made = {key: value for key, value in made.items() if key not in _CLOSING_KEYWORDS}
     reference = made.get("$ref")
     if isinstance(reference, str):
         made["$ref"] = reference.replace(V3.prefix, V2.prefix)

@@ -188,6 +188,7 @@ _META: Final = f"#/components/schemas/{_PACKAGE}"
 # types from which the descriptions of objects and of lists are copied
 _OBJECT: Final = "io.k8s.api.apps.v1.Deployment"
 _LIST: Final = f"{_PACKAGE}.Status"
+_IDENTITY: Final = ("kind", "apiVersion")  # required in embedded resources
 _CONVENTIONS: Final = (
     "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 )
@@ -208,11 +209,32 @@ def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
             **_metadata_properties(_LIST, "ListMeta"),
         },
     }
-    properties = {**properties_of_object, **_metadata_properties(_OBJECT, "ObjectMeta")}
+    properties = {
+        **{field: _with_metadata(one) for field, one in properties_of_object.items()},
+        **_metadata_properties(_OBJECT, "ObjectMeta"),
+    }
     return {
         name: {**raw, "properties": properties} | _group_version_kind(kind, kind.kind),
         f"{name}List": list_schema | _group_version_kind(kind, kind.list_kind),
     }
+
+
+def _with_metadata(schema: Any) -> Any:
+    """Return `schema` with apiVersion, kind and metadata of each embedded resource in it."""
+    # upstream: openapi/builder/builder.go:addEmbeddedProperties
+    if not isinstance(schema, dict):  # additionalProperties can be a boolean
+        return schema
+    made = dict(schema)
+    if isinstance(schema.get("properties"), dict):
+        made["properties"] = {name: _with_metadata(one) for name, one in made["properties"].items()}
+    for key in made.keys() & {"items", "additionalProperties"}:
+        made[key] = _with_metadata(made[key])
+    if made.get("x-kubernetes-embedded-resource"):
+        own = _metadata_properties(_OBJECT, "ObjectMeta")
+        made["properties"] = {**made.get("properties", {}), **own}
+        required = made.get("required", [])
+        made["required"] = [*required, *(one for one in _IDENTITY if one not in required)]
+    return made
 
 
 def _metadata_properties(definition: str, meta: str) -> dict[str, Json]:

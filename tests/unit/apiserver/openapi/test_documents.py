@@ -137,6 +137,39 @@ def test_a_definition_adds_a_document_for_its_kinds():
     assert dict(ask(documents, "/openapi/v2").headers)["ETag"] != before
 
 
+def test_embedded_resources_have_api_version_kind_and_metadata():
+    """`kubectl explain` prints them. In v2, schemas that preserve unknown fields stay open."""
+    open_ = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    manifest = {**open_, "x-kubernetes-embedded-resource": True, "required": ["kind"]}
+    spec = {
+        "type": "object",
+        "properties": {
+            "manifests": {"type": "array", "items": manifest},
+            "more": {"type": "object", "additionalProperties": {**manifest, "required": []}},
+            "any": {"type": "object", "additionalProperties": True},
+        },
+    }
+    version = {"name": "v1", "served": True, "storage": True}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    registry = ServedKinds()
+    made = {**WIDGET, "versions": [{**version, "schema": schema}]}
+    registry.define("widgets.example.com", kinds_of({"spec": made}))
+    documents, name = OpenApi(registry, "0.1"), "com.example.v1.Widget"
+    widget = body(ask(documents, WIDGETS))["components"]["schemas"][name]["properties"]
+    found = widget["spec"]["properties"]
+    embedded = found["manifests"]["items"]
+    assert set(embedded["properties"]) == {"apiVersion", "kind", "metadata"}
+    assert embedded["properties"]["metadata"] == widget["metadata"]
+    assert embedded["required"] == ["kind", "apiVersion"]
+    assert found["more"]["additionalProperties"] == embedded
+    assert found["any"] == spec["properties"]["any"]
+    old = body(ask(documents, "/openapi/v2"))["definitions"][name]["properties"]["spec"]
+    assert old["properties"]["manifests"]["items"] == {
+        "x-kubernetes-preserve-unknown-fields": True,
+        "x-kubernetes-embedded-resource": True,
+    }
+
+
 def test_custom_resources_have_descriptions_of_the_common_fields():
     """`kubectl explain` prints them; the texts are those of upstream's builder."""
     registry = ServedKinds()
