@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from fairlead.api.nodes.readiness import UNKNOWN, is_ready_node, ready_condition, ready_status
-from fairlead.api.nodes.taint import PREFER_NO_SCHEDULE, taint_text
-from fairlead.api.objects import Node
+from fairlead.api.nodes.readiness import UNKNOWN, ready_status
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
-from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.core.instant import to_seconds
-from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE, UNSCHEDULABLE
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
+from fairlead.whatif.explain.grouped_table import grouped_if_long
+from fairlead.whatif.explain.out_of_service import (
+    out_of_service_reasons,
+    out_of_service_rows,
+    out_of_service_tables,
+)
 from fairlead.whatif.explain.pod_cause import (
     PodCause,
     cause_row,
     pending_causes,
+    seconds_since,
     unready_causes,
 )
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, in_queue_order
-from fairlead.whatif.planner.node.drain_exemption import deletion_words
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -34,28 +35,20 @@ from fairlead.whatif.result.tabular_answer import (
     Row,
     TabularAnswer,
 )
-from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
-_PENDING_COLUMNS: Final = (
-    ResultColumn("pods", "pods", NUMBER),
-    ResultColumn("workload", "workload", NAME),
-    ResultColumn("pod", "pending", NAME, rank=2),
-    ResultColumn("longest_s", "longest", SECONDS, rank=1),
-    ResultColumn("why", "why"),
-)
-_UNREADY_COLUMNS: Final = (
-    ResultColumn("pods", "pods", NUMBER),
-    ResultColumn("workload", "workload", NAME),
-    ResultColumn("pod", "not ready", NAME, rank=2),
-    ResultColumn("why", "why"),
-)
-_NODE_COLUMNS: Final = (
-    ResultColumn("node", "node", NAME),
-    ResultColumn("pods", "pods", NUMBER),
-    ResultColumn("since_s", "for", SECONDS, rank=1),
-    ResultColumn("why", "why"),
-)
+_Group = tuple[Row, list[PodCause]]  # a row, and the causes that it counts
+_PODS: Final = ResultColumn("pods", "pods", NUMBER)
+_WORKLOAD: Final = ResultColumn("workload", "workload", NAME)
+_WORKLOADS: Final = ResultColumn("workload", "workloads", NAME)
+_LONGEST: Final = ResultColumn("longest_s", "longest", SECONDS, rank=1)
+_WHY: Final = ResultColumn("why", "why")
+_PENDING_POD: Final = ResultColumn("pod", "pending", NAME, rank=2)
+_UNREADY_POD: Final = ResultColumn("pod", "not ready", NAME, rank=2)
+_PENDING_COLUMNS: Final = (_PODS, _WORKLOAD, _PENDING_POD, _LONGEST, _WHY)
+_PENDING_REASON_COLUMNS: Final = (_PODS, _WORKLOADS, _LONGEST, _WHY)
+_UNREADY_COLUMNS: Final = (_PODS, _WORKLOAD, _UNREADY_POD, _WHY)
+_UNREADY_REASON_COLUMNS: Final = (_PODS, _WORKLOADS, _WHY)
 
 
 def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
@@ -68,7 +61,11 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     pending = in_queue_order(pod for pod in every if not model.cluster.node_of(pod))
     placed = sorted((pod for pod in every if model.cluster.node_of(pod)), key=lambda pod: pod.key)
     unready = unready_causes(model, snapshot.inventory(), placed)
-    nodes = _node_rows(model)
+    causes = pending_causes(model, pending)
+    nodes = out_of_service_rows(model)
+    node_reasons = out_of_service_reasons(nodes)
+    pending_reasons = _with_ages(model, _by_reason(causes))
+    unready_reasons = [row for row, _ in _by_reason(unready)]
     return TabularAnswer(
         kind="PodsExplanation",
         source=snapshot.source,
@@ -78,16 +75,27 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
         ),
         findings=tuple(_findings(model, nodes)),
         tables=(
-            ResultTable("pending", "pending pods", _PENDING_COLUMNS,
-                        _pending_rows(model, pending_causes(model, pending))),
-            ResultTable("unready", "pods on a node that are not ready", _UNREADY_COLUMNS,
-                        [row for row, _ in _rows(unready)]),
-            ResultTable("nodes", "nodes that take no new pods", _NODE_COLUMNS, nodes),
+            *grouped_if_long(
+                ResultTable("pending_reasons", "why pods are pending", _PENDING_REASON_COLUMNS,
+                            pending_reasons),
+                ResultTable("pending", "pending pods", _PENDING_COLUMNS,
+                            _with_ages(model, _by_workload(causes))),
+            ),
+            *grouped_if_long(
+                ResultTable("unready_reasons", "why pods on a node are not ready",
+                            _UNREADY_REASON_COLUMNS, unready_reasons),
+                ResultTable("unready", "pods on a node that are not ready", _UNREADY_COLUMNS,
+                            [row for row, _ in _by_workload(unready)]),
+            ),
+            *out_of_service_tables(nodes, node_reasons),
         ),
         facts={
             "pods": len(every),
             "pending_pods": len(pending),
             "unready_pods": len(unready),
+            "pending_reasons": pending_reasons,
+            "unready_reasons": unready_reasons,
+            "node_reasons": node_reasons,
         },
         notes=unsimulated_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
     )  # fmt: skip
@@ -131,18 +139,8 @@ def _findings(model: ClusterModel, nodes: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _pending_rows(model: ClusterModel, causes: Iterable[PodCause]) -> list[Row]:
-    """Return the rows of the pending pods, with the longest time since a pod was created."""
-    rows: list[Row] = []
-    for row, found in _rows(causes):
-        ages = (_seconds_since(model, one.pod.pod.metadata.creation_timestamp) for one in found)
-        longest = max((age for age in ages if age is not None), default=None)
-        rows.append({**row, "longest_s": longest})
-    return rows
-
-
-def _rows(causes: Iterable[PodCause]) -> list[tuple[Row, list[PodCause]]]:
-    """Return (row, its causes) for each workload and reason; most pods first."""
+def _by_workload(causes: Iterable[PodCause]) -> list[_Group]:
+    """Return a row for each workload and reason, with its causes; most pods first."""
     groups: dict[tuple[str, str], list[PodCause]] = defaultdict(list)
     for one in causes:
         groups[str(workload_of(one.pod.pod)), one.why].append(one)
@@ -150,42 +148,27 @@ def _rows(causes: Iterable[PodCause]) -> list[tuple[Row, list[PodCause]]]:
     return [({"workload": name, **cause_row(found)}, found) for (name, _), found in ordered]
 
 
-def _node_rows(model: ClusterModel) -> list[Row]:
-    """Return a row for each node that takes no new pods for now.
+def _by_reason(causes: Iterable[PodCause]) -> list[_Group]:
+    """Return a row for each reason, with its workloads and its causes; most pods first."""
+    groups: dict[str, list[PodCause]] = defaultdict(list)
+    for one in causes:
+        groups[one.why].append(one)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [({**_workloads(found), **cause_row(found)}, found) for _, found in ordered]
 
-    These nodes are not Ready, are cordoned, are being deleted, or have a temporary taint, for
-    example because of a full disk. A taint that a row's other reasons imply is left out.
-    """
+
+def _workloads(causes: Iterable[PodCause]) -> Row:
+    """Return the number of workloads of the pods in `causes`, and the one with the most pods."""
+    pods = Counter(str(workload_of(one.pod.pod)) for one in causes)
+    names = sorted(pods, key=lambda name: (-pods[name], name))
+    return {"workloads": len(names), "workload": listed(names, 1)}
+
+
+def _with_ages(model: ClusterModel, groups: Iterable[_Group]) -> list[Row]:
+    """Return the rows of `groups`, with the longest time since one of their pods was created."""
     rows: list[Row] = []
-    for info in sorted(model.table.nodes(), key=lambda info: info.name):
-        ready = ready_condition(info.node)
-        reasons = [deletion_words(info.node).removeprefix("it is ")]
-        reasons += ["cordoned"] if info.node.spec.unschedulable else []
-        implied = {UNSCHEDULABLE} if info.node.spec.unschedulable else set[str]()
-        since = None
-        if ready is not None and not is_ready_node(info.node):
-            implied |= {NOT_READY, UNREACHABLE}
-            message = f": {ready.message.rstrip('.')}" if ready.message else ""
-            reasons.append(f"not Ready ({ready.reason or ready.status}){message}")
-            since = _seconds_since(model, ready.last_transition_time)
-        reasons += _temporary_taints(info.node, implied)
-        if why := "; ".join(filter(None, reasons)):
-            row = {"node": info.name, "pods": len(info.pods), "since_s": since, "why": why}
-            rows.append(row)
+    for row, found in groups:
+        ages = (seconds_since(model, one.pod.pod.metadata.creation_timestamp) for one in found)
+        longest = max((age for age in ages if age is not None), default=None)
+        rows.append({**row, "longest_s": longest})
     return rows
-
-
-def _temporary_taints(node: Node, implied: Container[str]) -> Iterator[str]:
-    """Yield words about the temporary taints of `node` that repel pods, except the `implied` keys.
-
-    A lasting taint is for some kinds of pods only, and other pods use the node.
-    """
-    for one in node.spec.taints:
-        is_temporary = one.key not in implied and not is_lasting_taint(one.key)
-        if is_temporary and one.effect != PREFER_NO_SCHEDULE:
-            yield f"taint {taint_text(one)}"
-
-
-def _seconds_since(model: ClusterModel, timestamp: str) -> float | None:
-    """Return the seconds from `timestamp` until the time of the dump; None if it is ""."""
-    return to_seconds(model.now - parse_timestamp(timestamp)) if timestamp else None

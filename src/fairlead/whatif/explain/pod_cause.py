@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
-from fairlead.engine.batch.info.group import labelled_group
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.batch.info.group import group_name, labelled_group
 from fairlead.engine.core.command import pod_ref
+from fairlead.engine.core.instant import to_seconds
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_groups import group_key
@@ -24,6 +27,7 @@ from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.snapshot.inventory import Inventory
 
+_GROUP_HELD: Final = "its PodGroup cannot start now"
 # (namespace, id of the shape, priority, preemptionPolicy, reason why it fits no node) of a pod. The
 # shape is the part of its spec that affects scheduling.
 _Equal = tuple[str, int, int, str, str]
@@ -32,12 +36,15 @@ _Equal = tuple[str, int, int, str, str]
 class PodCause(Struct, frozen=True):
     """The reason `why` a pod is pending or not ready.
 
-    `node` is the node on which a pending pod fits now; "" if there is none.
+    `node` is the node on which a pending pod fits now; "" if there is none. `detail` adds to `why`
+    what concerns only this pod or its PodGroup, so pods with the same reason can be counted
+    together; it is "" if there is nothing to add.
     """
 
     pod: PodInfo
     why: str
     node: str = ""
+    detail: str = ""
 
 
 def is_up(model: ClusterModel, pod: PodInfo) -> bool:
@@ -61,10 +68,12 @@ def pending_causes(model: ClusterModel, pending: Sequence[PodInfo]) -> list[PodC
     found: list[PodCause] = []
     with model.hypothesis():
         for pod in pending:
-            why, node = groups.get(group_key(pod), ""), ""
-            if not why:
-                why, node = _why_pending(model, pod, leaving, known)
-            found.append(PodCause(pod, why, node))
+            held = groups.get(group_key(pod), "")
+            found.append(
+                PodCause(pod, _GROUP_HELD, detail=held)
+                if held
+                else _pending_cause(model, pod, leaving, known)
+            )
     return found
 
 
@@ -89,6 +98,11 @@ def unready_causes(
     return found
 
 
+def seconds_since(model: ClusterModel, timestamp: str) -> float | None:
+    """Return the seconds from `timestamp` until the time of the dump; None if it is ""."""
+    return to_seconds(model.now - parse_timestamp(timestamp)) if timestamp else None
+
+
 def cause_rows(causes: Iterable[PodCause]) -> list[dict[str, object]]:
     """Return a row for each reason, with the number of its pods: the largest number first."""
     groups: dict[str, list[PodCause]] = defaultdict(list)
@@ -101,11 +115,19 @@ def cause_rows(causes: Iterable[PodCause]) -> list[dict[str, object]]:
 def cause_row(causes: Sequence[PodCause]) -> dict[str, object]:
     """Return the row of `causes`, which have the same reason."""
     nodes = [one.node for one in causes if one.node]
+    details = dict.fromkeys(one.detail for one in causes if one.detail)
     return {
         "pods": len(causes),
         "pod": listed([one.pod.key for one in causes], 1),
-        "why": _with_nodes(causes[0].why, nodes),
+        "why": _with_details(_with_nodes(causes[0].why, nodes), list(details)),
     }
+
+
+def _with_details(why: str, details: Sequence[str]) -> str:
+    """Return `why` with the first of its `details`, if there is one."""
+    if not details:
+        return why
+    return f"{why}{', for example' if len(details) > 1 else ''}: {details[0]}"
 
 
 def _with_nodes(why: str, nodes: Sequence[str]) -> str:
@@ -117,7 +139,7 @@ def _with_nodes(why: str, nodes: Sequence[str]) -> str:
 
 
 def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, str]:
-    """Return {PodGroup that cannot start: reason} for the PodGroups of `pending` pods."""
+    """Return {PodGroup: why it cannot start} for the PodGroups of `pending` pods that cannot."""
     held: dict[str, str] = {}
     first = {group_key(pod): pod for pod in pending} if model.has_pod_groups else {}
     for key, pod in first.items():
@@ -126,8 +148,8 @@ def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, s
         trial = try_pod_group(model.profile_of(pod), pod)
         if trial is not None and not trial.can_start:
             fit = "fits" if trial.fitting == 1 else "fit"
-            pods = f"{trial.fitting:,} of its {counted(trial.waiting, 'waiting pod')} {fit}"
-            held[key] = f"PodGroup {key} cannot start now: {pods}"
+            pods = counted(trial.waiting, "waiting pod")
+            held[key] = f"{trial.fitting:,} of the {pods} of {key} {fit}"
             if trial.victims:
                 held[key] += f"; it would preempt {counted(len(trial.victims), 'pod')}"
     return held
@@ -149,32 +171,35 @@ def _preemption_words(model: ClusterModel, pod: PodInfo, reason: str) -> str:
     return short_reason(decision.message).removeprefix(reason)  # why preemption does not help
 
 
-def _why_pending(
+def _pending_cause(
     model: ClusterModel, pod: PodInfo, leaving: Sequence[PodInfo], known: dict[_Equal, str]
-) -> tuple[str, str]:
-    """Return (why `pod` is pending, the node that it fits now or "").
+) -> PodCause:
+    """Return why `pod` is pending, with the node that it fits now.
 
     If `pod` fits a node, this function places `pod` there in `model`. `leaving` are the terminating
     pods. `known` caches results of `_preemption_words`; equal pods share a result.
     """
     if (why := model.kept_out(pod)) is not None:
-        return why, ""
+        return PodCause(pod, why)
     if model.is_batch(pod):
-        name = pod.pod.spec.scheduler_name
-        return f"{name} starts it only with its group; explain one of the pods", ""
+        name, group = pod.pod.spec.scheduler_name, group_name(pod.pod)
+        target = f"podgroup/{pod.namespace}/{group}" if group else f"pod/{pod.key}"
+        why = f"{name} starts it only with its group"
+        return PodCause(pod, why, detail=f"explain {target}")
     model.remove(pod)
     new = model.replacement(pod)
     decision = model.schedule(new)
     if not isinstance(decision, Placement):
         reason = short_reason(decision.message)
         if awaited_victims(pod, leaving):
-            return f"{reason}; waits for the end of pods that it has preempted", ""
+            return PodCause(pod, f"{reason}; waits for the end of pods that it has preempted")
         equal = (pod.namespace, new.shape.id, new.priority, new.pod.spec.preemption_policy, reason)
         if equal not in known:
             known[equal] = _preemption_words(model, new, reason)
-        return f"{reason}{known[equal]}", ""
+        return PodCause(pod, f"{reason}{known[equal]}")
     is_tried = condition(pod.pod, "PodScheduled") is not None
     why = "there is room now" if is_tried else "the scheduler has not tried it yet"
     if group := labelled_group(pod.pod):
-        return f"{why}, but its group may wait: explain podgroup/{pod.namespace}/{group}", ""
-    return why, decision.node.name
+        target = f"podgroup/{pod.namespace}/{group}"
+        return PodCause(pod, f"{why}, but its group may wait", detail=f"explain {target}")
+    return PodCause(pod, why, decision.node.name)

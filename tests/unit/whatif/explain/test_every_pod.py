@@ -113,13 +113,13 @@ def test_all_pods_are_explained_at_once(explained, cluster, target):
         }
     ]
     assert rows(answer, "nodes") == [
-        {"node": "cordoned", "pods": 0, "since_s": None, "why": "cordoned"},
         {
             "node": "lost",
             "pods": 2,
             "since_s": 60.0,
             "why": "not Ready (NodeStatusUnknown): Kubelet stopped posting node status",
         },
+        {"node": "cordoned", "pods": 0, "since_s": None, "why": "cordoned"},
     ]
 
 
@@ -139,6 +139,83 @@ def test_nodes_with_temporary_taints_take_no_pods(explained, make, taints, why):
     node = make.node("a")
     node["spec"] = {"taints": [{"key": key, "effect": effect} for key, effect in taints]}
     assert [row["why"] for row in rows(explained(node), "nodes")] == why
+
+
+def test_many_workloads_with_one_reason_share_a_row(explained, make):
+    """The workload with the most pods is named. JSON has the rows of the workloads, too."""
+    jobs = [pending(make, f"job-{number}-0", f"job-{number}", cpu="9") for number in range(11)]
+    extra = pending(make, "job-7-1", "job-7", cpu="9")
+    answer = explained(make.node("a"), *jobs, extra, pending(make, "vast-0", "vast", cpu="1"))
+    tables = {table.name: table for table in answer.tables}
+    assert rows(answer, "pending_reasons") == [
+        {
+            "workloads": 11,
+            "workload": "rs/default/job-7 and 10 more",
+            "pods": 12,
+            "pod": "default/job-0-0 and 11 more",
+            "why": "Insufficient cpu",
+            "longest_s": 0.0,
+        },
+        {
+            "workloads": 1,
+            "workload": "rs/default/vast",
+            "pods": 1,
+            "pod": "default/vast-0",
+            "why": "there is room now; it would go to a",
+            "longest_s": 0.0,
+        },
+    ]
+    assert list(tables)[:2] == ["pending_reasons", "pending"]
+    assert (len(tables["pending"].rows), tables["pending"].shown) == (12, 0)
+    assert len(answer.to_json()["pending"]) == 12
+
+
+def test_reasons_are_in_the_json_of_a_small_cluster(explained, cluster):
+    """A terminal shows the rows of the workloads only, because there are few of them."""
+    answer = explained(*cluster)
+    assert [table.name for table in answer.tables] == ["pending", "unready", "nodes"]
+    found = answer.to_json()
+    assert [row["workload"] for row in found["pending_reasons"]] == [
+        "rs/default/big",
+        "rs/default/small",
+    ]
+    assert [row["pods"] for row in found["unready_reasons"]] == [1]
+    assert [(row["nodes"], row["why"]) for row in found["node_reasons"]] == [
+        (1, "cordoned"),
+        (1, "not Ready (NodeStatusUnknown): Kubelet stopped posting node status"),
+    ]
+
+
+def test_many_nodes_with_one_reason_share_a_row(explained, make):
+    """The row has the number of nodes and pods, and the longest time out of service."""
+    lost = [lost_node(make, f"lost-{number:02}") for number in range(11)]
+    lost[3]["status"]["conditions"] = [LOST | {"lastTransitionTime": "2026-03-01T10:01:00Z"}]
+    answer = explained(*lost, placed(make, "down", "lost-05", ready=False))
+    assert rows(answer, "node_reasons") == [
+        {
+            "nodes": 11,
+            "node": "lost-05 and 10 more",
+            "pods": 1,
+            "since_s": 240.0,
+            "why": "not Ready (NodeStatusUnknown): Kubelet stopped posting node status",
+        }
+    ]
+    assert len(rows(answer, "nodes")) == 11
+
+
+def test_groups_that_wait_together_name_one_of_them(explained, make):
+    """Each group has its own state, so the row names a group to explain."""
+    pods = [pending(make, f"m-{number}", "train", schedulerName="kube-batch") for number in "01"]
+    for pod, group in zip(pods, ("first", "second"), strict=True):
+        pod["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": group}
+    [row] = rows(explained(make.node("a"), *pods), "pending")
+    assert row["why"] == (
+        "kube-batch starts it only with its group, for example: explain podgroup/default/first"
+    )
+    [row] = rows(explained(make.node("a"), pods[1]), "pending")
+    assert row["why"] == (
+        "kube-batch starts it only with its group: explain podgroup/default/second"
+    )
 
 
 def test_pods_on_a_deleted_node_are_not_ready(explained, make):

@@ -67,7 +67,7 @@ def test_a_gang_that_cannot_start_preempts_no_pods(snapshot, make):
 @pytest.mark.parametrize(
     ("config", "rows"),
     [
-        (ON, [(4, "PodGroup default/g cannot start now: 3 of its 4 waiting pods fit")]),
+        (ON, [(4, "its PodGroup cannot start now: 3 of the 4 waiting pods of default/g fit")]),
         (
             OFF,
             [
@@ -93,7 +93,9 @@ def test_a_workload_of_volcano_does_not_promise_room_for_its_pods(snapshot, make
     read = snapshot(make.node(), owner, *pods)
     answer = explain_object(read, "rs/v", OFF, NO_CHOICE)
     (row,) = answer.tables[0].rows
-    assert row["why"] == "volcano starts it only with its group; explain one of the pods"
+    assert row["why"] == (
+        "volcano starts it only with its group, for example: explain pod/default/v-0"
+    )
     assert plan_notes(read, ClusterModel(read, OFF), NO_CHOICE)[-1] == (
         "2 waiting pods of the batch scheduler are not placed here, because they start only in "
         "groups."

@@ -1,0 +1,113 @@
+"""Nodes that take no new pods for now: since when, and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Final
+
+from fairlead.api.nodes.readiness import is_ready_node, ready_condition
+from fairlead.api.nodes.taint import PREFER_NO_SCHEDULE
+from fairlead.api.objects import Node
+from fairlead.api.text.name_list import listed
+from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE, UNSCHEDULABLE
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.whatif.explain.grouped_table import grouped_if_long
+from fairlead.whatif.explain.pod_cause import seconds_since
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node.drain_exemption import deletion_words
+from fairlead.whatif.result.tabular_answer import (
+    NAME,
+    NUMBER,
+    SECONDS,
+    ResultColumn,
+    ResultTable,
+    Row,
+)
+from fairlead.whatif.snapshot.node_pool import is_lasting_taint
+
+_NODES: Final = ResultColumn("nodes", "nodes", NUMBER)
+_NODE: Final = ResultColumn("node", "node", NAME)
+_COLUMNS: Final = (
+    ResultColumn("pods", "pods", NUMBER),
+    ResultColumn("since_s", "for", SECONDS, rank=1),
+    ResultColumn("why", "why"),
+)
+
+
+def out_of_service_rows(model: ClusterModel) -> list[Row]:
+    """Return a row for each node that takes no new pods for now; most pods first.
+
+    These nodes are not Ready, are cordoned, are being deleted, or have a temporary taint, for
+    example because of a full disk. A taint that a row's other reasons imply is left out.
+    """
+    rows = [
+        {"node": info.name, "pods": len(info.pods), "since_s": since, "why": why}
+        for info in model.table.nodes()
+        for why, since in [_out_of_service(model, info)]
+        if why
+    ]
+    return sorted(rows, key=lambda row: (-row["pods"], row["node"]))
+
+
+def out_of_service_reasons(rows: Iterable[Row]) -> list[Row]:
+    """Return a row for each reason in `rows`, a result of `out_of_service_rows`.
+
+    The reason with the most nodes comes first. `since_s` is the time of the node that has been out
+    of service for the longest time.
+    """
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row["why"]].append(row)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [
+        {
+            "nodes": len(found),
+            "node": listed([row["node"] for row in found], 1),
+            "pods": sum(row["pods"] for row in found),
+            "since_s": max((one for row in found if (one := row["since_s"]) is not None),
+                           default=None),
+            "why": why,
+        }
+        for why, found in ordered
+    ]  # fmt: skip
+
+
+def out_of_service_tables(rows: Sequence[Row], reasons: Sequence[Row]) -> tuple[ResultTable, ...]:
+    """Return the tables that show `rows`, or first their `reasons` if there are many rows."""
+    return grouped_if_long(
+        ResultTable("node_reasons", "why nodes take no new pods", (_NODES, _NODE, *_COLUMNS),
+                    reasons),
+        ResultTable("nodes", "nodes that take no new pods", (_NODE, *_COLUMNS), rows),
+    )  # fmt: skip
+
+
+def _out_of_service(model: ClusterModel, info: NodeInfo) -> tuple[str, float | None]:
+    """Return (why the node takes no new pods, seconds since then).
+
+    The first is "" if the node takes new pods. The second is None if it is unknown.
+    """
+    ready = ready_condition(info.node)
+    reasons = [deletion_words(info.node).removeprefix("it is ")]
+    reasons += ["cordoned"] if info.node.spec.unschedulable else []
+    implied = {UNSCHEDULABLE} if info.node.spec.unschedulable else set[str]()
+    since = None
+    if ready is not None and not is_ready_node(info.node):
+        implied |= {NOT_READY, UNREACHABLE}
+        message = f": {ready.message.rstrip('.')}" if ready.message else ""
+        reasons.append(f"not Ready ({ready.reason or ready.status}){message}")
+        since = seconds_since(model, ready.last_transition_time)
+    reasons += _temporary_taints(info.node, implied)
+    return "; ".join(filter(None, reasons)), since
+
+
+def _temporary_taints(node: Node, implied: Container[str]) -> Iterator[str]:
+    """Yield words about the temporary taints of `node` that repel pods, except the `implied` keys.
+
+    A lasting taint is for some kinds of pods only, and other pods use the node. The value of a
+    temporary taint is left out: it is the time or the id of an event of this node.
+    """
+    for one in node.spec.taints:
+        is_temporary = one.key not in implied and not is_lasting_taint(one.key)
+        if is_temporary and one.effect != PREFER_NO_SCHEDULE:
+            yield f"taint {one.key}:{one.effect}"
