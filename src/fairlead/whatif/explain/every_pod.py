@@ -62,7 +62,7 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     placed = sorted((pod for pod in every if model.cluster.node_of(pod)), key=lambda pod: pod.key)
     unready = unready_causes(model, snapshot.inventory(), placed)
     causes = pending_causes(model, pending)
-    nodes = out_of_service_rows(model)
+    nodes = out_of_service_rows(model, snapshot.inventory())
     node_reasons = out_of_service_reasons(nodes)
     pending_reasons = _with_ages(model, _by_reason(causes))
     unready_reasons = [row for row, _ in _by_reason(unready)]

@@ -6,10 +6,14 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final
 
+from msgspec import Struct
+
+from fairlead.api.json import at, text
 from fairlead.api.nodes.readiness import is_ready_node, ready_condition
 from fairlead.api.nodes.taint import PREFER_NO_SCHEDULE
 from fairlead.api.objects import Node
 from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import NODE
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE, UNSCHEDULABLE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.whatif.explain.grouped_table import grouped_if_long
@@ -24,6 +28,7 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     Row,
 )
+from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
 _NODES: Final = ResultColumn("nodes", "nodes", NUMBER)
@@ -35,17 +40,17 @@ _COLUMNS: Final = (
 )
 
 
-def out_of_service_rows(model: ClusterModel) -> list[Row]:
-    """Return a row for each node that takes no new pods for now; most pods first.
+def out_of_service_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
+    """Return a row for each node of `model` that takes no new pods for now; most pods first.
 
     These nodes are not Ready, are cordoned, are being deleted, or have a temporary taint, for
-    example because of a full disk. A taint that a row's other reasons imply is left out.
+    example because of a full disk. A taint that a row's other reasons imply is left out. `since_s`
+    is the time since the first of the reasons. `inventory` has the objects of the snapshot.
     """
     rows = [
-        {"node": info.name, "pods": len(info.pods), "since_s": since, "why": why}
+        _row(model, info, reasons)
         for info in model.table.nodes()
-        for why, since in [_out_of_service(model, info)]
-        if why
+        if (reasons := list(_reasons(info.node, inventory)))
     ]
     return sorted(rows, key=lambda row: (-row["pods"], row["node"]))
 
@@ -82,27 +87,57 @@ def out_of_service_tables(rows: Sequence[Row], reasons: Sequence[Row]) -> tuple[
     )  # fmt: skip
 
 
-def _out_of_service(model: ClusterModel, info: NodeInfo) -> tuple[str, float | None]:
-    """Return (why the node takes no new pods, seconds since then).
+class _Reason(Struct, frozen=True):
+    """Why a node takes no new pods, and the timestamp since when; "" if the time is unknown."""
 
-    The first is "" if the node takes new pods. The second is None if it is unknown.
-    """
-    ready = ready_condition(info.node)
-    reasons = [deletion_words(info.node).removeprefix("it is ")]
-    reasons += ["cordoned"] if info.node.spec.unschedulable else []
-    implied = {UNSCHEDULABLE} if info.node.spec.unschedulable else set[str]()
-    since = None
-    if ready is not None and not is_ready_node(info.node):
+    why: str
+    since: str = ""
+
+
+def _row(model: ClusterModel, info: NodeInfo, reasons: Sequence[_Reason]) -> Row:
+    """Return the row of a node that takes no new pods because of `reasons`."""
+    times = [seconds_since(model, one.since) for one in reasons]
+    return {
+        "node": info.name,
+        "pods": len(info.pods),
+        "since_s": max((one for one in times if one is not None), default=None),
+        "why": "; ".join(one.why for one in reasons),
+    }
+
+
+def _reasons(node: Node, inventory: Inventory) -> Iterator[_Reason]:
+    """Yield each reason why `node` takes no new pods for now."""
+    if deletion := deletion_words(node):
+        yield _Reason(deletion.removeprefix("it is "), node.metadata.deletion_timestamp)
+    implied = set[str]()
+    if node.spec.unschedulable:
+        implied.add(UNSCHEDULABLE)
+        yield _cordon(node, inventory)
+    ready = ready_condition(node)
+    if ready is not None and not is_ready_node(node):
         implied |= {NOT_READY, UNREACHABLE}
         message = f": {ready.message.rstrip('.')}" if ready.message else ""
-        reasons.append(f"not Ready ({ready.reason or ready.status}){message}")
-        since = seconds_since(model, ready.last_transition_time)
-    reasons += _temporary_taints(info.node, implied)
-    return "; ".join(filter(None, reasons)), since
+        why = f"not Ready ({ready.reason or ready.status}){message}"
+        yield _Reason(why, ready.last_transition_time)
+    yield from _temporary_taints(node, implied)
 
 
-def _temporary_taints(node: Node, implied: Container[str]) -> Iterator[str]:
-    """Yield words about the temporary taints of `node` that repel pods, except the `implied` keys.
+def _cordon(node: Node, inventory: Inventory) -> _Reason:
+    """Return that `node` is cordoned, by which client if the managedFields name it, and since when.
+
+    The node lifecycle controller adds the taint when it sees that the node is cordoned. Without the
+    taint's time, the time of the managedFields is used: the client's last change of the node.
+    """
+    since = next((one.time_added for one in node.spec.taints if one.key == UNSCHEDULABLE), "")
+    found = inventory.get(NODE, "", node.metadata.name)
+    for entry in () if found is None else found.managed_fields:
+        if at(entry, "fieldsV1", "f:spec", "f:unschedulable") is not None:
+            return _Reason(f"cordoned by {text(entry, 'manager')}", since or text(entry, "time"))
+    return _Reason("cordoned", since)
+
+
+def _temporary_taints(node: Node, implied: Container[str]) -> Iterator[_Reason]:
+    """Yield the temporary taints of `node` that repel pods, except those with the `implied` keys.
 
     A lasting taint is for some kinds of pods only, and other pods use the node. The value of a
     temporary taint is left out: it is the time or the id of an event of this node.
@@ -110,4 +145,4 @@ def _temporary_taints(node: Node, implied: Container[str]) -> Iterator[str]:
     for one in node.spec.taints:
         is_temporary = one.key not in implied and not is_lasting_taint(one.key)
         if is_temporary and one.effect != PREFER_NO_SCHEDULE:
-            yield f"taint {one.key}:{one.effect}"
+            yield _Reason(f"taint {one.key}:{one.effect}", one.time_added)

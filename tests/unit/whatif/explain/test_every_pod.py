@@ -218,6 +218,40 @@ def test_groups_that_wait_together_name_one_of_them(explained, make):
     )
 
 
+ADDED = "2026-03-01T10:02:00Z"
+CORDONED = {
+    "manager": "kubectl",
+    "operation": "Update",
+    "time": "2026-03-01T10:03:00Z",
+    "fieldsV1": {"f:spec": {"f:unschedulable": {}}},
+}
+LABELLED = {"manager": "labeller", "fieldsV1": {"f:metadata": {"f:labels": {"f:a": {}}}}}
+
+
+@pytest.mark.parametrize(
+    ("managed", "time_added", "ready", "expected"),
+    [
+        ([LABELLED], "", [], ("cordoned", None)),
+        ([LABELLED], ADDED, [], ("cordoned", 120.0)),
+        ([LABELLED, CORDONED], "", [], ("cordoned by kubectl", 60.0)),
+        ([LABELLED, CORDONED], ADDED, [], ("cordoned by kubectl", 120.0)),
+        ([CORDONED], "", [LOST | {"message": "", "lastHeartbeatTime": CREATED}],
+         ("cordoned by kubectl; not Ready (NodeStatusUnknown)", 60.0)),
+    ],
+)  # fmt: skip
+def test_a_cordoned_node_names_the_client(explained, make, managed, time_added, ready, expected):
+    """The managedFields name the client. The time is that of the first reason."""
+    node = make.node("a")
+    node["metadata"]["managedFields"] = managed
+    taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    node["spec"] = {"unschedulable": True, "taints": [taint | {"timeAdded": time_added}]}
+    node["status"]["conditions"] = ready
+    last = pending(make, "p", "p")
+    last["metadata"]["creationTimestamp"] = "2026-03-01T10:04:00Z"
+    [row] = rows(explained(node, last), "nodes")
+    assert (row["why"], row["since_s"]) == expected
+
+
 def test_pods_on_a_deleted_node_are_not_ready(explained, make):
     """Their status is Ready until pod garbage collection deletes them."""
     answer = explained(make.node("a"), placed(make, "one", "a"), placed(make, "two", "gone"))
