@@ -87,7 +87,7 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
                 ResultTable("unready", "pods on a node that are not ready", _UNREADY_COLUMNS,
                             [row for row, _ in _by_workload(unready)]),
             ),
-            *out_of_service_tables(nodes, node_reasons),
+            *out_of_service_tables("nodes", nodes, node_reasons),
         ),
         facts={
             "pods": len(every),

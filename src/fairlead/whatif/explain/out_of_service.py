@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -13,6 +13,7 @@ from fairlead.api.nodes.readiness import is_ready_node, ready_condition
 from fairlead.api.nodes.taint import PREFER_NO_SCHEDULE
 from fairlead.api.objects import Node
 from fairlead.api.text.name_list import listed
+from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE, UNSCHEDULABLE
 from fairlead.engine.state.node_info import NodeInfo
@@ -33,9 +34,13 @@ from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
 _NODES: Final = ResultColumn("nodes", "nodes", NUMBER)
 _NODE: Final = ResultColumn("node", "node", NAME)
+_ZONE: Final = ResultColumn("zone", "zone", NAME, rank=2)
+ROOM_FOR: Final = ResultColumn("room_for", "room for", NUMBER, rank=1)
+"""The column with a number of pending pods. `explain_nodes` adds the field to the rows."""
 _COLUMNS: Final = (
     ResultColumn("pods", "pods", NUMBER),
     ResultColumn("since_s", "for", SECONDS, rank=1),
+    ROOM_FOR,
     ResultColumn("why", "why"),
 )
 
@@ -69,6 +74,7 @@ def out_of_service_reasons(rows: Iterable[Row]) -> list[Row]:
         {
             "nodes": len(found),
             "node": listed([row["node"] for row in found], 1),
+            "zone": zones_of(found),
             "pods": sum(row["pods"] for row in found),
             "since_s": max((one for row in found if (one := row["since_s"]) is not None),
                            default=None),
@@ -78,12 +84,20 @@ def out_of_service_reasons(rows: Iterable[Row]) -> list[Row]:
     ]  # fmt: skip
 
 
-def out_of_service_tables(rows: Sequence[Row], reasons: Sequence[Row]) -> tuple[ResultTable, ...]:
-    """Return the tables that show `rows`, or first their `reasons` if there are many rows."""
+def zones_of(rows: Iterable[Row]) -> str:
+    """Return the zones of the nodes in `rows` as text, the zone with the most nodes first."""
+    zones = Counter(row["zone"] for row in rows if row["zone"])
+    return listed(sorted(zones, key=lambda zone: (-zones[zone], zone)), 1)
+
+
+def out_of_service_tables(
+    name: str, rows: Sequence[Row], reasons: Sequence[Row]
+) -> tuple[ResultTable, ...]:
+    """Return the table `name` of `rows`, or first their `reasons` if there are many rows."""
     return grouped_if_long(
-        ResultTable("node_reasons", "why nodes take no new pods", (_NODES, _NODE, *_COLUMNS),
+        ResultTable("node_reasons", "why nodes take no new pods", (_NODES, _NODE, _ZONE, *_COLUMNS),
                     reasons),
-        ResultTable("nodes", "nodes that take no new pods", (_NODE, *_COLUMNS), rows),
+        ResultTable(name, "nodes that take no new pods", (_NODE, _ZONE, *_COLUMNS), rows),
     )  # fmt: skip
 
 
@@ -99,6 +113,7 @@ def _row(model: ClusterModel, info: NodeInfo, reasons: Sequence[_Reason]) -> Row
     times = [seconds_since(model, one.since) for one in reasons]
     return {
         "node": info.name,
+        "zone": info.labels.get(ZONE, ""),
         "pods": len(info.pods),
         "since_s": max((one for one in times if one is not None), default=None),
         "why": "; ".join(one.why for one in reasons),

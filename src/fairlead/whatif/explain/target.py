@@ -32,6 +32,7 @@ from fairlead.whatif.change.volcano_job import gang_of
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.explain.budget import explain_budget
+from fairlead.whatif.explain.every_node import explain_nodes
 from fairlead.whatif.explain.every_pod import explain_pods
 from fairlead.whatif.explain.group import GROUP_KINDS, is_about_group
 from fairlead.whatif.explain.node import explain_node
@@ -80,19 +81,19 @@ def explain_object(
 ) -> TabularAnswer | None:
     """Return the explanation of the workload, node, budget, autoscaler or PriorityClass `target`.
 
-    A `target` that is only the kind PriorityClass (`pc`) means all PriorityClasses, and only the
-    kind Pod (`pods`) means all pods. A custom resource is explained if it controls pods itself.
-    Return None for one pod or a PodGroup, which other functions explain. Raises InputError for an
-    object that does not exist or cannot be explained.
+    A `target` that is only the kind PriorityClass (`pc`) means all PriorityClasses. Only the kind
+    Pod (`pods`) or Node (`nodes`) means all pods or all nodes. A custom resource is explained if it
+    controls pods itself. Return None for one pod or a PodGroup, which other functions explain.
+    Raises InputError for an object that does not exist or cannot be explained.
     """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return None
     inventory = snapshot.inventory()
     if find_kind(target.partition("/")[0]) is PRIORITY_CLASS:
         return _explain_priority(snapshot, target, scheduler, release)
-    if find_kind(target) is POD:
+    if (kind := find_kind(target)) in (POD, NODE):
         model = ClusterModel(snapshot, scheduler)
-        answer = explain_pods(model, snapshot)
+        answer = (explain_pods if kind is POD else explain_nodes)(model, snapshot)
         return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
     found = inventory.find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
     if found.kind is POD:

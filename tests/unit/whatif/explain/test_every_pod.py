@@ -115,11 +115,12 @@ def test_all_pods_are_explained_at_once(explained, cluster, target):
     assert rows(answer, "nodes") == [
         {
             "node": "lost",
+            "zone": "",
             "pods": 2,
             "since_s": 60.0,
             "why": "not Ready (NodeStatusUnknown): Kubelet stopped posting node status",
         },
-        {"node": "cordoned", "pods": 0, "since_s": None, "why": "cordoned"},
+        {"node": "cordoned", "zone": "", "pods": 0, "since_s": None, "why": "cordoned"},
     ]
 
 
@@ -195,6 +196,7 @@ def test_many_nodes_with_one_reason_share_a_row(explained, make):
         {
             "nodes": 11,
             "node": "lost-05 and 10 more",
+            "zone": "",
             "pods": 1,
             "since_s": 240.0,
             "why": "not Ready (NodeStatusUnknown): Kubelet stopped posting node status",

@@ -89,6 +89,10 @@ def explain(
     - pods, the kind without a name: all pending pods, all pods that have a node but are not
       ready, and all nodes that take no new pods, each with the reason.
 
+    - nodes, the kind without a name: the nodes that take no new pods, with the reasons, and the
+      requests and free resources of all other nodes. The answer also counts the pending pods for
+      which these nodes have room, or would have room if they were in service.
+
     - Pod: for each node, either the score from each scheduler plugin, or the reason why the pod
       does not fit. In large clusters, nodes with the same reason share a row. A pod that already
       has a node is explained as if it had no node. If the pod fits on no node, the answer lists the
@@ -127,6 +131,8 @@ def explain(
 
         fairlead explain dump.yaml pods
 
+        fairlead explain dump.yaml nodes
+
         fairlead explain dump.yaml pod/store/web-0
 
         fairlead explain dump.yaml deploy/store/web
@@ -156,8 +162,8 @@ def explain(
         option such as --context, --snapshot or --process names the cluster.
     second
         The object to explain: KIND/NAME (deploy/web), or KIND/NAMESPACE/NAME (deploy/store/web) if
-        several namespaces have such an object. The kind pods alone means all pods, and pc alone
-        means all PriorityClasses.
+        several namespaces have such an object. The kinds pods, nodes and pc alone mean all pods,
+        all nodes and all PriorityClasses.
     """
     from fairlead.cli.commands.explain.run import (
         ExplainRequest,

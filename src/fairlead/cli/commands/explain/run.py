@@ -196,7 +196,7 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
     if answer is not None:
         if wants_starts:
             answer = _with_starts(answer, request, snapshot, release)
-        print_tabular(answer, output)
+        print_tabular(answer, "details" if all_nodes and output == "text" else output)
         return exit_code.SUCCESS
     starts = _starts(request, snapshot, release) if wants_starts else None
     _print_unreadable(snapshot)

@@ -1,0 +1,227 @@
+"""The explanation of all nodes: which take new pods, what is free, and for which pending pods."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.cli.main import run
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.explain.target import explain_object
+
+NOW = "2026-03-01T10:05:00Z"
+LATER = "2026-03-01T10:04:00Z"
+READY = {"type": "Ready", "status": "True", "lastTransitionTime": LATER, "lastHeartbeatTime": NOW}
+LOST = {**READY, "status": "Unknown", "reason": "NodeStatusUnknown"}
+UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
+ZONE = "topology.kubernetes.io/zone"
+
+
+@pytest.fixture
+def explained(snapshot):
+    def explain(*objects, target="nodes"):
+        return explain_object(snapshot(*objects), target, SchedulerConfig(), NO_CHOICE)
+
+    return explain
+
+
+def rows(answer, name):
+    return [dict(row) for row in answer.to_json()[name]]
+
+
+def lost_node(make, name, cpu="4", **labels):
+    node = make.node(name, cpu, **labels)
+    node["spec"] = {"taints": [UNREACHABLE]}
+    node["status"]["conditions"] = [LOST]
+    return node
+
+
+def pending(make, name, *, cpu="1", owner="web", **spec):
+    pod = make.pod(name, owner=owner, cpu=cpu, **spec)
+    pod["status"] = {"phase": "Pending"}
+    return pod
+
+
+@pytest.mark.parametrize("target", ["nodes", "node", "no"])
+def test_all_nodes_are_explained_at_once(explained, make, target):
+    """The node with the most free cpu comes first. A lost node could take pods after its return."""
+    serving = make.node("a", **{ZONE: "west"})
+    serving["status"]["conditions"] = [READY]
+    serving["spec"] = {"taints": [{"key": "dedicated", "value": "db", "effect": "NoExecute"},
+                                  {"key": "slow", "effect": "PreferNoSchedule"}]}  # fmt: skip
+    answer = explained(
+        serving,
+        make.node("b", "2"),
+        lost_node(make, "lost", **{ZONE: "east"}),
+        make.pod("db", node_name="a", cpu="1500m", owner="db"),
+        make.pod("old", node_name="lost", owner="old"),
+        pending(make, "small"),
+        *(pending(make, f"big-{number}", cpu="3") for number in range(2)),
+        target=target,
+    )
+    assert answer.verdict == "2 of 3 nodes take new pods."
+    free, waiting = answer.findings
+    assert free == (
+        "Pods on these nodes request 1.5 of 6 cpu and 0 of 32Gi memory; the most free on one node "
+        "is 2.5 cpu and 16Gi memory."
+    )
+    assert waiting == (
+        "3 pods are pending: there is room for 1 of them now; if all nodes were in service, there "
+        "would be room for 1 more."
+    )
+    assert rows(answer, "out_of_service") == [
+        {
+            "node": "lost",
+            "zone": "east",
+            "pods": 1,
+            "since_s": 60.0,
+            "why": "not Ready (NodeStatusUnknown)",
+            "room_for": 1,
+        }
+    ]
+    first, second = rows(answer, "in_service")
+    assert first == {
+        "node": "a",
+        "zone": "west",
+        "pool": "",
+        "ready_s": 60.0,
+        "pods": 1,
+        "allowed_pods": 110,
+        "requested": {"cpu": 1500, "memory": 0},
+        "allocatable": {"cpu": 4000, "memory": 16 << 30},
+        "free": {"cpu": 2500, "memory": 16 << 30},
+        "pods_words": "1 of 110",
+        "cpu_words": "1.5 of 4",
+        "cpu_free": "2.5",
+        "memory_words": "0 of 16Gi",
+        "memory_free": "16Gi",
+        "devices_free": "",
+        "room_for": 0,
+        "taints": "dedicated=db:NoExecute",
+    }
+    assert (second["node"], second["room_for"], second["taints"]) == ("b", 1, "")
+
+
+def test_a_node_has_room_for_pods_after_its_terminating_pods_have_stopped(explained, make):
+    """A kubelet that answers again lets them stop."""
+    stuck = make.pod("stuck", node_name="lost", cpu="4", owner="web")
+    stuck["metadata"] |= {"deletionTimestamp": LATER, "deletionGracePeriodSeconds": 30}
+    answer = explained(lost_node(make, "lost"), stuck, pending(make, "new", cpu="4"))
+    assert answer.verdict == "No node takes new pods."
+    [waiting] = answer.findings
+    assert waiting == (
+        "1 pod is pending: there is no room for it now; if all nodes were in service, there would "
+        "be room for 1."
+    )
+    [row] = rows(answer, "out_of_service")
+    assert row["room_for"] == 1
+
+
+def test_a_node_that_is_being_deleted_does_not_return(explained, make):
+    node = make.node("a")
+    node["metadata"] |= {"deletionTimestamp": NOW, "finalizers": ["example.com/hold"]}
+    node["spec"] = {"unschedulable": True}
+    answer = explained(node, pending(make, "new"))
+    [row] = rows(answer, "out_of_service")
+    assert row["room_for"] is None
+    assert answer.findings == ("1 pod is pending: there is no room for it now.",)
+
+
+def test_pods_that_fit_nowhere_are_counted(explained, make):
+    """Nodes out of service would not help."""
+    answer = explained(make.node("a"), lost_node(make, "lost"), pending(make, "vast", cpu="9"))
+    assert answer.findings[1] == (
+        "1 pod is pending: there is no room for it now; if all nodes were in service, there would "
+        "be no room either."
+    )
+
+
+def test_members_of_groups_are_not_counted(explained, make):
+    """They start only together."""
+    member = pending(make, "m", schedulerName="volcano")
+    answer = explained(make.node("a"), member)
+    assert answer.findings[1] == (
+        "1 pending pod is not counted, because it starts only with a group or does not enter the "
+        "scheduler's queue; the explanation of all pods says why."
+    )
+    assert rows(answer, "in_service")[0]["room_for"] is None
+
+
+def test_equal_pods_are_tried_again_after_a_placement(explained, make):
+    """The second pod of `peer` needs a pod of `base`, which is placed after the first one."""
+    term = {
+        "labelSelector": {"matchLabels": {"app": "base"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    base = pending(make, "b-base")
+    base["metadata"]["labels"] = {"app": "base"}
+    pods = [
+        pending(make, name, owner="peer", affinity=affinity) for name in ("a-peer", "c-peer")
+    ]  # fmt: skip
+    answer = explained(make.node("a", **{"kubernetes.io/hostname": "a"}), base, *pods)
+    assert "there is room for 2 of them now" in answer.findings[1]
+
+
+def test_many_nodes_are_grouped_by_pool_and_taints(explained, make):
+    """The row has the largest free amounts of one node, because a pod needs one node."""
+    pools = [("gpu", 2), ("web", 20)]
+    nodes = [
+        make.node(f"{pool}-{number:02}", **{"karpenter.sh/nodepool": pool})
+        for pool, count in pools
+        for number in range(count)
+    ]
+    nodes[0]["spec"] = nodes[1]["spec"] = {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}
+    nodes[1]["status"]["allocatable"] |= {"nvidia.com/gpu": "4"}
+    used = [make.pod(f"p-{one['metadata']['name']}", node_name=one["metadata"]["name"], cpu="3")
+            for one in nodes[3:]]  # fmt: skip
+    answer = explained(*nodes, *used)
+    assert [(table.name, table.shown) for table in answer.tables[-2:]] == [
+        ("pools", 10),
+        ("in_service", 0),
+    ]
+    shown = ("nodes", "node", "pool", "cpu_words", "cpu_most", "devices_free", "taints")
+    assert [tuple(row[name] for name in shown) for row in rows(answer, "pools")] == [
+        (20, "web-00 and 19 more", "web", "57 of 80", "4", "", ""),
+        (2, "gpu-00 and 1 more", "gpu", "0 of 8", "4", "4 of 4 nvidia.com/gpu", "gpu:NoSchedule"),
+    ]
+
+
+def test_many_nodes_out_of_service_are_grouped_by_reason(explained, make):
+    """The row says for how many pods there would be room if all nodes of the row returned."""
+    nodes = [lost_node(make, f"lost-{number:02}", "2", **{ZONE: "east"}) for number in range(12)]
+    pods = [pending(make, f"p-{number:02}", cpu="2") for number in range(20)]
+    answer = explained(*nodes, make.node("a", "1"), *pods)
+    [reason] = rows(answer, "node_reasons")
+    assert (reason["nodes"], reason["zone"], reason["room_for"]) == (12, "east", 12)
+    assert [row["room_for"] for row in rows(answer, "out_of_service")] == [1] * 12
+    tables = [(table.name, table.shown) for table in answer.tables[:2]]
+    assert tables == [("node_reasons", 10), ("out_of_service", 0)]
+
+
+def test_the_verdicts_of_healthy_clusters(explained, make):
+    """Without pending pods, no room for pods is stated."""
+    answer = explained(make.node("a"))
+    assert answer.verdict == "The node takes new pods."
+    assert answer.findings == ("Pods on this node request 0 of 4 cpu and 0 of 16Gi memory.",)
+    assert rows(answer, "in_service")[0]["room_for"] is None
+    assert explained(make.node("a"), make.node("b")).verdict == "All 2 nodes take new pods."
+
+
+def test_the_command_prints_every_node_if_asked(make, tmp_path, capsys):
+    """`--all-nodes` prints a row for every node, as `-o details` does."""
+    nodes = [make.node(f"n-{number:02}") for number in range(30)]
+    objects = [*nodes, make.pod("p", node_name="n-00")]
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+    assert run(["explain", str(path), "nodes"]) == 0
+    short = capsys.readouterr().out
+    assert "n-01 and 29 more" in short
+    assert "\nn-29" not in short
+    assert run(["explain", str(path), "nodes", "--all-nodes"]) == 0
+    printed = capsys.readouterr().out
+    assert "\nn-29" in printed
+    assert run(["explain", str(path), "nodes", "-o", "details"]) == 0
+    assert capsys.readouterr().out == printed
