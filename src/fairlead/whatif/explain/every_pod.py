@@ -24,6 +24,7 @@ from fairlead.whatif.explain.pod_cause import (
     seconds_since,
     unready_causes,
 )
+from fairlead.whatif.explain.uncreated_pod import uncreated_rows
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, in_queue_order
 from fairlead.whatif.result.tabular_answer import (
@@ -47,6 +48,12 @@ _PENDING_POD: Final = ResultColumn("pod", "pending", NAME, rank=2)
 _UNREADY_POD: Final = ResultColumn("pod", "not ready", NAME, rank=2)
 _PENDING_COLUMNS: Final = (_PODS, _WORKLOAD, _PENDING_POD, _LONGEST, _WHY)
 _PENDING_REASON_COLUMNS: Final = (_PODS, _WORKLOADS, _LONGEST, _WHY)
+_UNCREATED_COLUMNS: Final = (
+    _PODS,
+    _WORKLOAD,
+    ResultColumn("since_s", "for", SECONDS, rank=1),
+    _WHY,
+)
 _UNREADY_COLUMNS: Final = (_PODS, _WORKLOAD, _UNREADY_POD, _WHY)
 _UNREADY_REASON_COLUMNS: Final = (_PODS, _WORKLOADS, _WHY)
 
@@ -54,14 +61,15 @@ _UNREADY_REASON_COLUMNS: Final = (_PODS, _WORKLOADS, _WHY)
 def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     """Return the explanation of all pods of `snapshot`; `model` is the model of `snapshot`.
 
-    It lists the pending pods, the pods that have a node but are not ready, and the nodes that take
-    no new pods. Terminating pods are in none of the lists.
+    It lists the pending pods, the workloads that lack pods, the pods that have a node but are not
+    ready, and the nodes that take no new pods. Terminating pods are in none of the lists.
     """
     every = [pod for pod in model.pods() if not is_terminating(pod.pod)]
     pending = in_queue_order(pod for pod in every if not model.cluster.node_of(pod))
     placed = sorted((pod for pod in every if model.cluster.node_of(pod)), key=lambda pod: pod.key)
     unready = unready_causes(model, snapshot.inventory(), placed)
     causes = pending_causes(model, pending)
+    uncreated = uncreated_rows(model, snapshot.inventory())
     nodes = out_of_service_rows(model, snapshot.inventory())
     node_reasons = out_of_service_reasons(nodes)
     pending_reasons = _with_ages(model, _by_reason(causes))
@@ -73,7 +81,7 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
             len(every), len(pending), len(unready),
             has_terminating=len(every) < len(model.pods()),
         ),
-        findings=tuple(_findings(model, nodes)),
+        findings=(*_lacking(uncreated), *_findings(model, nodes)),
         tables=(
             *grouped_if_long(
                 ResultTable("pending_reasons", "why pods are pending", _PENDING_REASON_COLUMNS,
@@ -81,6 +89,7 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
                 ResultTable("pending", "pending pods", _PENDING_COLUMNS,
                             _with_ages(model, _by_workload(causes))),
             ),
+            ResultTable("uncreated", "workloads that lack pods", _UNCREATED_COLUMNS, uncreated),
             *grouped_if_long(
                 ResultTable("unready_reasons", "why pods on a node are not ready",
                             _UNREADY_REASON_COLUMNS, unready_reasons),
@@ -93,6 +102,7 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
             "pods": len(every),
             "pending_pods": len(pending),
             "unready_pods": len(unready),
+            "uncreated_pods": sum(row["pods"] for row in uncreated),
             "pending_reasons": pending_reasons,
             "unready_reasons": unready_reasons,
             "node_reasons": node_reasons,
@@ -117,6 +127,16 @@ def _verdict(pods: int, pending: int, unready: int, *, has_terminating: bool) ->
     if not pending:
         return f"No pod is pending. {more}."
     return f"{counted_of(pending, pods, 'pod')} pending{f'; {more}' if more else ''}."
+
+
+def _lacking(uncreated: Sequence[Row]) -> Iterator[str]:
+    """Yield a sentence about the pods that the workloads of `uncreated` want and do not have."""
+    if uncreated:
+        pods = sum(row["pods"] for row in uncreated)
+        of = f"of {uncreated[0]['workload']}"
+        if len(uncreated) > 1:
+            of = f"of {len(uncreated):,} workloads"
+        yield f"{counted(pods, 'pod')} {of} {'is' if pods == 1 else 'are'} not created."
 
 
 def _findings(model: ClusterModel, nodes: Sequence[Row]) -> Iterator[str]:

@@ -174,7 +174,12 @@ def test_many_workloads_with_one_reason_share_a_row(explained, make):
 def test_reasons_are_in_the_json_of_a_small_cluster(explained, cluster):
     """A terminal shows the rows of the workloads only, because there are few of them."""
     answer = explained(*cluster)
-    assert [table.name for table in answer.tables] == ["pending", "unready", "nodes"]
+    assert [table.name for table in answer.tables] == [
+        "pending",
+        "uncreated",
+        "unready",
+        "nodes",
+    ]
     found = answer.to_json()
     assert [row["workload"] for row in found["pending_reasons"]] == [
         "rs/default/big",
@@ -185,6 +190,67 @@ def test_reasons_are_in_the_json_of_a_small_cluster(explained, cluster):
         (1, "cordoned"),
         (1, "not Ready (NodeStatusUnknown): Kubelet stopped posting node status"),
     ]
+
+
+REFUSED = {
+    "type": "ReplicaFailure",
+    "status": "True",
+    "reason": "FailedCreate",
+    "message": 'pods "web-x" is forbidden: exceeded quota: q.',
+    "lastTransitionTime": CREATED,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "status", "row"),
+    [
+        ("Deployment", {}, {"replicas": 1, "conditions": [REFUSED]},
+         (2, "deploy/default/web", 300.0, 'pods "web-x" is forbidden: exceeded quota: q')),
+        ("Deployment", {"paused": True}, {"observedGeneration": 1},
+         (3, "deploy/default/web", None, "it is paused")),
+        ("StatefulSet", {}, {"replicas": 2},
+         (1, "sts/default/web", None,
+          "it creates a pod only if all pods with lower numbers are ready")),
+        ("StatefulSet", {"podManagementPolicy": "Parallel"}, {"replicas": 2},
+         (1, "sts/default/web", None, "its controller has not created them")),
+        ("ReplicaSet", {}, {"replicas": 2},
+         (1, "rs/default/web", None, "its controller has not created them")),
+        ("Deployment", {}, {"replicas": 4}, None),
+        ("Deployment", {}, {}, None),
+    ],
+)  # fmt: skip
+def test_workloads_that_lack_pods_are_listed(explained, make, kind, spec, status, row):
+    """The status says how many pods there are, so a dump of one namespace lacks none of others."""
+    workload = make.workload(kind, replicas=3)
+    workload["spec"] |= spec
+    workload["status"] = status
+    answer = explained(make.node("a"), workload, placed(make, "other", "a"), lost_node(make))
+    found = [
+        (one["pods"], one["workload"], one["since_s"], one["why"])
+        for one in rows(answer, "uncreated")
+    ]
+    assert found == ([] if row is None else [row])
+    sentence = "" if row is None else f"{row[0]} pod{'s' * (row[0] > 1)} of {row[1]} "
+    assert any(one.startswith(sentence) for one in answer.findings)
+    assert answer.facts["uncreated_pods"] == (0 if row is None else row[0])
+
+
+def test_pods_of_several_workloads_are_counted(explained, make):
+    """A ReplicaSet of a Deployment is not counted again."""
+    deployment = make.workload(replicas=3)
+    deployment["status"] = {"replicas": 1}
+    owned = make.workload("ReplicaSet", "web-1", replicas=3)
+    owned["status"] = {"replicas": 1}
+    owned["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "web",
+         "controller": True}
+    ]  # fmt: skip
+    alone = make.workload("ReplicationController", "old", replicas=1)
+    alone["apiVersion"] = "v1"
+    alone["spec"]["selector"] = {"app": "old"}
+    alone["status"] = {"replicas": 0}
+    answer = explained(make.node("a"), deployment, owned, alone, placed(make, "other", "a"))
+    assert answer.findings[0] == "3 pods of 2 workloads are not created."
 
 
 def test_many_nodes_with_one_reason_share_a_row(explained, make):

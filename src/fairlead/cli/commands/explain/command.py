@@ -86,8 +86,8 @@ def explain(
 
     The answer depends on the kind of OBJECT:
 
-    - pods, the kind without a name: all pending pods, all pods that have a node but are not
-      ready, and all nodes that take no new pods, each with the reason.
+    - pods, the kind without a name: all pending pods, all workloads that lack pods, all pods that
+      have a node but are not ready, and all nodes that take no new pods, each with the reason.
 
     - nodes, the kind without a name: the nodes that take no new pods, with the reasons, and the
       requests and free resources of all other nodes. The answer also counts the pending pods for
