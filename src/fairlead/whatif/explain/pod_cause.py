@@ -25,8 +25,10 @@ from fairlead.whatif.explain.preemption import awaited_victims
 from fairlead.whatif.explain.readiness import why_unready
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.refusal import size_problem
 from fairlead.whatif.snapshot.inventory import Inventory
 
+_LACKS: Final = "Insufficient "  # begins the reason for each resource that a node lacks
 _GROUP_HELD: Final = "its PodGroup cannot start now"
 # (namespace, id of the shape, priority, preemptionPolicy, reason why it fits no node) of a pod. The
 # shape is the part of its spec that affects scheduling.
@@ -177,7 +179,7 @@ def _pending_cause(
     """Return why `pod` is pending, with the node that it fits now.
 
     If `pod` fits a node, this function places `pod` there in `model`. `leaving` are the terminating
-    pods. `known` caches results of `_preemption_words`; equal pods share a result.
+    pods. `known` caches the reasons why pods fit no node; equal pods share a reason.
     """
     if (why := model.kept_out(pod)) is not None:
         return PodCause(pod, why)
@@ -195,8 +197,9 @@ def _pending_cause(
             return PodCause(pod, f"{reason}; waits for the end of pods that it has preempted")
         equal = (pod.namespace, new.shape.id, new.priority, new.pod.spec.preemption_policy, reason)
         if equal not in known:
-            known[equal] = _preemption_words(model, new, reason)
-        return PodCause(pod, f"{reason}{known[equal]}")
+            too_small = size_problem(model, new) if _LACKS in reason else ""
+            known[equal] = too_small or f"{reason}{_preemption_words(model, new, reason)}"
+        return PodCause(pod, known[equal])
     is_tried = condition(pod.pod, "PodScheduled") is not None
     why = "there is room now" if is_tried else "the scheduler has not tried it yet"
     if group := labelled_group(pod.pod):

@@ -89,7 +89,7 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
     reason why the copy of this last node refuses the pod. If all nodes are too small even without
     pods, no copy is tried, and the result names no node. Returns None for a cluster without nodes.
     """
-    too_small = _size_problem(model, pod)
+    too_small = size_problem(model, pod)
     if too_small:
         return NewNode("", too_small)
     kinds: dict[Hashable, list[NodeInfo]] = defaultdict(list)
@@ -111,7 +111,7 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
     return found
 
 
-def _size_problem(model: ClusterModel, pod: PodInfo) -> str:
+def size_problem(model: ClusterModel, pod: PodInfo) -> str:
     """Return which requests of `pod` exceed the size of every node, as text; "" if none do."""
     names, nodes = model.table.resources.names, list(model.table.nodes())
     largest = {

@@ -73,8 +73,8 @@ def cluster(make):
         placed(make, "ready", "a"),
         placed(make, "down", "lost", ready=False),
         stuck,
-        pending(make, "big-0", "big", cpu="9"),
-        pending(make, "big-1", "big", cpu="9"),
+        pending(make, "big-0", "big", cpu="4"),
+        pending(make, "big-1", "big", cpu="4"),
         pending(make, "small-0", "small", cpu="1"),
     ]
 
@@ -154,7 +154,7 @@ def test_many_workloads_with_one_reason_share_a_row(explained, make):
             "workload": "rs/default/job-7 and 10 more",
             "pods": 12,
             "pod": "default/job-0-0 and 11 more",
-            "why": "Insufficient cpu",
+            "why": "no node is large enough; the largest has 4 cpu",
             "longest_s": 0.0,
         },
         {
