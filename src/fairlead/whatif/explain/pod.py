@@ -71,6 +71,7 @@ from fairlead.whatif.explain.node_requirement import unmet_requirements
 from fairlead.whatif.explain.pod_group import NewNodesForGroup, new_nodes_for_group, try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims, victim_note, waiting_note
 from fairlead.whatif.explain.readiness import why_unready
+from fairlead.whatif.explain.rival import refusal_after_rivals, with_count
 from fairlead.whatif.explain.unbound_claim import unbound_claims
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError, known_names
@@ -127,7 +128,8 @@ class Explanation(Struct, frozen=True):
 
     If a pending pod fits no node, `unmet` contains sentences about the cause
     (`unmet_requirements`). They name labels that no node has, or taints of nodes that would
-    otherwise fit.
+    otherwise fit. If a pending pod fits a node, `after_rivals` is a sentence about other pending
+    pods that can take its room first; "" without such pods.
     """
 
     pod: str
@@ -144,6 +146,7 @@ class Explanation(Struct, frozen=True):
     is_static: bool = False
     unmet: tuple[str, ...] = ()
     for_group: NewNodesForGroup | None = None
+    after_rivals: str = ""
 
     def __repr__(self) -> str:
         """Return the pod and its node; a text with all verdicts and scores would be very long."""
@@ -394,6 +397,11 @@ def _explanation(
         unmet = list(unmet_requirements(built, info))
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))
+        if new_node is not None and not new_node.refusal:
+            new_node = with_count(model, model.pod_info(pending), new_node)
+    after_rivals = ""
+    if evaluation.via and not node and not held_group and not config.extenders:
+        after_rivals = refusal_after_rivals(model, model.pod_info(pending))
     for_group = None
     if held_group and (like := _node_to_copy(evaluation, new_node)):
         for_group = new_nodes_for_group(model, info, like)
@@ -412,6 +420,7 @@ def _explanation(
         is_static(found),
         tuple(unmet),
         for_group,
+        after_rivals,
     )
 
 
@@ -575,6 +584,7 @@ def explanation_json(explanation: Explanation) -> Json:
         ),
         "room": None if found.room is None else _room(found.room),
         "held_group": explanation.held_group,
+        "after_rivals": explanation.after_rivals,
         "notes": list(explanation.notes),
     }
 

@@ -54,12 +54,14 @@ class NewNode(Struct, frozen=True):
 
     `refusal` is the reason why the copy refuses the pod, "" if it takes the pod. If no node is
     large enough for the pod, `like` is "". `failed_zone` is the zone of `like` if no existing node
-    in this zone takes pods, otherwise "".
+    in this zone takes pods, otherwise "". `count` is the number of copies with which the
+    pod is placed even if other pending pods come first (`explain.rival`).
     """
 
     like: str
     refusal: str = ""
     failed_zone: str = ""
+    count: int = 1
 
 
 def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:

@@ -65,6 +65,7 @@ from fairlead.whatif.explain.group import (
 )
 from fairlead.whatif.explain.pod import Explanation, explain_new_pod, explain_pod, explanation_json
 from fairlead.whatif.explain.pod_group import NewNodesForGroup
+from fairlead.whatif.explain.rival import NODES_MAX as COPIES_MAX
 from fairlead.whatif.explain.target import (
     explain_object,
     group_to_explain,
@@ -440,7 +441,7 @@ def print_explanation(
         _print_held(console, explanation, arguments)
     else:
         print_line(console, _decision(found))
-    for sentence in explanation.unmet:
+    for sentence in filter(None, (explanation.after_rivals, *explanation.unmet)):
         print_line(console, sentence)
     if found.preemption is not None and found.preemption.nominated:
         verb = "It would preempt" if explanation.node else "Preempts"
@@ -652,8 +653,20 @@ def _print_one_more_node(console: Console, new: NewNode, arguments: Sequence[str
         print_line(console, f"{none} A copy of {new.like} refuses it: {new.refusal}")
         return
     but = f", but no node of zone {new.failed_zone} takes pods now" if new.failed_zone else ""
-    print_line(console, f"One more node like {new.like} would take the pod{but}.")
-    _print_command(console, 1, new.like, arguments)
+    if new.count == 1:
+        print_line(console, f"One more node like {new.like} would take the pod{but}.")
+    elif new.count:
+        first = "even if other pending pods of at least its priority come first"
+        nodes = f"{new.count:,} more nodes like {new.like}"
+        print_line(console, f"{nodes} would take the pod, {first}{but}.")
+    else:
+        print_line(
+            console,
+            f"One more node like {new.like} would take the pod{but}. If all other pending pods of "
+            f"at least its priority come first, more than {COPIES_MAX} such nodes are necessary.",
+        )
+        return
+    _print_command(console, new.count, new.like, arguments)
 
 
 def _print_nodes_for_group(

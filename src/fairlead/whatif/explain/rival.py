@@ -1,0 +1,98 @@
+"""Whether a pending pod still gets its room if other pending pods are tried first.
+
+An explanation evaluates one pod alone. But the scheduler tries pods of higher priority first. Pods
+of equal priority are tried in the order of their last attempts, which a dump does not show. So all
+other pending pods of at least the pod's priority may take the room that an explanation promises.
+These pods are called rivals here.
+
+upstream: pkg/scheduler/framework/plugins/queuesort/priority_sort.go: Less
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.text.name_list import listed
+from fairlead.engine.scheduling.decision import Placement
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.explain.room_for_pending import place_each, single_pods
+from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node.node_copy import copy_node
+from fairlead.whatif.planner.refusal import NewNode
+
+NODES_MAX: Final = 10
+
+
+def refusal_after_rivals(model: ClusterModel, pod: PodInfo) -> str:
+    """Return a sentence if rivals can take the room of the pending `pod`, which fits a node now.
+
+    Return "" if `pod` fits a node even after all rivals. The model is unchanged afterwards.
+    """
+    with model.hypothesis():
+        rivals = _rivals(model, pod)
+        left = {one.key for one in place_each(model, rivals)[1]}
+        decision = model.schedule(pod)
+        if isinstance(decision, Placement):
+            return ""
+    placed = [one for one in rivals if one.key not in left]
+    names = listed([one.key for one in placed])
+    one = len(placed) == 1
+    then = f"this pod fits no node: {short_reason(decision.message)}."
+    if placed[-1].priority > pod.priority:
+        come, take = (
+            ("pod of higher priority comes", "takes")
+            if one
+            else ("pods of higher priority come", "take")
+        )
+        return f"But {len(placed):,} pending {come} first and {take} room: {names}. Then {then}"
+    is_, pods = ("is", "pod") if one else ("are", "pods")
+    return (
+        f"If {len(placed):,} other pending {pods} of at least its priority {is_} placed first "
+        f"({names}), {then}"
+    )
+
+
+def with_count(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode:
+    """Return `new` with the number of copies with which `pod` is placed even after all rivals.
+
+    The number is 0 if it is greater than NODES_MAX. Rivals that would preempt other pods do not
+    wait for new nodes. The model is unchanged afterwards.
+    """
+    with model.hypothesis():
+        _, left = place_each(model, _rivals(model, pod))
+        left = _without_preemptors(model, left)
+        original = model.node(new.like)
+        for count in range(1, NODES_MAX + 1):
+            copy_node(model, original, f"{new.like}-copy").add_to(model)
+            _, left = place_each(model, left)
+            if isinstance(model.schedule(pod), Placement):
+                return replace(new, count=count)
+    return replace(new, count=0)
+
+
+def _rivals(model: ClusterModel, pod: PodInfo) -> list[PodInfo]:
+    """Return the rivals of the pending `pod`, by priority.
+
+    Members of groups are left out, because it is unknown when their groups start.
+    """
+    every = (one for one in single_pods(model) if one.key != pod.key)
+    return [one for one in every if one.priority >= pod.priority]
+
+
+def _without_preemptors(model: ClusterModel, pods: list[PodInfo]) -> list[PodInfo]:
+    """Return those of the pending `pods`, which fit no node, that preempt no pods either."""
+    preempts: dict[tuple[str, int, int, str], bool] = {}
+    found = []
+    for pod in pods:
+        equal = (pod.namespace, pod.shape.id, pod.priority, pod.pod.spec.preemption_policy)
+        if equal not in preempts:
+            with model.hypothesis(), model.preempting():
+                decision = model.schedule(pod)
+            can = isinstance(decision, Placement) or decision.post_filter_result is not None
+            preempts[equal] = can
+        if not preempts[equal]:
+            found.append(pod)
+    return found

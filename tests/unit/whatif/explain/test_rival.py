@@ -1,0 +1,83 @@
+"""A pending pod is explained together with the pending pods that may be placed before it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.explain.pod import explain_pod
+
+
+def rival(make, name, *, cpu="2", priority=0, **spec):
+    return make.pod(name, owner=name, cpu=cpu, priority=priority, **spec)
+
+
+HIGH = (
+    "But 1 pending pod of higher priority comes first and takes room: default/high. Then this pod "
+    "fits no node: Insufficient cpu."
+)
+BOTH = (
+    "But 2 pending pods of higher priority come first and take room: default/high, default/mid. "
+    "Then this pod fits no node: Insufficient cpu."
+)
+PEER = (
+    "If 1 other pending pod of at least its priority is placed first (default/peer), this pod fits "
+    "no node: Insufficient cpu."
+)
+
+
+@pytest.mark.parametrize(
+    ("others", "cpu", "sentence"),
+    [
+        ([("high", "2", 1)], "2", HIGH),
+        ([("high", "1", 2), ("mid", "1", 1)], "2", BOTH),
+        ([("peer", "2", 0)], "2", PEER),
+        ([("low", "2", -1)], "2", ""),
+        ([("high", "1", 1)], "3", ""),
+        ([("vast", "9", 1)], "2", ""),
+    ],
+)
+def test_a_pod_that_fits_names_the_pods_that_can_take_its_room(
+    snapshot, make, others, cpu, sentence
+):
+    """Pods of lower priority come later, and pods that fit nowhere take no room."""
+    pods = [rival(make, name, cpu=size, priority=value) for name, size, value in others]
+    read = snapshot(make.node("a", cpu), rival(make, "p"), *pods)
+    found = explain_pod(read, "pod/p")
+    assert found.evaluation.choices == ["a"]
+    assert found.after_rivals == sentence
+
+
+@pytest.mark.parametrize(
+    ("others", "count"),
+    [
+        ([], 1),
+        ([("peer-1", 0), ("peer-2", 0)], 3),
+        ([("high", 1)], 2),
+        ([("low", -1)], 1),
+        ([(f"peer-{number}", 0) for number in range(12)], 0),
+    ],
+)
+def test_the_new_nodes_suffice_if_rivals_come_first(snapshot, make, others, count):
+    """Each new node has room for one pod. 0 means more than ten nodes."""
+    full = rival(make, "full", cpu="3", priority=5, nodeName="a")
+    pods = [rival(make, name, cpu="3", priority=value) for name, value in others]
+    never = {"preemptionPolicy": "Never"}
+    read = snapshot(make.node("a"), full, rival(make, "p", cpu="3", **never), *pods)
+    found = explain_pod(read, "pod/p").new_node
+    assert (found.like, found.refusal, found.count) == ("a", "", count)
+
+
+def test_rivals_that_preempt_need_no_new_node(snapshot, make):
+    """The rival takes the node of a pod of lower priority."""
+    low = rival(make, "low", cpu="3", priority=-5, nodeName="a")
+    high = rival(make, "high", cpu="3", priority=5)
+    pod = rival(make, "p", cpu="3", preemptionPolicy="Never")
+    found = explain_pod(snapshot(make.node("a"), low, high, pod), "pod/p").new_node
+    assert (found.like, found.count) == ("a", 1)
+
+
+def test_a_pod_on_a_node_has_no_rivals(snapshot, make):
+    """It is explained as if it were pending now, but it keeps its room."""
+    bound = rival(make, "p", nodeName="a")
+    read = snapshot(make.node("a"), bound, rival(make, "high", priority=1))
+    assert explain_pod(read, "pod/p").after_rivals == ""
