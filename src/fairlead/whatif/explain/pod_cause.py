@@ -188,17 +188,15 @@ def _pending_cause(
         target = f"podgroup/{pod.namespace}/{group}" if group else f"pod/{pod.key}"
         why = f"{name} starts it only with its group"
         return PodCause(pod, why, detail=f"explain {target}")
-    model.remove(pod)
-    new = model.replacement(pod)
-    decision = model.schedule(new)
+    decision = model.schedule(pod)
     if not isinstance(decision, Placement):
         reason = short_reason(decision.message)
         if awaited_victims(pod, leaving):
             return PodCause(pod, f"{reason}; waits for the end of pods that it has preempted")
-        equal = (pod.namespace, new.shape.id, new.priority, new.pod.spec.preemption_policy, reason)
+        equal = (pod.namespace, pod.shape.id, pod.priority, pod.pod.spec.preemption_policy, reason)
         if equal not in known:
-            too_small = size_problem(model, new) if _LACKS in reason else ""
-            known[equal] = too_small or f"{reason}{_preemption_words(model, new, reason)}"
+            too_small = size_problem(model, pod) if _LACKS in reason else ""
+            known[equal] = too_small or f"{reason}{_preemption_words(model, pod, reason)}"
         return PodCause(pod, known[equal])
     is_tried = condition(pod.pod, "PodScheduled") is not None
     why = "there is room now" if is_tried else "the scheduler has not tried it yet"

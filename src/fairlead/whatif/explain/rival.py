@@ -10,6 +10,7 @@ upstream: pkg/scheduler/framework/plugins/queuesort/priority_sort.go: Less
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Final
 
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 from fairlead.api.text.name_list import listed
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.whatif.explain.room_for_pending import place_each, single_pods
+from fairlead.whatif.explain.room_for_pending import key_of_equal_pods, place_each, single_pods
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_copy import copy_node
@@ -84,10 +85,10 @@ def _rivals(model: ClusterModel, pod: PodInfo) -> list[PodInfo]:
 
 def _without_preemptors(model: ClusterModel, pods: list[PodInfo]) -> list[PodInfo]:
     """Return those of the pending `pods`, which fit no node, that preempt no pods either."""
-    preempts: dict[tuple[str, int, int, str], bool] = {}
+    preempts: dict[Hashable, bool] = {}
     found = []
     for pod in pods:
-        equal = (pod.namespace, pod.shape.id, pod.priority, pod.pod.spec.preemption_policy)
+        equal = key_of_equal_pods(pod)
         if equal not in preempts:
             with model.hypothesis(), model.preempting():
                 decision = model.schedule(pod)

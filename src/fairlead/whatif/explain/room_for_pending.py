@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -11,6 +11,7 @@ from fairlead.api.objects import Node
 from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.scheduling.decision import Placement
+from fairlead.engine.scheduling.equivalence_cache.equivalence_key import equivalence_key
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
@@ -25,26 +26,32 @@ def single_pods(model: ClusterModel) -> list[PodInfo]:
     return [pod for pod in pods if model.gang_of(pod) is None and not labelled_group(pod.pod)]
 
 
+def key_of_equal_pods(pod: PodInfo) -> Hashable:
+    """Return a key that is the same for pods that fit the same nodes.
+
+    A pod with claims is equal to no other pod, and neither is a pod with a nominated node.
+    """
+    spec, status = pod.pod.spec, pod.pod.status
+    is_special = pod.shape.has_volumes or spec.resource_claims or status.nominated_node_name
+    return equivalence_key(pod), pod.key if is_special else ""
+
+
 def place_each(model: ClusterModel, pods: Iterable[PodInfo]) -> tuple[Counter[str], list[PodInfo]]:
     """Place `pods` in `model` in their order; return (placed pods by node, pods that fit no node).
 
     Nothing is preempted. The pods that fit no node stay pending in `model`.
     """
     placed, left = Counter[str](), list[PodInfo]()
-    # Namespace, shape and priority of pods that fit no node. Until another pod is placed, equal
-    # pods fit no node either.
-    failed = set[tuple[str, int, int]]()
+    # The keys of pods that fit no node. Until another pod is placed, equal pods fit no node either.
+    failed = set[Hashable]()
     for pod in pods:
-        equal = (pod.namespace, model.as_replacement(pod).shape.id, pod.priority)
+        equal = key_of_equal_pods(pod)
         if equal not in failed:
-            with model.hypothesis() as tried:
-                model.remove(pod)
-                decision = model.schedule(model.replacement(pod))
-                if isinstance(decision, Placement):
-                    tried.commit()
-                    placed[decision.node.name] += 1
-                    failed.clear()
-                    continue
+            decision = model.schedule(pod)
+            if isinstance(decision, Placement):
+                placed[decision.node.name] += 1
+                failed.clear()
+                continue
             failed.add(equal)
         left.append(pod)
     return placed, left

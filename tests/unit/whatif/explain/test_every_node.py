@@ -165,6 +165,45 @@ def test_equal_pods_are_tried_again_after_a_placement(explained, make):
     assert "there is room for 2 of them now" in answer.findings[1]
 
 
+def test_pods_with_different_claims_are_tried_separately(explained, make):
+    """The pods are equal apart from the names of their claims."""
+    storage = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "disk"},
+        "provisioner": "csi.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "present", "namespace": "default"},
+        "spec": {
+            "storageClassName": "disk",
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    pods = [
+        pending(
+            make,
+            f"p-{name}",
+            volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
+        )
+        for name in ("absent", "present")
+    ]
+    answer = explained(make.node("a"), storage, claim, *pods)
+    assert answer.findings[1] == "2 pods are pending: there is room for 1 of them now."
+
+
+def test_a_nominated_pod_uses_the_room_that_is_kept_for_it(explained, make):
+    """Its nomination keeps other pods away, but not the pod itself."""
+    pod = pending(make, "p", cpu="4", priority=5)
+    pod["status"]["nominatedNodeName"] = "a"
+    answer = explained(make.node("a"), pod, pending(make, "low", owner="low"))
+    assert answer.findings[1] == "2 pods are pending: there is room for 1 of them now."
+
+
 def test_many_nodes_are_grouped_by_pool_and_taints(explained, make):
     """The row has the largest free amounts of one node, because a pod needs one node."""
     pools = [("gpu", 2), ("web", 20)]

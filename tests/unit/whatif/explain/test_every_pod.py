@@ -342,6 +342,18 @@ def test_pods_that_fit_take_room_from_later_pods(explained, make):
     }
 
 
+def test_a_nominated_pod_uses_the_room_that_is_kept_for_it(explained, make):
+    """The pods that it has preempted are gone, and its nomination keeps other pods away."""
+    nominated = pending(make, "high", "high", cpu="4", priority=2)
+    nominated["status"]["nominatedNodeName"] = "a"
+    objects = [make.node("a"), nominated, pending(make, "low", "low", priority=1)]
+    whys = {row["workload"]: row["why"] for row in rows(explained(*objects), "pending")}
+    assert whys == {
+        "rs/default/high": "there is room now; it would go to a",
+        "rs/default/low": "Insufficient cpu",
+    }
+
+
 def test_the_verdicts_of_clusters_without_pending_pods(explained, make):
     """Each has its own sentence."""
     node = make.node("a")
