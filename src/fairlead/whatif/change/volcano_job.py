@@ -152,8 +152,8 @@ def gang_notes(jobs: Sequence[Manifest]) -> Iterator[str]:
         names = listed([one.ref.key for one in jobs], 2)
         is_one = len(jobs) == 1
         yield (
-            f"For {'Job' if is_one else 'Jobs'} {names} ({GROUP}), a PodGroup and a Job of "
-            f"Kubernetes for each task are created, because Volcano's controller is not simulated: "
-            f"{'its' if is_one else 'their'} pods have other names, and policies, plugins, "
-            "volumes, dependsOn and the minAvailable of single tasks have no effect."
+            f"Volcano's controller is not simulated. For {'Job' if is_one else 'Jobs'} {names} "
+            f"({GROUP}), a PodGroup and a Job of Kubernetes for each task are created. "
+            f"{'Its' if is_one else 'Their'} pods have other names. Policies, plugins, volumes, "
+            "dependsOn and the minAvailable of single tasks have no effect."
         )

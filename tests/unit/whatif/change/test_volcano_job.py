@@ -148,9 +148,8 @@ def test_the_pods_of_an_applied_job_start_together(snapshot, make, write, replic
     changed = what_if(cluster, ClusterChange(apply=(path,))).changed
     assert len(list(changed.placed)) == placed
     assert changed.notes[0] == (
-        "For Job default/train (batch.volcano.sh), a PodGroup and a Job of Kubernetes for each "
-        "task are created, because Volcano's controller is not simulated: its pods have other "
-        "names, and policies, plugins, volumes, dependsOn and the minAvailable of single tasks "
-        "have no effect."
+        "Volcano's controller is not simulated. For Job default/train (batch.volcano.sh), a "
+        "PodGroup and a Job of Kubernetes for each task are created. Its pods have other names. "
+        "Policies, plugins, volumes, dependsOn and the minAvailable of single tasks have no effect."
     )
     assert not any("No pods are created" in one for one in changed.notes)

@@ -97,9 +97,9 @@ def _hook_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
                 others.append(f"{manifest.title} ({name}: {', '.join(hooks)})")
     if others:
         yield (
-            "These hooks are created here, but not by an upgrade of Helm or a sync of Argo CD; "
-            "apply the manifests without them (helm template --no-hooks): "
-            f"{listed(others, _NAMED_MAX)}."
+            "An upgrade of Helm or a sync of Argo CD does not create these hooks, but this answer "
+            f"does: {listed(others, _NAMED_MAX)}. Apply the manifests without them (helm template "
+            "--no-hooks)."
         )
 
 

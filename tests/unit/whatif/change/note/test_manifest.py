@@ -63,7 +63,7 @@ def test_custom_resources_and_other_groups_have_no_note(notes):
 def test_a_note_names_hooks_that_an_upgrade_does_not_create(notes, make, annotation, value, noted):
     pod = make.pod("check")
     pod["metadata"]["annotations"] = {annotation: value}
-    says = f"Pod default/check ({annotation}: {value})"
+    says = f"does: Pod default/check ({annotation}: {value}). Apply the manifests without them"
     assert any(says in note for note in notes(pod)) is noted
 
 
