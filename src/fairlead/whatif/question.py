@@ -257,8 +257,8 @@ def _health_note(effect: Effect) -> list[str]:
     else:
         return []
     note = (
-        f"The lowest number of healthy pods of a budget includes {pods}, as the disruption "
-        "controller counts; the lowest number of ready pods of a workload does not."
+        f"The lowest number of healthy pods of a budget includes {pods}: the disruption controller "
+        "counts them. The lowest number of ready pods of a workload does not include them."
     )
     return [note] if differs else []
 
@@ -309,11 +309,11 @@ def _failed_before_change(change: ClusterChange, without: RunOutcome) -> list[st
     found = sorted(named & without.failed_nodes)
     if not found:
         return []
-    was, their = ("was", "its") if len(found) == 1 else ("were", "their")
+    was, their = ("was", "Its") if len(found) == 1 else ("were", "Their")
     note = (
-        f"{listed(found)} {was} out of service before the change, so {their} pods are evicted in "
-        "both runs, and this answer does not contain these evictions. --commands FILE writes them, "
-        "and which nodes take the new pods."
+        f"{listed(found)} {was} out of service before the change. {their} pods are evicted in both "
+        "runs, so this answer does not contain these evictions. --commands FILE writes them and "
+        "the nodes of the new pods."
     )
     return [note]
 

@@ -347,8 +347,8 @@ def test_the_first_note_says_that_unready_nodes_stop_the_autoscaler(fail_half):
     assert found.changed.autoscaling.added == 0
     assert found.changed.notes[0] == (
         "From 58s to 20m03s, Cluster Autoscaler adds and removes no nodes, because 4 of 8 nodes "
-        "are not ready: more than 3 (--ok-total-unready-count) and more than 45% "
-        "(--max-total-unready-percentage)."
+        "are not ready. It stops if more than 3 nodes (--ok-total-unready-count) and more than 45% "
+        "of all nodes (--max-total-unready-percentage) are not ready."
     )
     assert found.causes == found.changed.notes[:1]
     assert not found.without.autoscaling.pauses

@@ -96,10 +96,10 @@ class _Evidence(Struct, frozen=True):
             name="five-minutes",
             belief="Pods leave a failed node after five minutes.",
             fact=(
-                f"The first pods left {first.node} after {for_readers(left - first.quiet_at)}: "
-                f"{for_readers(noticed - first.quiet_at)} until the node was marked not ready, "
-                f"{for_readers(tainted - noticed)} in the rate-limited queue for its taint, and "
-                f"{for_readers(left - tainted)} of tolerating it (tolerationSeconds; "
+                f"The first pods left {first.node} after {for_readers(left - first.quiet_at)}. "
+                f"The node was marked not ready after {for_readers(noticed - first.quiet_at)} and "
+                f"tainted {for_readers(tainted - noticed)} later (from a rate-limited queue). The "
+                f"pods tolerated the taint for {for_readers(left - tainted)} (tolerationSeconds; "
                 f"{TOLERATION_SECONDS_DEFAULT} unless the pod sets it)."
             ),
         )

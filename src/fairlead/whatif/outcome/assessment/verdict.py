@@ -738,9 +738,10 @@ def _repacked(effect: Effect) -> str | None:
     moved = len(effect.difference.moved)
     if not moved and all(one.without == one.changed for one in effect.packing):
         nodes, room = rows[NODES_IN_USE], rows[ROOM]
+        unit = "node" if nodes.changed == 1 else "nodes"
         return (
-            "Scheduled again, the pods use as many nodes with the change as without it: "
-            f"{_amount(nodes.changed)} (in the dump: {_amount(nodes.today)}), with room for "
+            f"Scheduled again, the pods use {_amount(nodes.changed)} {unit} with and without the "
+            f"change (in the dump: {_amount(nodes.today)}). Then there is room for "
             f"{_amount(room.changed)} of the largest pods (in the dump: {_amount(room.today)})."
         )
     price = f", at {_instead(rows[PRICE], ' per hour')}" if PRICE in rows else ""

@@ -33,7 +33,7 @@ def pause_notes(pauses: Iterable[Pause], start: Instant) -> Iterator[str]:
         end = "the end" if one.until is None else for_readers(one.until - start)
         yield (
             f"From {begin} to {end}, Cluster Autoscaler adds and removes no nodes, because "
-            f"{one.unready:,} of {one.nodes:,} nodes are not ready: more than {one.tolerated:,} "
-            f"(--ok-total-unready-count) and more than {one.percentage:g}% "
-            "(--max-total-unready-percentage)."
+            f"{one.unready:,} of {one.nodes:,} nodes are not ready. It stops if more than "
+            f"{one.tolerated:,} nodes (--ok-total-unready-count) and more than {one.percentage:g}% "
+            "of all nodes (--max-total-unready-percentage) are not ready."
         )

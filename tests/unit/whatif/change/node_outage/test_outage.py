@@ -94,6 +94,12 @@ def test_pods_of_a_failed_zone_are_evicted_after_their_tolerations_and_replaced(
     assert [after(answer, taint.at) for taint in found.taints] == [50.05, 60.05]
     assert [round(after(answer, one.at)) for one in answer.changed.evicted] == [350, 360]
     assert {one.tolerated_s for one in answer.changed.evicted} == {300}
+    [belief] = [one for one in found.misconceptions if one.name == "five-minutes"]
+    assert belief.fact == (
+        "The first pods left a0 after 5m50s. The node was marked not ready after 50s and tainted "
+        "0.05s later (from a rate-limited queue). The pods tolerated the taint for 5m00s "
+        "(tolerationSeconds; 300 unless the pod sets it)."
+    )
     assert (found.concerned, found.evicted, found.replaced, found.lost) == (2, 2, 2, ())
     assert round(after(answer, found.last_back_at)) == 361
     assert answer.difference.recovered_after == found.last_back_at - answer.changed.started_at
