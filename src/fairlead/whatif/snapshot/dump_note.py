@@ -385,9 +385,9 @@ def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
     kinds = _custom_controllers(pods)
     if kinds:
         yield (
-            f"Controllers of custom resources are not simulated ({listed(sorted(kinds))}): each of "
-            "their pods that is deleted is replaced by an equal pod, unless its owner or its "
-            "namespace is deleted."
+            f"Controllers of custom resources are not simulated ({listed(sorted(kinds))}). An "
+            "equal pod replaces each of their deleted pods, unless its owner or its namespace is "
+            "deleted."
         )
     owners = (controller_of(one.metadata) for one in pods)
     if any(one is not None and _is_argo_workflow(one) for one in owners):
@@ -442,8 +442,8 @@ def _programs(manifests: Iterable[Manifest]) -> Iterator[str]:
     if found:
         yield (
             "Programs that create pods, such as Spark and Flink, are not simulated "
-            f"({listed(sorted(found), _NAMED_MAX)}): each of their pods that is deleted is "
-            "replaced by an equal pod, as long as the program itself can run again."
+            f"({listed(sorted(found), _NAMED_MAX)}). An equal pod replaces each of their deleted "
+            "pods, as long as the program itself can run again."
         )
 
 
@@ -464,9 +464,8 @@ def _custom_owners_of_budgets(manifests: Iterable[Manifest]) -> Iterator[str]:
     owners = (owner for one in strict for owner in one.metadata.owner_references)
     kinds = {owner.kind for owner in owners if is_custom(owner.api_version)}
     reaction = (
-        "Their controllers may act when a node is cordoned or an eviction is refused, so that a "
-        "drain completes, as those of CloudNativePG, KubeVirt and Longhorn do; this is not "
-        "simulated."
+        "Their controllers are not simulated. On the cluster, they may act on a cordon or a "
+        "refused eviction, so that a drain completes (as in CloudNativePG, KubeVirt and Longhorn)."
     )
     whats = (
         ("own budgets that allow no eviction now", kinds),

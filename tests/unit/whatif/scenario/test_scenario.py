@@ -381,7 +381,7 @@ def test_the_notes_about_a_dump_are_those_of_a_what_if(experiment, write, make, 
     for beginning in (
         "no resourcequotas could be read",
         "The dump has no poddisruptionbudgets",
-        "Controllers of custom resources are not simulated (Thing)",
+        "Controllers of custom resources are not simulated (Thing). An equal pod replaces each",
         "The cluster runs Kubernetes 1.34",
     ):
         assert beginning in notes

@@ -228,7 +228,10 @@ def test_budgets_of_custom_resources_that_block_have_a_note(notes, api, allowed,
         "metadata": {**BUDGET["metadata"], "ownerReferences": [owner]},
         "status": {"disruptionsAllowed": allowed},
     }
-    said = "Custom resources own budgets that allow no eviction now (Cluster). "
+    said = (
+        "Custom resources own budgets that allow no eviction now (Cluster). "
+        "Their controllers are not simulated. On the cluster, they may act on a cordon"
+    )
     assert any(note.startswith(said) for note in notes(owned, QUOTA, LEASE)) == has_note
 
 
@@ -582,7 +585,7 @@ def test_pods_that_control_pods_have_a_note(notes, make, api, kind, has_note):
     pod["metadata"]["ownerReferences"][0] |= {"apiVersion": api, "kind": kind}
     found = [one for one in notes(*COMPLETE, pod) if "Programs that create pods" in one]
     assert bool(found) is has_note
-    assert all(f"({kind} default/etl)" in one for one in found)
+    assert all(f"({kind} default/etl). An equal pod replaces each" in one for one in found)
 
 
 @pytest.mark.parametrize(("group", "count"), [("argoproj.io", 1), ("example.com", 0)])

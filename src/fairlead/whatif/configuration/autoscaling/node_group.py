@@ -271,9 +271,9 @@ def _backoff_notes(groups: Iterable[NodeGroupSpec], backed_off: Mapping[str, str
     if named:
         words = (f"{name} ({code})" if code else name for name, code in named.items())
         yield (
-            f"When the dump was taken, the Cluster Autoscaler could not add nodes to "
-            f"{listed(list(words))}; the answer assumes that it can. out-of-capacity in "
-            "--node-groups FILE states otherwise."
+            f"The Cluster Autoscaler could not add nodes to {listed(list(words))} when the dump "
+            "was taken, but the answer assumes that it can. To change this, set out-of-capacity in "
+            "--node-groups FILE."
         )
 
 

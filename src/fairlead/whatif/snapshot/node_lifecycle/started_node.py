@@ -344,8 +344,8 @@ def _notes(starts: Sequence[_Start]) -> Iterator[str]:
     unknown = [one for one in starts if not one.has_model]
     if unknown:
         yield (
-            f"Resources that {_names(unknown)} had not reported yet, such as GPUs, are missing in "
-            "this answer, because the dump has no started node of the same pool and instance type."
+            f"This answer lacks resources that {_names(unknown)} had not reported yet, such as "
+            "GPUs: the dump has no started node of the same pool and instance type."
         )
     unzoned = [one for one in starts if one.lacks_zone]
     if unzoned:

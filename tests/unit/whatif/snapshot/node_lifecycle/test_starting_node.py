@@ -365,7 +365,8 @@ def test_the_model_may_be_young_too(taken):
 def test_the_first_node_of_a_group_has_only_the_resources_that_it_reported(taken):
     snapshot = taken(old("other", {**SIZE, GPU: "1"}, **{POOL: "other"}), node())
     assert found(snapshot).node.status.allocatable == SIZE
-    assert snapshot.start_notes[1].startswith("Resources that new had not reported yet, such as")
+    said = "This answer lacks resources that new had not reported yet, such as GPUs: "
+    assert snapshot.start_notes[1].startswith(said)
 
 
 def test_drivers_repeat_the_zone_of_the_node(taken):
