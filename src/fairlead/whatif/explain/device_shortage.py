@@ -44,8 +44,8 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
 _TOGETHER: Final = (
-    "For each request of the pod's claims alone, a node has enough free devices, but no node has "
-    "them for all requests together and within the constraints of the claims."
+    "For each request of the pod's claims, there is a node with enough free devices. No node has "
+    "enough for all requests together, within the constraints of the claims."
 )
 
 

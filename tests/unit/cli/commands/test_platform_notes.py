@@ -156,8 +156,8 @@ def test_rebalance_proposes_no_move_of_a_linux_pod_to_a_windows_node(
         answer = " ".join(capsys.readouterr().out.split())
         assert answer.startswith("1 move" if is_proposed else "No move")
         left_out = (
-            "Moves are left out after which the scheduler would place pods of rs/shop/web on nodes "
-            "of a platform on which their images do not run in the dump."
+            "The images of rs/shop/web may not run on nodes with another operating system or "
+            "architecture. Moves are left out if such a node would get these pods."
         )
         assert (left_out in answer) is not is_proposed
         assert "Note: The images" not in answer

@@ -25,8 +25,8 @@ LARGE = 'device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("50Gi"
 TAINT = {"key": "broken", "effect": "NoSchedule"}
 WHAT = "Request r of claim default/mine"
 TOGETHER = (
-    "For each request of the pod's claims alone, a node has enough free devices, but no node has "
-    "them for all requests together and within the constraints of the claims."
+    "For each request of the pod's claims, there is a node with enough free devices. No node has "
+    "enough for all requests together, within the constraints of the claims."
 )
 
 

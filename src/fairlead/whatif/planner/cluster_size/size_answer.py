@@ -179,9 +179,9 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         yield "No nodes were found whose pods survive all failures of --survive."
     elif found.sets_covered < found.sets:
         yield (
-            f"Of all sets of {question.survival.nodes} nodes, only the sets whose loss is hardest "
-            "to survive were tried: the fullest and the largest nodes, overall and in each pool "
-            "and zone."
+            f"Not every set of {question.survival.nodes} nodes was tried, only those of the "
+            "fullest and the largest nodes, overall and in each pool and zone. The loss of another "
+            "set may leave pods without a node."
         )
     if found.pinned:
         pods = sorted({pod for pod, _ in found.pinned})
@@ -197,9 +197,9 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         yield f"{question.headroom:.0%} of the cpu and memory of each new node stays free."
     if found.waiting_at_once:
         yield (
-            f"If all pods were created at the same time, {found.waiting_at_once:,} of them would "
-            "stay pending: the scheduler spreads the first pods, and then no node has room for the "
-            "last large pods. Move large pods first."
+            f"{counted(found.waiting_at_once, 'pod')} would stay pending if all pods were created "
+            "at the same time. The scheduler would spread the first pods, so no node would have "
+            "room for the last large pods. Move large pods first."
         )
 
 
@@ -238,8 +238,8 @@ def _held(found: SizeResult) -> Iterator[str]:
     rules = sorted({(one.workload, one.constraints) for one in found.held.values()})
     named = listed([f"{workload} ({constraints})" for workload, constraints in rules], 2)
     yield (
-        f"While the Node objects of failed nodes exist, up to {counted(most, 'pod')} {stays} "
-        "pending although other nodes have room: the failed nodes still count for the topology "
+        f"Up to {counted(most, 'pod')} {stays} pending while the Node objects of failed nodes "
+        "exist, although other nodes have room. The failed nodes still count for the topology "
         f"spread of {named}. With nodeTaintsPolicy: Honor, they do not count."
     )
 

@@ -43,6 +43,7 @@ from fairlead.whatif.planner.cluster_size.size_option import (
     parse_headroom,
     parse_survival,
 )
+from fairlead.whatif.planner.cluster_size.size_result import SizeResult
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import NoProgress
@@ -461,11 +462,23 @@ def test_untried_sets_of_nodes_are_named_in_the_verdict(planner, make, monkeypat
     found = sized(planner(*two_pools(make)), survival=survival)
     assert found.sets_covered < found.sets == comb(len(found.nodes), 2)
     question = SizeQuestion(4, 0, 1.0, survival, 0.0, 5, False, ())
-    verdict = size_answer(question, found, "dump.yaml", ()).to_json()["verdict"]
+    answer = size_answer(question, found, "dump.yaml", ()).to_json()
     tried = f"({found.sets_covered} of {found.sets} sets)"
-    assert verdict.endswith(
+    assert answer["verdict"].endswith(
         f", even after the loss of any 2 nodes, as far as tried {tried} (today 4)."
     )
+    assert (
+        "Not every set of 2 nodes was tried, only those of the fullest and the largest nodes, "
+        "overall and in each pool and zone. The loss of another set may leave pods without a node."
+    ) in answer["findings"]
+
+
+@pytest.mark.parametrize(("count", "pods"), [(0, None), (1, "1 pod"), (1200, "1,200 pods")])
+def test_pods_that_find_no_node_if_all_are_created_at_once_are_counted(count, pods):
+    question = SizeQuestion(4, 0, 1.0, Survival(), 0.0, 5, False, ())
+    answer = size_answer(question, SizeResult(waiting_at_once=count), "dump.yaml", ()).to_json()
+    said = [one for one in answer["findings"] if "created at the same time" in one]
+    assert [one.partition(" would stay")[0] for one in said] == [pods] * bool(pods)
 
 
 def test_no_survival_is_claimed_that_no_check_confirmed(planner, make, monkeypatch):
@@ -585,8 +598,8 @@ def test_pods_that_a_constraint_holds_while_failed_nodes_exist_are_named(planner
         "nodes are deleted (today 3)."
     )
     assert (
-        "While the Node objects of failed nodes exist, up to 2 pods stay pending although other "
-        "nodes have room: the failed nodes still count for the topology spread of "
+        "Up to 2 pods stay pending while the Node objects of failed nodes exist, although other "
+        "nodes have room. The failed nodes still count for the topology spread of "
         f"deploy/default/web ({ZONE}, maxSkew 1, DoNotSchedule). With nodeTaintsPolicy: Honor, "
         "they do not count."
     ) in answer["findings"]
