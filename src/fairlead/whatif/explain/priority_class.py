@@ -332,12 +332,12 @@ def _verdict(one: UsedClass, victims: _Victims, preemptors: Sequence[tuple[UsedC
     else:
         may = f"may preempt {counted(len(victims.pods), 'pod')} of lower priority"
     if not one.pods:
-        return f"{subject} {may}; it has no pods."
+        return f"{subject} {may}. It has no pods."
     own, most = len(one.pods), max((count for _, count in preemptors), default=0)
     pods = f"its {counted(own, 'pod')}" if own == most else f"{most:,} of its {own:,} pods"
     if not most:
-        return f"{subject} {may}; no class may preempt its {counted(own, 'pod')}."
-    return f"{subject} {may}; pods of {_names(preemptors)} may preempt {pods}."
+        return f"{subject} {may}. No class may preempt its {counted(own, 'pod')}."
+    return f"{subject} {may}. Pods of {_names(preemptors)} may preempt {pods}."
 
 
 def _names(preemptors: Sequence[tuple[UsedClass, int]]) -> str:

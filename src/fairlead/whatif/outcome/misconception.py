@@ -171,8 +171,9 @@ class _Evidence(Struct, frozen=True):
             belief="The longer all nodes are down, the more pods are evicted.",
             fact=(
                 f"{for_readers(dark[0].at - self.start)} after the start, no zone had a ready node "
-                f"any more: the controller assumes that the fault is its own{removes} and evicts "
-                "no pods. When the first node returns, every node gets a new grace period."
+                "any more. In this case, the controller assumes that the fault is its own"
+                f"{removes} and evicts no pods. When the first node returns, every node gets a new "
+                "grace period."
             ),
         )
 
@@ -186,13 +187,13 @@ class _Evidence(Struct, frozen=True):
         if change.rate == 0:
             fact = (
                 f"{share} were not ready, which is {self.config.unhealthy_zone_threshold:.0%} or "
-                f"more: in a zone of at most {threshold} nodes evictions then stop. If all of "
+                f"more. In a zone of at most {threshold} nodes, evictions then stop. If all of "
                 "them had failed, evictions would have continued."
             )
         else:
             fact = (
-                f"{share} were not ready, so tainting slowed down to {_each(change.rate)}, "
-                f"as it does in zones of more than {threshold} nodes."
+                f"{share} were not ready, so tainting slowed down to {_each(change.rate)}. This "
+                f"happens in zones of more than {threshold} nodes."
             )
         return Misconception(
             name="partly-dark",

@@ -647,8 +647,8 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
     if anyway:
         them, their = ("it", "its") if len(anyway) == 1 else ("them", "their")
         yield (
-            f"Even if nothing blocked {them}, {listed(anyway)} would have to stay after the "
-            f"removal of the others, because {their} pods would not all fit elsewhere."
+            f"{listed(anyway)} would have to stay even if nothing blocked {them}. After the removal "
+            f"of the others, {their} pods would not all fit elsewhere."
         )
 
 
@@ -689,14 +689,14 @@ def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
 
 def _about_drains_by_hand(found: ConsolidationPlan) -> Iterator[str]:
     causes = {one.cause for one in found.blockers}
-    volumes = ": it deletes emptyDir volumes, and leaves the data of hostPath volumes behind"
+    volumes = " It deletes emptyDir volumes, and leaves the data of hostPath volumes behind."
     loss = volumes if BlockCause.LOCAL_STORAGE in causes else ""
     if found.has_autoscaler:
-        yield f"A drain by hand does not follow the rules of Cluster Autoscaler{loss}."
+        yield f"A drain by hand does not follow the rules of Cluster Autoscaler.{loss}"
     else:
         yield (
             "The dump has no Cluster Autoscaler; its rules apply here with their default flags. A "
-            f"drain by hand does not follow them{loss}."
+            f"drain by hand does not follow them.{loss}"
         )
 
 

@@ -73,7 +73,7 @@ def rows(answer, name):
 def test_a_class_names_its_pods_and_victims_and_who_may_preempt_its_pods(explained, cluster):
     answer = explained("pc/middle", *cluster)
     assert answer.verdict == (
-        "Pods of pc/middle (100) may preempt 4 pods of lower priority; pods of high and of the "
+        "Pods of pc/middle (100) may preempt 4 pods of lower priority. Pods of high and of the "
         "system classes may preempt 1 of its 2 pods."
     )
     assert answer.findings == (
@@ -99,7 +99,7 @@ def test_a_class_names_its_pods_and_victims_and_who_may_preempt_its_pods(explain
 def test_a_class_with_the_policy_never_preempts_no_pods(explained, cluster):
     answer = explained("priorityclass/low", *cluster)
     assert answer.verdict == (
-        "Pods of pc/low (10) preempt no pods, because its preemptionPolicy is Never; pods of "
+        "Pods of pc/low (10) preempt no pods, because its preemptionPolicy is Never. Pods of "
         "middle, high and of the system classes may preempt its 3 pods."
     )
     workloads = [(row["workload"], row["pods"]) for row in rows(answer, "workloads")]
@@ -109,7 +109,7 @@ def test_a_class_with_the_policy_never_preempts_no_pods(explained, cluster):
 def test_old_schedulers_ignore_the_policy_never(explained, cluster):
     """Kubernetes 1.16 has the gate NonPreemptingPriority, which is off."""
     answer = explained("pc/low", *cluster, version="1.16")
-    assert answer.verdict.startswith("Pods of pc/low (10) may preempt 1 pod of lower priority;")
+    assert answer.verdict.startswith("Pods of pc/low (10) may preempt 1 pod of lower priority.")
 
 
 def test_higher_classes_with_the_policy_never_are_counted(explained, cluster, make):
@@ -171,7 +171,7 @@ def test_pods_with_another_priority_than_their_class_are_preempted_by_their_own(
         bound(make, "old", 7, "changed"),
     ]
     answer = explained("pc/changed", *objects)
-    assert "pods of low and of the system classes may preempt its 1 pod." in answer.verdict
+    assert "Pods of low and of the system classes may preempt its 1 pod." in answer.verdict
 
 
 def test_a_dump_without_classes_has_the_classes_of_its_pods(explained, make):

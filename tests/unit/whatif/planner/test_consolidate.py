@@ -315,8 +315,8 @@ def test_a_node_that_a_rule_keeps_may_be_needed_without_the_rule(planner, make):
     assert found.needed_anyway == ["c"]
     assert [(row["nodes"], row["alone"]) for row in answer["causes"]] == [(2, 1)]
     assert (
-        "Even if nothing blocked it, c would have to stay after the removal of the others, because "
-        "its pods would not all fit elsewhere."
+        "c would have to stay even if nothing blocked it. After the removal of the others, its "
+        "pods would not all fit elsewhere."
     ) in answer["findings"]
     [row] = answer["staying"]
     assert (row["where"], row["owner"], row["why"]) == (
@@ -676,7 +676,7 @@ def test_the_answer_says_what_a_drain_by_hand_could_remove(planner, make, is_ass
     )
     last = answer["findings"][-2]
     assert last.endswith(
-        "it deletes emptyDir volumes, and leaves the data of hostPath volumes behind."
+        ". It deletes emptyDir volumes, and leaves the data of hostPath volumes behind."
     )
     assert last.startswith("The dump has no Cluster Autoscaler; its rules") == is_assumed
 

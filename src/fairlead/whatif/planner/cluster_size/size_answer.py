@@ -331,7 +331,7 @@ def _spot(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         yield (
             f"{count:,} of {counted(nodes, 'new node')} "
             f"{'is a spot node' if count == 1 else 'are spot nodes'} (today {today:,} of "
-            f"{question.replaced:,}), because no rule keeps their pods off spot nodes; "
+            f"{question.replaced:,}), because no rule keeps their pods off spot nodes. "
             f"--keep {question.spot[0]} keeps today's spot nodes instead."
         )
 

@@ -545,7 +545,7 @@ def _alone_findings(plan: DrainPlan) -> Iterator[str]:
         which = "the blocked node" if total == 1 else f"{count:,} of the {total:,} blocked nodes"
         which = f"each of the {total:,} blocked nodes" if count == total > 1 else which
         yield (
-            '"Blocked" assumes that the other nodes are removed too: budgets and room would allow '
+            '"Blocked" assumes that the other nodes are removed too. Budgets and room would allow '
             f"a drain of {which} alone (fairlead drain-plan without --nodes)."
         )
 

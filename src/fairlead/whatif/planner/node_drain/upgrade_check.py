@@ -371,9 +371,9 @@ def _assumptions(away: DurationNs, surge: int) -> str:
     """Return the assumptions of the simulation that options can change, and name these options."""
     down = f"Each node is down for {for_readers(away)} after its drain (--for)"
     if not surge:
-        return f"{down}; no node is added (--surge)"
+        return f"{down}. No node is added (--surge)"
     added = "surge node is" if surge == 1 else "surge nodes are"
-    return f"{down}; {surge} {added} added to each pool and zone (--surge; 0 adds none)"
+    return f"{down}. {surge} {added} added to each pool and zone (--surge; 0 adds none)"
 
 
 def _pace_words(run: DrainRun, surge: int) -> str:

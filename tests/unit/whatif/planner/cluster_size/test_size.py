@@ -1063,7 +1063,10 @@ def test_the_answer_says_that_a_larger_share_of_nodes_are_spot_nodes(
     spot = (f"{key}={value}",)
     question = SizeQuestion(2, 0, 1.0, NO_FAILURE, 0.0, 5, False, (), spot=spot)
     findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
-    says = "1 of 1 new node is a spot node (today 1 of 2), because no rule keeps their pods "
+    says = (
+        "1 of 1 new node is a spot node (today 1 of 2), because no rule keeps their pods off spot "
+        f"nodes. --keep {key}={value} keeps"
+    )
     assert any(one.startswith(says) for one in findings) == is_said
 
 

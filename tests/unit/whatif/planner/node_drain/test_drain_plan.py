@@ -89,7 +89,7 @@ def test_an_answer_about_several_nodes_says_which_blocked_nodes_could_be_drained
     answer = drain_answer(plan, "", ())
     assert answer.facts["drainable_alone"] == ["b"]
     said = [one for one in answer.findings if one.startswith('"Blocked" assumes')]
-    assert "1 of the 2 blocked nodes alone" in said[0]
+    assert "too. Budgets and room would allow a drain of 1 of the 2 blocked nodes alone" in said[0]
     assert not plan_of(made, ["c"]).alone
 
 

@@ -209,7 +209,7 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
     )
     assert found["findings"] == [
         (
-            "Each node is down for 5m00s after its drain (--for); 1 surge node is added to each "
+            "Each node is down for 5m00s after its drain (--for). 1 surge node is added to each "
             "pool and zone (--surge; 0 adds none)."
         ),
         "1 budget never allows an eviction: default/strict.",
@@ -403,7 +403,7 @@ def test_the_details_have_the_waits_for_budgets_and_the_times_of_nodes(planner, 
     found = upgrade_answer(plan, [], [], 0, "dump.yaml", ()).to_json()
     assert found["findings"][:3] == [
         SAFE,
-        "Each node is down for 5m00s after its drain (--for); no node is added (--surge).",
+        "Each node is down for 5m00s after its drain (--for). No node is added (--surge).",
         (
             "The nodes of a pool and zone are drained in the order of their names; in another "
             "order, the result may differ."
