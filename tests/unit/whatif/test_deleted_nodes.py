@@ -49,7 +49,7 @@ def test_a_node_of_karpenter_is_drained_and_then_removed(cluster, snapshot):
     assert [one.why for one in answer.difference.evicted] == ["drain", "drain"]
     assert len(answer.difference.moved) == 2
     [note] = [one for one in answer.changed.notes if "Karpenter" in one]
-    assert note.endswith("starts a drain: a.")
+    assert note.startswith("The deletion starts a drain of a: Karpenter drains its nodes within")
 
 
 def test_deleting_a_failed_node_ends_a_terminating_pod_that_is_already_replaced(cluster, snapshot):
@@ -70,7 +70,7 @@ def test_pods_that_karpenter_would_not_evict_are_noted(cluster, snapshot, value,
     answer = what_if(snapshot(*objects), ClusterChange(delete=("node/a",)))
     notes = [one for one in answer.changed.notes if "Karpenter" in one]
     assert len(notes) == count
-    assert notes[0].endswith("drain: a.")
+    assert notes[0].startswith("The deletion starts a drain of a: ")
     assert all("do-not-disrupt (default/web-0). It waits" in one for one in notes[1:])
 
 

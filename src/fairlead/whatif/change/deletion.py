@@ -95,8 +95,8 @@ def drained_nodes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
     if names:
         more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
         yield (
-            "Karpenter drains its nodes within budgets before it removes them, so a deletion of "
-            f"such a node starts a drain: {names[0]}{more}."
+            f"The deletion starts a drain of {names[0]}{more}: Karpenter drains its nodes within "
+            "budgets before it removes them."
         )
     if nodes:
         yield from _protected_pods({one.ref.name for one in nodes}, inventory)

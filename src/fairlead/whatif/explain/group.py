@@ -140,7 +140,7 @@ def _uncreated_pods(composition: Composition, cluster: Cluster, job: str) -> Ite
         return
     yield (
         "Volcano creates the pods of a Job only after its action enqueue has admitted the PodGroup "
-        f"(phase Inqueue); this one has the phase {group.status.phase or 'Pending'}."
+        f"(phase Inqueue). This PodGroup has the phase {group.status.phase or 'Pending'}."
     )
     queue, columns = composition.jobs.queues.get(found.queue), cluster.table.resources
     needs = dict(needs_of(found, columns))

@@ -295,7 +295,7 @@ def _eviction_note(pod: Pod, node: Node) -> str:
     if taint.time_added:
         when = f"at {format_timestamp(parse_timestamp(taint.time_added) + seconds(limit))}"
     return (
-        f"The pod tolerates the NoExecute taint {taint.key} of its node for {after}: it is evicted "
+        f"The pod tolerates the NoExecute taint {taint.key} of its node for {after}. It is evicted "
         f"{when}, unless the taint is removed before."
     )
 

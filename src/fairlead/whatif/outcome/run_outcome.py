@@ -596,9 +596,12 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         placed = sum(pod.is_terminating for pod in self.placed)
         if not count:
             return ""
-        who = "1 pod that is" if count == 1 else f"{count:,} pods that are"
-        text = f"The amounts requested on all nodes contain {who} being deleted and not gone yet"
-        return f"{text}; {placed:,} of {count:,} also count as placed." if placed else f"{text}."
+        who = "1 terminating pod" if count == 1 else f"{count:,} terminating pods"
+        text = f"The amounts requested on all nodes include the requests of {who}"
+        if not placed:
+            return f"{text}."
+        also = "also counts" if placed == 1 else "also count"
+        return f"{text}; {placed:,} of {count:,} {also} as placed."
 
     @property
     def acting_autoscaler(self) -> str:

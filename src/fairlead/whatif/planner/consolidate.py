@@ -647,8 +647,8 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
     if anyway:
         them, their = ("it", "its") if len(anyway) == 1 else ("them", "their")
         yield (
-            f"{listed(anyway)} would have to stay even if nothing blocked {them}. After the removal "
-            f"of the others, {their} pods would not all fit elsewhere."
+            f"{listed(anyway)} would have to stay even if nothing blocked {them}. After the "
+            f"removal of the others, {their} pods would not all fit elsewhere."
         )
 
 

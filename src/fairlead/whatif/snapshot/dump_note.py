@@ -299,9 +299,9 @@ def _absent_controllers(manifests: Sequence[Manifest], unreadable: Iterable[str]
             absent.add(f"{owner.kind} {namespace}/{owner.name}")
     if absent:
         yield (
-            f"The dump lacks controllers of pods ({listed(sorted(absent), _NAMED_MAX)}): each of "
-            "their pods that is deleted is replaced by an equal pod. If the cluster lacks these "
-            "controllers too, garbage collection deletes their pods."
+            f"The dump lacks controllers of pods ({listed(sorted(absent), _NAMED_MAX)}). An equal "
+            "pod replaces each of their deleted pods. If the cluster lacks these controllers too, "
+            "garbage collection deletes their pods."
         )
 
 
@@ -322,7 +322,7 @@ def _missing_namespaces(manifests: Sequence[Manifest]) -> Iterator[str]:
     if len(namespaces) > 1:
         found = f"The dump has no pods of the namespace {_SYSTEM}"
     yield (
-        f"{found}, so nodes may have less room than in this answer; kubectl get -A reads all "
+        f"{found}, so nodes may have less room than in this answer. kubectl get -A reads all "
         "namespaces."
     )
 
@@ -349,11 +349,11 @@ def _missing_pods(manifests: Sequence[Manifest]) -> Iterator[str]:
         its = "their" if others else "its"
         yield (
             f"The dump has no pods of {min(counted)}{more}, although {its} status "
-            "counts pods. In this answer, new pods take their place, perhaps on other nodes; "
+            "counts pods. In this answer, new pods take their place, perhaps on other nodes. "
             f"{read}"
         )
     elif not namespaces and _has_real_nodes(manifests):
-        yield f"The dump has no pods, so this answer leaves out the pods of the cluster; {read}"
+        yield f"The dump has no pods, so this answer leaves out the pods of the cluster. {read}"
 
 
 def _counts_pods(manifest: Manifest, namespaces: set[str]) -> bool:
@@ -506,8 +506,8 @@ def _custom_owners_of_jobs(manifests: Iterable[Manifest]) -> Iterator[str]:
     if kinds:
         yield (
             f"Controllers of custom resources that control Jobs are not simulated "
-            f"({listed(sorted(kinds))}): they may create Jobs again that fail in this answer, with "
-            "all pods."
+            f"({listed(sorted(kinds))}). On the cluster, they may create a Job again that fails in "
+            "this answer, with all its pods."
         )
 
 

@@ -161,8 +161,8 @@ def test_a_pod_that_is_not_ready_has_a_note(snapshot, make, status, ready, note)
 @pytest.mark.parametrize(
     ("toleration", "added", "note"),
     [
-        (300, "2026-01-01T00:00:10Z", " for 5m00s: it is evicted at 2026-01-01T00:05:10Z, "),
-        (300, None, " for 5m00s: it is evicted 5m00s after the taint was added, "),
+        (300, "2026-01-01T00:00:10Z", " for 5m00s. It is evicted at 2026-01-01T00:05:10Z, "),
+        (300, None, " for 5m00s. It is evicted 5m00s after the taint was added, "),
         (None, None, " without limit, and stays."),
         (-1, None, ": it is evicted."),
     ],

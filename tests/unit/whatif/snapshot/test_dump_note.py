@@ -69,7 +69,7 @@ def test_a_complete_dump_of_1_36_has_no_note(notes):
         (["kube-system"], None),
         (
             [],
-            "The dump has no pods, so this answer leaves out the pods of the cluster; kubectl get",
+            "The dump has no pods, so this answer leaves out the pods of the cluster. kubectl get",
         ),
     ],
 )
@@ -291,7 +291,7 @@ def test_controllers_that_are_missing_among_others_are_named(notes, make):
     pods = [make.pod(name, node_name="n0", owner=name) for name in ("web", "gone", "ended")]
     pods[2]["status"] = {"phase": "Succeeded"}
     [note] = notes(*COMPLETE, web, *pods)
-    assert note.startswith("The dump lacks controllers of pods (ReplicaSet default/gone): each of ")
+    assert note.startswith("The dump lacks controllers of pods (ReplicaSet default/gone). An equal")
 
 
 def test_a_dump_with_budgets_may_be_without_quotas_and_leases(notes):

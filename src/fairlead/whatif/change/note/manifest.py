@@ -130,10 +130,10 @@ def _kept_field_notes(kept: Iterable[tuple[Manifest, list[str]]]) -> Iterator[st
     texts = [f"{listed(paths, _NAMED_MAX)} of {one.title}" for one, paths in kept if paths]
     if texts:
         yield (
-            "Like kubectl apply, --apply keeps fields that the manifest lacks if the object has no "
-            f"annotation {LAST_APPLIED}; Helm removes those of its last release: "
-            f"{'; '.join(texts[:_NAMED_MAX])}{_more(len(texts) - _NAMED_MAX)}. To remove a field, "
-            "use --set KIND/NAMESPACE/NAME:FIELD=null."
+            "--apply keeps fields that the manifest lacks: "
+            f"{'; '.join(texts[:_NAMED_MAX])}{_more(len(texts) - _NAMED_MAX)}. So does kubectl "
+            f"apply if the object has no annotation {LAST_APPLIED}. Helm removes the fields of its "
+            "last release. To remove a field, use --set KIND/NAMESPACE/NAME:FIELD=null."
         )
 
 

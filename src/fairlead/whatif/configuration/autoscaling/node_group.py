@@ -364,10 +364,11 @@ def _limit_notes(
             f"{low} to {high} nodes for {_listed(names)}"
             for (low, high), names in sorted(assumed.items())
         )
-        why, other = "", "" if limits.source else f"the ConfigMap {STATUS} in the dump or "
+        why, other = "", "" if limits.source else f"add the ConfigMap {STATUS} to the dump, or "
         if limits.has_useless_status:
             why, other = f", because the ConfigMap {STATUS} states none that can be read", ""
-        yield f"Assumed limits of {', '.join(parts)}{why}; {other}--node-groups FILE states others."
+        how = f"To state others, {other}use --node-groups FILE"
+        yield f"Assumed limits of {', '.join(parts)}{why}. {how}."
 
 
 def _left_out_notes(

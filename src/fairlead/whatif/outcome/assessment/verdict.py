@@ -640,11 +640,11 @@ def _unfinished_rollouts(effect: Effect, after: str) -> str:
     count = sum(one.outdated for one in rows)
     expected = expected_rollout(rows, seconds(effect.changed.virtual_seconds))
     takes = "it takes" if len(rows) == 1 else "they take"
-    pace = "" if expected is None else f"; at this pace, {takes} {for_readers(expected)}"
+    pace = "" if expected is None else f" At this pace, {takes} {for_readers(expected)}."
     return (
         f"The {_plural(len(rows), 'rollout')} of {_names([str(one.workload) for one in rows])} "
         f"{'is' if len(rows) == 1 else 'are'} not finished after {after}, when the simulation ends "
-        f"(--horizon): {_pods(count)} {'keeps' if count == 1 else 'keep'} the old template{pace}."
+        f"(--horizon): {_pods(count)} {'keeps' if count == 1 else 'keep'} the old template.{pace}"
     )
 
 

@@ -114,8 +114,8 @@ duration: 10m
     outcome = run_experiment(experiment, "", NoProgress()).outcome
     print_simulation(experiment, outcome, Console(file=screen))
     note = (
-        "The amounts requested on all nodes contain 1 pod that is being deleted and not gone yet; "
-        "1 of 1 also count as placed."
+        "The amounts requested on all nodes include the requests of 1 terminating pod; 1 of 1 also "
+        "counts as placed."
     )
     assert note in " ".join(screen.getvalue().split())
     assert simulation_result(experiment, outcome)["notes"] == [note]

@@ -135,8 +135,8 @@ def test_a_note_states_assumed_limits(of_labels):
     assert found.notes == (
         "Node groups by the labels of kops.",
         (
-            "Assumed limits of 1 to 100 nodes for ig; the ConfigMap cluster-autoscaler-status in "
-            "the dump or --node-groups FILE states others."
+            "Assumed limits of 1 to 100 nodes for ig. To state others, add the ConfigMap "
+            "cluster-autoscaler-status to the dump, or use --node-groups FILE."
         ),
     )
 
@@ -146,8 +146,8 @@ def test_a_large_group_without_known_limits_can_double(of_labels):
     found = of_labels(*({ig: "large"} for _ in range(120)), {ig: "small"})
     assert limits(found) == [("large", 1, 240), ("small", 1, 100)]
     assert found.notes[1] == (
-        "Assumed limits of 1 to 100 nodes for small, 1 to 240 nodes for large; "
-        "the ConfigMap cluster-autoscaler-status in the dump or --node-groups FILE states others."
+        "Assumed limits of 1 to 100 nodes for small, 1 to 240 nodes for large. To state others, "
+        "add the ConfigMap cluster-autoscaler-status to the dump, or use --node-groups FILE."
     )
 
 
@@ -311,7 +311,7 @@ def test_a_note_says_that_the_status_states_no_limits(of_labels, text):
     found = of_labels({"kops.k8s.io/instancegroup": "ig"}, more=[status])
     assert found.notes[1] == (
         "Assumed limits of 1 to 100 nodes for ig, because the ConfigMap cluster-autoscaler-status "
-        "states none that can be read; --node-groups FILE states others."
+        "states none that can be read. To state others, use --node-groups FILE."
     )
 
 
