@@ -42,8 +42,8 @@ LOG_FORMAT_HELP: Final = (
     "Format of the lines on standard error: text (klog's format) or json (an object per line)."
 )
 ELECT_HELP: Final = (
-    "Run without leader election. Use this option only if no other replica of this command runs in "
-    "the cluster, and no other scheduler of the same pods, such as kube-scheduler."
+    "Run without leader election. Use this option only if no other replica of this command and no "
+    "other scheduler of the same pods, such as kube-scheduler, runs in the cluster."
 )
 
 

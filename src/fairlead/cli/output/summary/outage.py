@@ -162,7 +162,7 @@ def _unnoticed(nodes: int, of: int) -> str:
             "in the meantime."
         )
     return (
-        f"The control plane did not notice the failures of {nodes:,} of {of:,} nodes: such a node "
+        f"The control plane did not notice the failures of {nodes:,} of {of:,} nodes. Such a node "
         "and its pods counted as Ready in the meantime."
     )
 

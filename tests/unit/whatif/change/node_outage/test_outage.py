@@ -779,7 +779,7 @@ def test_a_drain_of_a_failed_node_does_not_wait_for_tolerations(write, make):
 def test_the_line_about_unnoticed_failures_counts_the_nodes(ask, make, zoned):
     answer = ask([*zoned(a=2, b=1), tenant(make, "x", "a0")], flap=(f"{ZONE}=a@30s/30s",))
     assert (
-        "The control plane did not notice the failures of 2 of 2 nodes: such a node and its pods"
+        "The control plane did not notice the failures of 2 of 2 nodes. Such a node and its pods"
         in printed(answer)
     )
 
