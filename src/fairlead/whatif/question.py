@@ -366,10 +366,10 @@ def _autoscaled_before_change(
         note += f" Until then, it keeps {listed(kept)}, which the change names."
     undrained = [one for one in found.earlier if not one.came and one.node in drained]
     if undrained:
-        why = f"{found.autoscaler} would keep a node that --drain names instead of its label"
+        why = "To keep such a node until the change, name it in --drain instead of its label"
         if all(one.has_expired for one in undrained):
-            why = f"{'it has' if len(undrained) == 1 else 'they have'} expired"
-        note += f" The change was to drain {len(undrained):,} of the removed nodes; {why}."
+            why = f"{'It has' if len(undrained) == 1 else 'They have'} expired"
+        note += f" The change was to drain {len(undrained):,} of the removed nodes. {why}."
     return [note]
 
 

@@ -484,8 +484,8 @@ def test_a_node_that_the_change_names_is_kept_until_the_change(
 @pytest.mark.parametrize(
     ("age", "says"),
     [
-        ("Never", "karpenter would keep a node that --drain names instead of its label"),
-        ("1h", "it has expired"),
+        ("Never", "To keep such a node until the change, name it in --drain instead of its label"),
+        ("1h", "It has expired"),
     ],
 )
 def test_a_drain_of_a_node_that_was_removed_before_is_not_recommended(
@@ -510,7 +510,7 @@ def test_a_drain_of_a_node_that_was_removed_before_is_not_recommended(
         objects = [pool(disruption=NEVER), *nodes, *claims, web(8)]
     answer = ask(tmp_path, objects, ClusterChange(drain=(f"slot={name}",)))
     [note] = [one for one in answer.changed.notes if "The change was to drain" in one]
-    assert note.endswith(f"The change was to drain 1 of the removed nodes; {says}.")
+    assert note.endswith(f"The change was to drain 1 of the removed nodes. {says}.")
     assert [one.what for one in answer.changed.skipped] == [name]
     assert not any("kubectl drain" in (one.command or "") for one in answer.next_steps)
 

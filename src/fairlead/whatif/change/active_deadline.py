@@ -152,6 +152,6 @@ def _note(found: Sequence[_Deadline]) -> str:
     names = listed([str(one) for one in found])
     return (
         f"{_FIELD} of {names} is not applied, because the run time of the pods is unknown "
-        f"(annotation {RUN_DURATION}). In the answer, the pods run until the end; in the cluster, "
+        f"(annotation {RUN_DURATION}). In the answer, the pods run until the end. In the cluster, "
         f"{fail} if the run time exceeds the deadline."
     )

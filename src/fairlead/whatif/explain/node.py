@@ -230,9 +230,9 @@ def _pending_after_drain(name: str, unplaced: Sequence[Blocker]) -> str:
     names, count = listed([one.pod for one in unplaced]), len(unplaced)
     if not preempting:
         return f"A drain of {name} leaves pods of {count} workloads pending: {names}."
-    which = "they" if preempting == count else f"those of {counted(preempting, 'workload')}"
+    which = "They" if preempting == count else f"Those of {counted(preempting, 'workload')}"
     return (
-        f"After a drain of {name}, pods of {count} workloads fit on no node: {names}; "
+        f"After a drain of {name}, pods of {count} workloads fit on no node: {names}. "
         f"{which} would preempt pods of lower priority."
     )
 

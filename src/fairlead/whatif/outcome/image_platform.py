@@ -119,7 +119,7 @@ class ImagePlatforms(Struct, frozen=True):
             ]
             yield (
                 "The images of these pods do not run on nodes of such a platform in the dump: "
-                f"{listed(names)}. The scheduler does not check images; a nodeSelector for {OS} "
+                f"{listed(names)}. The scheduler does not check images. A nodeSelector for {OS} "
                 f"or {ARCH} keeps pods off nodes on which their images cannot run."
             )
 

@@ -287,8 +287,8 @@ def test_a_node_says_that_a_drain_needs_preemption(explained, make):
     ("high", "says"),
     [
         (0, "A drain of a leaves pods of 2 workloads pending: default/web-1, default/web-2."),
-        (1, f"{FIT_NOWHERE}; those of 1 workload would preempt pods of lower priority."),
-        (2, f"{FIT_NOWHERE}; they would preempt pods of lower priority."),
+        (1, f"{FIT_NOWHERE}. Those of 1 workload would preempt pods of lower priority."),
+        (2, f"{FIT_NOWHERE}. They would preempt pods of lower priority."),
     ],
 )
 def test_the_pods_of_several_workloads_may_preempt_after_a_drain(explained, make, high, says):

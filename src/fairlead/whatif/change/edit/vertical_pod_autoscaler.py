@@ -222,7 +222,8 @@ def absent_autoscaler(before: Manifest | None, after: Manifest, inventory: Inven
         return ""
     return (
         f"A VerticalPodAutoscaler sets the requests of pods of {after.title}. The dump lacks it, "
-        "so new pods get the requests of their template here; add kubectl get vpa -A -o json to it."
+        "so new pods get the requests of their template here. Add the output of kubectl get vpa -A "
+        "-o json to the dump."
     )
 
 

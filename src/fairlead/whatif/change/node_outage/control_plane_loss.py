@@ -26,7 +26,7 @@ _ETCD_NODE: Final = "node-role.kubernetes.io/etcd"  # of k3s and RKE2
 _ETCD_POD: Final = ("component", "etcd")  # kubeadm: app/phases/etcd/local.go: GetEtcdPodSpec
 _SYSTEM: Final = "kube-system"  # the namespace of static pods of the control plane
 _BACK: Final = (
-    "back, a real cluster neither evicts nor places pods; this answer assumes that the control "
+    "back, a real cluster neither evicts nor places pods. This answer assumes that the control "
     "plane keeps working."
 )
 

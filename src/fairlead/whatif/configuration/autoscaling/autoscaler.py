@@ -210,8 +210,8 @@ def unsimulated_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str
         if effect == ADDS_NODES or autoscaler != CLUSTER_AUTOSCALER
     ]
     idle = (
-        f"The dump has {name}, which is not simulated here: it {effect}; "
-        f"fairlead whatif and fairlead fit simulate it with --autoscale {autoscaler}."
+        f"The dump has {name}, which is not simulated here: it {effect}. To simulate it, use "
+        f"fairlead whatif or fairlead fit with --autoscale {autoscaler}."
         for name, autoscaler in installed
     )
     stopped = (note for _, one in installed for note in stopped_notes(one, manifests))

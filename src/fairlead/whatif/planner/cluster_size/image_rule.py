@@ -84,7 +84,7 @@ class ImageRule:
             names = [f"{counted(count, 'pod')} of {one}" for one, count in sorted(found.items())]
             yield (
                 "These pods are placed only on nodes of a platform on which their images run in "
-                f"the dump: {listed(names)}. The scheduler does not check images; a nodeSelector "
+                f"the dump: {listed(names)}. The scheduler does not check images. A nodeSelector "
                 f"for {OS} or {ARCH} keeps pods off other nodes. If the images exist for further "
                 "platforms, state these in a required node affinity with the operator In."
             )

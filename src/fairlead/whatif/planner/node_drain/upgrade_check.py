@@ -95,7 +95,7 @@ from fairlead.whatif.snapshot.node_pool import (
 SURGE_MAX: Final = 100
 FASTER: Final = "10%"
 _ORDER: Final = (
-    "The nodes of a pool and zone are drained in the order of their names; in another order, the "
+    "The nodes of a pool and zone are drained in the order of their names. In another order, the "
     "result may differ."
 )
 _VARYING: Final = ("memory", "ephemeral-storage")

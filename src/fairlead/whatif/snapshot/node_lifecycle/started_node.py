@@ -331,14 +331,14 @@ def _notes(starts: Sequence[_Start]) -> Iterator[str]:
     agents = _distinct(key for one in starts for key in one.taints if not _is_usual(key))
     without = f", without {listed(agents, _NAMED_MAX)}" if agents else ""
     yield (
-        f"{_names(starts)} {are} starting in the dump; the answer assumes that {they} {have} "
+        f"{_names(starts)} {are} starting in the dump. The answer assumes that {they} {have} "
         f"started and {are} Ready{without}."
     )
     resources = _distinct(key for one in starts for key in one.resources)
     if resources:
         yield (
             f"{_names([one for one in starts if one.resources])} had not reported "
-            f"{listed(resources, _NAMED_MAX)} yet; the amounts are those of the NodeClaim or of "
+            f"{listed(resources, _NAMED_MAX)} yet. The amounts are those of the NodeClaim or of "
             "a node of the same pool and instance type."
         )
     unknown = [one for one in starts if not one.has_model]

@@ -405,7 +405,7 @@ def test_the_details_have_the_waits_for_budgets_and_the_times_of_nodes(planner, 
         SAFE,
         "Each node is down for 5m00s after its drain (--for). No node is added (--surge).",
         (
-            "The nodes of a pool and zone are drained in the order of their names; in another "
+            "The nodes of a pool and zone are drained in the order of their names. In another "
             "order, the result may differ."
         ),
     ]

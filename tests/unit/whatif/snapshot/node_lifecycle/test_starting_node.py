@@ -170,12 +170,12 @@ def test_the_note_names_the_nodes_and_the_assumption(taken):
     nodes = (node(), node("next", taints=(NOT_READY, UNINITIALIZED, CILIUM, EBS)))
     notes = list(dump_notes(taken(*nodes, old())))
     assert (
-        "new, next are starting in the dump; the answer assumes that they have started and are "
+        "new, next are starting in the dump. The answer assumes that they have started and are "
         "Ready, without ebs.csi.aws.com/agent-not-ready, node.cilium.io/agent-not-ready."
     ) in notes
     notes = list(dump_notes(taken(node(), old())))
     assert (
-        "new is starting in the dump; the answer assumes that it has started and is Ready."
+        "new is starting in the dump. The answer assumes that it has started and is Ready."
     ) in notes
 
 
@@ -318,7 +318,7 @@ def test_resources_of_a_device_plugin_are_those_of_the_node_group(taken, make):
     snapshot = taken(older, newest, other, node(size={**SIZE, GPU: "0"}))
     assert found(snapshot).node.status.allocatable == {**SIZE, GPU: "4"}
     assert found(snapshot).node.status.capacity == {**SIZE, GPU: "4"}
-    assert snapshot.start_notes[1].startswith(f"new had not reported {GPU} yet; the amounts are")
+    assert snapshot.start_notes[1].startswith(f"new had not reported {GPU} yet. The amounts are")
 
 
 def test_a_ready_node_may_still_wait_for_a_device_plugin(taken):
