@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import jsonschema
 import pytest
 from rich.console import Console
 
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.cli.output.answer import print_answer
 from fairlead.cli.output.console.screen import Rank, Section, print_screen
 from fairlead.cli.output.summary import autoscaling as autoscaling_summary
@@ -95,6 +97,61 @@ def test_a_run_settles_only_after_unneeded_nodes_are_removed(answer):
     [gone] = autoscaling.transitions
     assert gone.reason == ""
     assert gone.at - found.changed.started_at > 600 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("tainted", "added", "process", "minutes"),
+    [
+        ("11:52", "08:00", (), 2),
+        ("11:30", "08:00", (), 0),
+        ("soon", "08:00", (), 10),
+        ("13:00", "08:00", (), 10),
+        ("11:52", "11:57", (), 7),
+        ("11:52", "08:00", ("09:00",), 2),
+        ("11:52", "08:00", ("11:58",), 8),
+        ("11:52", "11:57", ("11:58",), 8),
+        ("11:52", "08:00", ("11:58", "--node-deletion-candidate-ttl=10m"), 2),
+        ("11:52", "08:00", ("11:58", "--node-deletion-candidate-ttl=5m"), 8),
+    ],
+)
+def test_the_time_for_which_a_node_is_unneeded_begins_at_its_taint(
+    snapshot, make, tainted, added, process, minutes
+):
+    """At 12:00, with delays of 10 minutes; nodes and the autoscaler's process can be younger."""
+    labels = {"kops.k8s.io/instancegroup": "ig"}
+    needed, idle = (make.node(name, **labels) for name in ("a", "b"))
+    hour = "2026-01-01T{}:00Z".format
+    at = str(parse_timestamp(hour(tainted)) // 10**9) if ":" in tainted else tainted
+    taint = {"key": "DeletionCandidateOfClusterAutoscaler", "value": at}
+    idle["spec"] = {"taints": [taint | {"effect": "PreferNoSchedule"}]}
+    needed["metadata"]["creationTimestamp"] = hour(added)
+    dumped = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+    dumped["metadata"] |= {"namespace": "default", "creationTimestamp": hour("12:00")}
+    objects = [needed, idle, dumped, make.pod(cpu="2", node_name="a", owner="web")]
+    if process:
+        started, *flags = process
+        deployment = make.workload(name="ca")
+        spec = deployment["spec"]["template"]["spec"]
+        spec["containers"][0] |= {
+            "image": "cluster-autoscaler:v1.36.0",
+            "args": ["--nodes=1:9:ig", *flags],
+        }
+        running = {"name": "c", "state": {"running": {"startedAt": hour(started)}}}
+        pod = make.pod("ca", node_name="a", owner="ca")
+        pod |= {"spec": spec | {"nodeName": "a"}}
+        objects += [
+            deployment,
+            pod | {"status": {"phase": "Running", "containerStatuses": [running]}},
+        ]
+    found = what_if(
+        snapshot(*objects),
+        ClusterChange(),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler")),
+    ).without.autoscaling
+    assert found is not None
+    [gone] = list(found.earlier) + list(found.transitions)
+    removal = timedelta(seconds=(gone.at - parse_timestamp(hour("12:00"))) / 10**9)
+    assert timedelta(minutes=minutes) < removal < timedelta(minutes=minutes + 2)
 
 
 def test_a_node_that_a_user_adds_is_not_added_by_the_autoscaler(snapshot, make, write):

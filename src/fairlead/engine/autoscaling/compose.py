@@ -12,6 +12,10 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_prov
     SimulatedProvider,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.timers import (
+    NO_TIMERS,
+    ScaleDownTimers,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import Reporter
 
@@ -24,13 +28,14 @@ class ClusterAutoscalerConfig(Struct, frozen=True):
 
     `groups` and `outages` configure the provider. `options` configures the autoscaler. `priorities`
     is the value of `data.priorities` in the ConfigMap of the priority expander. It is None if there
-    is no ConfigMap.
+    is no ConfigMap. `timers` are those of an autoscaler that was running before the run.
     """
 
     groups: tuple[NodeGroupSpec, ...]
     options: AutoscalingOptions = field(default_factory=AutoscalingOptions)
     outages: tuple[CapacityOutage, ...] = ()
     priorities: str | None = None
+    timers: ScaleDownTimers = NO_TIMERS
 
 
 def cluster_autoscaler(
@@ -53,6 +58,8 @@ def cluster_autoscaler(
         start=start,
         cloud_provider=config.options.cloud_provider,
     )
-    return ClusterAutoscaler(
+    autoscaler = ClusterAutoscaler(
         config.options, provider, reporter, seed=seed, start=start, priorities=config.priorities
     )
+    autoscaler.resume(config.timers)
+    return autoscaler

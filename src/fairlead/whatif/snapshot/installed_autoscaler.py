@@ -18,7 +18,7 @@ STATUS: Final = "cluster-autoscaler-status"
 """The ConfigMap to which Cluster Autoscaler writes its status."""
 STATUS_NAMESPACE: Final = "kube-system"
 """The namespace of STATUS, unless the flag --namespace of Cluster Autoscaler names another."""
-_CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
+CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
 # The flags that these providers set differently from upstream's defaults. Users of AKS can choose
 # other values. Source for AKS: default values of the cluster autoscaler profile. Source for GKE:
 # "About GKE cluster autoscaling", sections "Balancing across zones" and "Considering Pod scheduling
@@ -81,7 +81,7 @@ def _containers(template: Json) -> list[InstalledContainer]:
 def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
     """Return the command line of the dump's Cluster Autoscaler; None if the dump has none."""
     for _, container in installed_containers(manifests):
-        if _CLUSTER_AUTOSCALER in container.image:
+        if CLUSTER_AUTOSCALER in container.image:
             return container.command_line
     return None
 
@@ -97,7 +97,7 @@ def autoscaler_words(autoscaler: str, deployment: Json) -> list[tuple[str, ...]]
     found = []
     for one in _containers(template):
         if autoscaler in one.image:
-            environment = () if autoscaler == _CLUSTER_AUTOSCALER else one.env or ()
+            environment = () if autoscaler == CLUSTER_AUTOSCALER else one.env or ()
             stated = (f"{variable.name}={variable.value}" for variable in environment)
             found.append((*one.command_line, *sorted(stated)))
     return found

@@ -60,7 +60,7 @@ def _scale(kind, size, store, now):
 class Run:
     """A cluster of two nodes with a Deployment that grows and shrinks."""
 
-    def __init__(self, sizes, *, maximum=10, skips=True, annotations=None, **flags):
+    def __init__(self, sizes, *, maximum=10, skips=True, annotations=None, taints=(), **flags):
         spec = NodeGroupSpec(
             id="a", minimum=1, maximum=maximum, labels={"pool": "a"}, template=node("t")
         )
@@ -74,7 +74,7 @@ class Run:
         if not skips:
             self.controller._result = lambda _record: (object(),)
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
-        self.world.load([namespace, node("n1"), node("n2")])
+        self.world.load([namespace, node("n1"), node("n2") | {"spec": {"taints": list(taints)}}])
         kind = find_kind("Deployment")
         (first, initial), *more = sizes
         web = deployment(initial, annotations)
@@ -98,6 +98,25 @@ class Run:
             (type(one).__name__, one.at, one.node)
             for one in (*history.arrivals, *history.departures)
         ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "removed_at"),
+    [
+        ({}, 620),
+        ({"node-deletion-candidate-ttl": "5m"}, 620),
+        ({"node-deletion-candidate-ttl": "8m"}, 130),
+        ({"node-deletion-candidate-ttl": "8m", "max-bulk-soft-taint-count": 0}, 130),
+    ],
+)
+def test_a_new_process_reads_soft_taints_that_are_not_too_old(flags, removed_at):
+    """The taint is eight minutes old; a removal begins after ten minutes."""
+    tainted = {"key": "DeletionCandidateOfClusterAutoscaler", "effect": "PreferNoSchedule"}
+    tainted["value"] = str(START // 10**9 - 8 * 60 + 11)
+    run = Run([(1, 1)], taints=[tainted], **flags).until(900)
+    [(_, at, name)] = run.moves
+    assert name == "n2"
+    assert 0 <= at - START - seconds(removed_at + 65) < seconds(15)
 
 
 def test_the_priority_expander_reads_its_config_map_and_the_group_names():

@@ -33,6 +33,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
     is_daemon_set_pod,
     is_expendable,
 )
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.timers import ScaleDownTimers
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import UnremovableReason
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.pod_list import scale_up_delay
 from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
@@ -115,6 +116,12 @@ class ClusterAutoscaler:
         self._has_changed = True
         self._last: tuple[object, ...] | None = None
         self._changed_at: Instant = start
+
+    def resume(self, timers: ScaleDownTimers) -> None:
+        """Continue the work of an earlier process with its `timers`; call it before the run."""
+        self.autoscaler.planner.resume(timers.unneeded_since)
+        self.autoscaler.scale_down.last_scale_up = timers.last_scale_up
+        self.autoscaler.context.scale_up_times |= timers.scale_ups
 
     # --- stimuli ---------------------------------------------------------------------------
 

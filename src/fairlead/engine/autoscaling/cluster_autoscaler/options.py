@@ -123,6 +123,7 @@ class AutoscalingOptions(Struct, frozen=True, kw_only=True):
     node_delete_delay_after_taint: DurationNs = 5 * _SECOND
     node_deletion_batcher_interval: DurationNs = 0
     node_deletion_delay_timeout: DurationNs = 2 * _MINUTE
+    node_deletion_candidate_ttl: DurationNs = 0
     cordon_node_before_terminating: bool = True
     daemonset_eviction_for_empty_nodes: bool = False
     daemonset_eviction_for_occupied_nodes: bool = True

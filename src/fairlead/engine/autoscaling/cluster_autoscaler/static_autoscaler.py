@@ -53,7 +53,10 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import (
     send_events,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import ClusterSnapshot
-from fairlead.engine.autoscaling.cluster_autoscaler.taint import TaintConfig
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
+    TaintConfig,
+    deletion_candidate_since,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.template import Template, TemplateProvider
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import DurationNs, Instant
@@ -161,7 +164,7 @@ class StaticAutoscaler:
         return record
 
     def _loop(self, record: LoopRecord, now: Instant) -> None:
-        self._clean_up_once()
+        self._clean_up_once(now)
         listers = self.context.listers
         nodes = self._listed_nodes()
         self.context.placeholders.clear()
@@ -209,16 +212,26 @@ class StaticAutoscaler:
             self._listed[name] = known
         return [listed for _, listed in self._listed.values()]
 
-    def _clean_up_once(self) -> None:
-        """Remove taints that an earlier process may have left. Only the first call does this."""
+    def _clean_up_once(self, now: Instant) -> None:
+        """Remove taints that an earlier process may have left. Only the first call does this.
+
+        With --node-deletion-candidate-ttl, soft taints of an earlier process that are not older are
+        kept, and the time for which these nodes have been unneeded counts from their taints. This
+        flag exists since Cluster Autoscaler 1.34.
+
+        upstream: core/scaledown/unneeded/nodes.go: LoadFromExistingTaints
+        """
         if self._is_initialized:
             return
         self._is_initialized = True
-        writer = self.actuator.writer
+        options, writer = self.context.options, self.actuator.writer
         for name, node in list(self.context.listers.nodes.items()):
             if self.context.group_of(node) is not None:
                 self._take_over(writer.clean_to_be_deleted(name))
-            if not self.context.options.max_bulk_soft_taint_count:
+            since, ttl = deletion_candidate_since(node), options.node_deletion_candidate_ttl
+            if ttl and since is not None and since + ttl >= now:
+                self.planner.resume({name: since})
+            elif not options.max_bulk_soft_taint_count:
                 self._take_over(writer.clean_deletion_candidate(name))
 
     def _take_over(self, node: Node | None) -> None:

@@ -71,6 +71,19 @@ def deletion_candidate_taint(now: Instant) -> Taint:
     return Taint(key=DELETION_CANDIDATE, effect=PREFER_NO_SCHEDULE, value=_unix(now))
 
 
+def deletion_candidate_since(node: Node) -> Instant | None:
+    """Return the time since which `node` has been unneeded, according to its soft taint.
+
+    Returns None if the node does not have this taint, or if the value of the taint is not a time.
+
+    upstream: utils/taints/taints.go: GetDeletionCandidateTime
+    """
+    for taint in node.spec.taints:
+        if taint.key == DELETION_CANDIDATE and taint.value.isdecimal():
+            return int(taint.value) * NANOSECONDS_PER_SECOND
+    return None
+
+
 def with_taint(node: Node, taint: Taint) -> Node:
     """Return a copy of `node` with `taint` added."""
     return replace(node, spec=replace(node.spec, taints=(*node.spec.taints, taint)))

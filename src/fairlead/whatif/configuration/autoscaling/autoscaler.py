@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.installed_autoscaler import (
@@ -107,6 +108,10 @@ def read_autoscalers(
     if options.node_pools is not None:
         raise InputError("--node-pools", "needs --autoscale karpenter")
     found = read_autoscaling(options, initial)
+    if found.config is not None:
+        from fairlead.whatif.configuration.autoscaling.scale_down_timer import with_timers  # noqa: PLC0415
+
+        found = replace(found, config=with_timers(found.config, initial))
     idle = (KARPENTER_IDLE, *stopped) if has_node_pools(initial) else ()
     expected = _expected_nodes(initial, _ADD_EXPECTED)
     return Autoscaling(found.config, (*idle, *expected, *found.notes))

@@ -84,7 +84,6 @@ _NOT_SIMULATED: Final = {
     "enable-proactive-scaleup": ("false",),
     "enable-provisioning-requests": ("false",),
     "frequent-loops-enabled": ("false",),
-    "node-deletion-candidate-ttl": ("0", "0s"),
     "scale-up-from-zero": ("true",),
     "scheduler-config-file": ("",),
 }

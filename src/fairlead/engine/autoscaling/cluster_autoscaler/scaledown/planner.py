@@ -5,7 +5,7 @@ upstream: core/scaledown/planner/planner.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -64,6 +64,14 @@ class ScaleDownPlanner:
         # The names of the unneeded nodes found by the last `update`. If the cluster becomes
         # unhealthy, `unneeded` is cleared, but this set is not.
         self._previous: frozenset[str] = frozenset()
+
+    def resume(self, unneeded_since: Mapping[str, Instant]) -> None:
+        """Continue the work of an earlier process; call it before the first `update`.
+
+        `unneeded_since` maps the nodes that this process found unneeded to the time since then.
+        """
+        self.unneeded.since_before |= unneeded_since
+        self._previous |= unneeded_since.keys()
 
     # --- candidates ------------------------------------------------------------------------
 
@@ -140,7 +148,8 @@ class ScaleDownPlanner:
         upstream: planner.go: unneededNodesLimit
         """
         parallelism = self._context.options.max_scale_down_parallelism
-        limit = len(self.unneeded.by_name) + 2 * parallelism
+        known = len(self.unneeded.by_name) + len(self.unneeded.since_before)
+        limit = known + 2 * parallelism
         periods = max(self._unneeded_time, self._interval_min) // self._interval_min
         return min(limit, parallelism * periods + parallelism)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
 
 from fairlead.api.objects import Node, Pod
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
@@ -37,9 +36,8 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.status import (
     ScaleDownResult,
     ScaleDownStatus,
 )
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.timers import LONG_AGO
 from fairlead.engine.core.instant import DurationNs, Instant
-
-_LONG_AGO: Final[Instant] = -(1 << 62)
 
 
 class ScaleDown:
@@ -55,8 +53,8 @@ class ScaleDown:
         self._context = context
         self._planner = planner
         self._actuator = actuator
-        self.last_scale_up: Instant = _LONG_AGO
-        self.last_deletion: Instant = _LONG_AGO
+        self.last_scale_up: Instant = LONG_AGO
+        self.last_deletion: Instant = LONG_AGO
         self._shrunk: dict[str, Instant] = {}
         self._failed: dict[str, Instant] = {}
         self.sleep_time: DurationNs = 0
@@ -110,7 +108,7 @@ class ScaleDown:
         for node in nodes:
             group = context.group_of(node)
             name = "" if group is None else group.id
-            if not any(times.get(name, _LONG_AGO) + delay > now for times, delay in delays):
+            if not any(times.get(name, LONG_AGO) + delay > now for times, delay in delays):
                 found.append(node)
         return found
 

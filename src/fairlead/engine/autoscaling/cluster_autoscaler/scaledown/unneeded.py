@@ -31,26 +31,32 @@ class UnneededNode(Struct, frozen=True):
 
 
 class UnneededNodes:
-    """The unneeded nodes, in the order in which they were evaluated."""
+    """The unneeded nodes, in the order in which they were evaluated.
+
+    `since_before` maps nodes to the time since which an earlier process found them unneeded. The
+    first `update` reads these times.
+    """
 
     def __init__(self, context: AutoscalingContext) -> None:
         self._context = context
         self.by_name: dict[str, UnneededNode] = {}
+        self.since_before: dict[str, Instant] = {}
 
     def update(self, removable: Iterable[NodeToBeRemoved], now: Instant) -> None:
         """Replace the unneeded nodes with `removable`.
 
         Nodes that were already unneeded keep their `since`; for the other nodes, it is `now`.
         """
-        before = self.by_name
+        before = {name: one.since for name, one in self.by_name.items()} | self.since_before
+        self.since_before = {}
         self.by_name = {
-            one.name: UnneededNode(one, before[one.name].since if one.name in before else now)
-            for one in removable
+            one.name: UnneededNode(one, min(before.get(one.name, now), now)) for one in removable
         }
 
     def clear(self) -> None:
         """Forget all unneeded nodes."""
         self.by_name = {}
+        self.since_before = {}
 
     def threshold(self, node: Node) -> DurationNs:
         """Return the time in ns for which `node` must be unneeded before its deletion."""
