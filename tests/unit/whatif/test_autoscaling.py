@@ -99,6 +99,22 @@ def test_a_run_settles_only_after_unneeded_nodes_are_removed(answer):
     assert gone.at - found.changed.started_at > 600 * 10**9
 
 
+def test_a_run_that_ends_before_nodes_may_be_removed_says_when(snapshot, make, write):
+    groups = json.dumps(GROUPS | {"flags": {"scale-down-unneeded-time": "2h"}})
+    nodes = [make.node(name, pool="a") for name in ("a", "b")]
+    nodes[0]["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    found = what_if(
+        snapshot(*nodes, make.workload(replicas=1)),
+        ClusterChange(),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", str(write("g.yaml", groups)))),
+    )
+    assert found.changed.unsettled("--horizon") == (
+        "When the run ended (--horizon), only the autoscaler waited: 1 node will have been "
+        "unneeded for long enough at 2026-01-01T02:00:10Z. A longer run shows which nodes it then "
+        "removes."
+    )
+
+
 @pytest.mark.parametrize(
     ("tainted", "added", "process", "minutes"),
     [

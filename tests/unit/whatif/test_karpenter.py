@@ -431,12 +431,16 @@ def test_consolidate_after_begins_before_the_dump_was_taken(
             done["status"] = {**tenant["status"], "phase": "Succeeded"}
             done["status"]["containerStatuses"] = [container]
             objects.append(done)
-    found = ask(tmp_path, objects, ClusterChange()).without.autoscaling
+    answer = ask(tmp_path, objects, ClusterChange())
+    found = answer.without.autoscaling
     assert found is not None
     assert len(found.earlier) + found.removed == removed
     waiting = 'consolidateAfter (6h) of NodePool "default" has not passed yet'
     why = "Can't replace with a cheaper node" if removed else waiting
     assert set(found.staying.values()) == {why}
+    if not removed:
+        note = answer.changed.unsettled("--horizon")
+        assert "only the autoscaler waited: consolidateAfter of 2 nodes passes at 2026" in note
 
 
 def test_nodes_that_are_removed_before_the_change_are_in_a_note(tmp_path: Path) -> None:

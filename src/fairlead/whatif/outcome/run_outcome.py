@@ -15,8 +15,10 @@ from msgspec import Struct, field
 
 from fairlead.api.objects import LabelSelector
 from fairlead.api.text.count import counted
+from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
 from fairlead.engine.workloads.job.finished_condition import TOO_LATE
+from fairlead.whatif.configuration.autoscaling.autoscaler import KARPENTER
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.waiting_time import WAITED_MIN, PodWait, waiting_times
 from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
@@ -490,7 +492,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     `deleted_namespaces` are the namespaces that the steps delete. `failing_revisions` are the
     revisions whose pods fail to start in the dump; new pods of these revisions do not start either.
     `unfinished_resizes` are the keys of running pods that keep their former resources although the
-    steps resize them.
+    steps resize them. `awaited_removals` are the times at which the node autoscaler may remove
+    nodes, one for each node, if the run did not settle only because of them.
     """
 
     started_at: Instant
@@ -533,6 +536,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     deleted_namespaces: frozenset[str] = frozenset()
     failing_revisions: frozenset[Revision] = frozenset()
     unfinished_resizes: frozenset[str] = frozenset()
+    awaited_removals: tuple[Instant, ...] = ()
 
     def __repr__(self) -> str:
         """Return the size of the cluster; a text with its pods would be very long."""
@@ -581,9 +585,25 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         """
         if self.settled:
             return ""
+        if self.awaited_removals:
+            return (
+                f"When the run ended ({setting}), only the autoscaler waited: "
+                f"{self.removal_words}. A longer run shows which nodes it then removes."
+            )
         text = f"The cluster had not settled when the run ended ({setting}); changes continue."
         acting = self.acting_autoscaler
         return f"{text} {acting} was still adding or removing nodes." if acting else text
+
+    @property
+    def removal_words(self) -> str:
+        """Words that say when the autoscaler may remove nodes; only with `awaited_removals`."""
+        times = self.awaited_removals
+        of_nodes = counted(len(times), "node")
+        first, last = (format_timestamp(one) for one in (min(times), max(times)))
+        when = f"at {first}" if first == last else f"between {first} and {last}"
+        if self.autoscaling is not None and self.autoscaling.autoscaler == KARPENTER:
+            return f"consolidateAfter of {of_nodes} passes {when}"
+        return f"{of_nodes} will have been unneeded for long enough {when}"
 
     @property
     def unfinished_deletions(self) -> str:

@@ -403,7 +403,9 @@ def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
     if too_many := source.above_maximum(result.count):
         yield too_many
     outcome = result.outcome
-    if not outcome.settled:
+    if outcome.awaited_removals:
+        yield f"{result.autoscaling.autoscaler} may remove nodes later: {outcome.removal_words}."
+    elif not outcome.settled:
         after = for_readers(seconds(outcome.virtual_seconds))
         acting = outcome.acting_autoscaler
         because = f": {acting} was still adding or removing nodes" if acting else ""

@@ -58,15 +58,32 @@ class RunControllers(Struct, frozen=True):
 
         The times at which a pod or a Job ends by itself (`next_end`) do not count.
         """
+        return self._is_working(now) or bool(self._removal_times(now))
+
+    def awaited_removals(self, now: Instant) -> tuple[Instant, ...]:
+        """Return when the node autoscaler may remove nodes, if it waits for nothing else.
+
+        The result is () if another controller waits, too.
+        """
+        return () if self._is_working(now) else self._removal_times(now)
+
+    def _removal_times(self, now: Instant) -> tuple[Instant, ...]:
+        """Return the times from which the node autoscaler may remove nodes that it keeps now."""
+        if self.karpenter is not None:
+            return self.karpenter.removal_times
+        return () if self.autoscaler is None else self.autoscaler.removal_times(now)
+
+    def _is_working(self, now: Instant) -> bool:
+        """Return whether a controller waits for a time other than `_removal_times`."""
         if self.batch is not None and self.batch.next_deadline() is not None:
             return True
         if self.pod_autoscalers.is_waiting() or self.kubelets.is_waiting():
             return True
         if self.rolling_drains.is_waiting():
             return True
-        if self.karpenter is not None and self.karpenter.is_waiting():
+        if self.karpenter is not None and self.karpenter.is_working():
             return True
-        return self.autoscaler is not None and self.autoscaler.is_waiting(now)
+        return self.autoscaler is not None and self.autoscaler.is_working(now)
 
     def add_outage(self, outage: CapacityOutage) -> None:
         """Add a capacity outage to the autoscaler's provider, if there is an autoscaler."""

@@ -598,16 +598,26 @@ class ExperimentRun:
         timer that will change something is running. For example, the end of a toleration is such a
         timer.
         """
-        now = self._world.now
         if self._done != self._scheduled:
             return False
         if self._is_fulfilled():
             return True
+        now = self._world.now
+        return self._is_unchanged(now) and not self._controllers.is_waiting(now)
+
+    def _is_unchanged(self, now: Instant) -> bool:
+        """Return whether nothing has changed for a while, and no timer of an outage is running."""
         since = now - self._world.last_change
         # The first comparison ends most calls; the second one takes longer.
         if since <= self._experiment.quiet or since <= self._quiet:
             return False
-        return not (self._recorder.outage.is_waiting(now) or self._controllers.is_waiting(now))
+        return not self._recorder.outage.is_waiting(now)
+
+    def _awaited_removals(self) -> tuple[Instant, ...]:
+        """Return the times at which nodes may be removed, if only these times are awaited."""
+        now = self._world.now
+        is_at_rest = self._done == self._scheduled and self._is_unchanged(now)
+        return self._controllers.awaited_removals(now) if is_at_rest else ()
 
     @property
     def _quiet(self) -> DurationNs:
@@ -718,6 +728,7 @@ class ExperimentRun:
             deleted_namespaces=frozenset(deleted_namespaces(self._experiment.steps)),
             failing_revisions=self._failing_revisions(),
             unfinished_resizes=frozenset(resizes),
+            awaited_removals=() if settled else self._awaited_removals(),
         )
 
     def _update_revisions(self, pods: Iterable[PodEnd]) -> dict[WorkloadRef, str]:

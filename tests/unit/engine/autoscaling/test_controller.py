@@ -258,7 +258,8 @@ def test_loops_are_not_skipped_when_a_delay_after_a_deletion_ends(is_local):
     every.until(9000)
     skipping.until(3000)
     assert len([kind for kind, _, _ in skipping.moves if kind == "NodeDeparture"]) == 1
-    assert skipping.controller.is_waiting(START + seconds(3000))
+    removals = skipping.controller.removal_times(START + seconds(3000))
+    assert removals or skipping.controller.is_working(START + seconds(3000))
     assert skipping.until(9000).moves == every.moves
     assert len([kind for kind, _, _ in every.moves if kind == "NodeDeparture"]) == 4
 
@@ -267,14 +268,14 @@ def test_pending_pods_wait_for_the_loop_after_a_backoff():
     run = Run([(5, 20)], **{"max-node-provision-time": "30s"}).until(120)
     (end,) = run.controller.autoscaler.context.registry.backoff.ends()
     run.world.run(end + seconds(5))
-    assert run.controller.is_waiting(end + seconds(5))
+    assert run.controller.is_working(end + seconds(5))
 
 
 def test_no_loop_is_skipped_when_the_annotated_delay_of_pods_ends():
     annotations = {"cluster-autoscaler.kubernetes.io/pod-scale-up-delay": "7m"}
     run = Run([(5, 12)], annotations=annotations)
     run.until(300)
-    assert run.controller.is_waiting(START + seconds(300))
+    assert run.controller.is_working(START + seconds(300))
     run.until(1200)
     (growth,) = run.controller.history.growths
     assert growth.at == START + seconds(430)
@@ -357,11 +358,13 @@ def test_nodes_that_upstream_leaves_out_have_a_reason():
     assert found == {last: "NodeGroupMinSizeReached", "other": "NotAutoscaled"}
 
 
-def test_the_autoscaler_is_waiting_during_the_unneeded_time_of_a_node():
+def test_the_autoscaler_waits_during_the_unneeded_time_of_a_node():
     run = Run([(5, 4)]).until(300)
-    assert run.controller.is_waiting(run.world.now)
+    [at] = run.controller.removal_times(run.world.now)
+    assert START + seconds(605) < at < START + seconds(625)
     run.until(3600)
-    assert not run.controller.is_waiting(run.world.now)
+    assert not run.controller.is_working(run.world.now)
+    assert not run.controller.removal_times(run.world.now)
 
 
 def test_flags_change_the_delays():

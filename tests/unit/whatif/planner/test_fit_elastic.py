@@ -391,6 +391,14 @@ def test_reasons_that_differ_by_the_pods_name_count_as_one(fitted, make):
     assert "PersistentVolumeClaim=default/data-<pod>" in new["reason"] == today["reason"]
 
 
+def test_a_fit_says_when_the_autoscaler_may_remove_nodes(fitted, make):
+    pool = json.loads(json.dumps(POOL))
+    pool["spec"]["disruption"] = {"consolidateAfter": "6h"}
+    _, answer = fitted(make.node("a"), pool, make.workload(replicas=1), karpenter=True, pods_max=8)
+    [when] = [one for one in answer.findings if "may remove nodes later" in one]
+    assert when.startswith("karpenter may remove nodes later: consolidateAfter of 2 nodes passes")
+
+
 @pytest.mark.parametrize(("settles", "count"), [(False, 5), (True, 4)])
 def test_an_autoscaler_that_moves_pods_without_end_is_not_a_limit(
     fitted, make, monkeypatch, settles, count

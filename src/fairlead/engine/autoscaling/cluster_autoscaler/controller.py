@@ -400,10 +400,13 @@ class ClusterAutoscaler:
                 found[name] = UnremovableReason.NODE_GROUP_MIN_SIZE_REACHED.value
         return found
 
-    def is_waiting(self, now: Instant) -> bool:
-        """Return whether the autoscaler may still change the cluster if nothing else happens."""
+    def is_working(self, now: Instant) -> bool:
+        """Return whether the autoscaler may still change the cluster if nothing else happens.
+
+        Nodes that have not been unneeded for long enough do not count: see `removal_times`.
+        """
         autoscaler, options = self.autoscaler, self._options
-        context, planner = autoscaler.context, autoscaler.planner
+        context = autoscaler.context
         if self._provider.next_due() is not None or autoscaler.actuator.next_due() is not None:
             return True
         if context.registry.requests or self._has_changed:
@@ -418,12 +421,20 @@ class ClusterAutoscaler:
             for pod, delay in delays
         ):
             return True
-        delay_end = max(autoscaler.scale_down.delay_ends(), default=now - options.scan_interval - 1)
-        if options.scale_down_delay_type_local and delay_end + options.scan_interval >= now:
-            return True  # Scale-down has not examined the nodes of the delayed groups yet.
-        return any(
+        # With local delays, scale-down does not examine the nodes of delayed groups.
+        return options.scale_down_delay_type_local and any(
+            end + options.scan_interval >= now for end in autoscaler.scale_down.delay_ends()
+        )
+
+    def removal_times(self, now: Instant) -> tuple[Instant, ...]:
+        """Return the times from which the unneeded nodes can be removed.
+
+        Times that passed before the last scan are left out, because these nodes stay.
+        """
+        planner, scan = self.autoscaler.planner, self._options.scan_interval
+        delay_end = max(self.autoscaler.scale_down.delay_ends(), default=now - scan - 1)
+        ends = (
             max(one.since + planner.unneeded.threshold(one.removal.node), delay_end)
-            + options.scan_interval
-            >= now
             for one in planner.unneeded.by_name.values()
         )
+        return tuple(end for end in ends if end + scan >= now)

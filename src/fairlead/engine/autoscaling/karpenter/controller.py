@@ -404,15 +404,20 @@ class Karpenter:
         )
         return min((one for one in due if one is not None), default=None)
 
-    def is_waiting(self) -> bool:
+    @property
+    def removal_times(self) -> tuple[Instant, ...]:
+        """The times at which consolidateAfter passes for nodes that may then be removed."""
+        return self._claims.consolidation_times
+
+    def is_working(self) -> bool:
         """Return whether work in progress will change the cluster.
 
         A pod that waits for an unavailable offering counts as work in progress if the provider will
-        be able to deliver the offering later.
+        be able to deliver the offering later. The time of consolidateAfter does not count.
         """
         # A pass that changes nothing schedules no further pass, so idle triggers do not count.
         return (
-            self._claims.is_waiting()
+            self._claims.is_working()
             or self._batcher.due() is not None
             or self._disruption.is_waiting()
             or self._static.is_waiting()

@@ -319,7 +319,8 @@ def test_a_budget_that_ends_lets_disruption_continue():
     idle = Controller(pool({"consolidateAfter": "0s", "budgets": [budget]}), claim(), node())
     idle.run_with_nodes(2 * 3600 - 10)
     assert idle.count(DeleteObject, "NodeClaim") == 0
-    assert not idle.karpenter.is_waiting()
+    assert not idle.karpenter.is_working()
+    assert not idle.karpenter.removal_times
     idle.run_with_nodes(2 * 3600 + 60)
     assert idle.count(DeleteObject, "NodeClaim") == 1
 

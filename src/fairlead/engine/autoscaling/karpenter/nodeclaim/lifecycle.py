@@ -101,9 +101,8 @@ class NodeClaimLifecycle:
         self._conditions_at: Instant | None = start
         self._checks: dict[str, Instant] = {}  # when a NodeClaim's conditions may change
         self._check_times: list[tuple[Instant, str]] = []  # a heap that contains `_checks`
-        self._not_yet_consolidatable: set[str] = (
-            set()
-        )  # NodeClaims that become Consolidatable as time passes
+        # When NodeClaims become Consolidatable as time passes.
+        self._not_yet_consolidatable: dict[str, Instant] = {}
         self._draining: dict[str, Instant] = {}  # when the drain continues, by NodeClaim
         self.refused_evictions = RefusedEvictions()
         self._failed_taints: dict[str, Instant] = {}  # the time of the retry, by node
@@ -117,17 +116,14 @@ class NodeClaimLifecycle:
         due = (self._machines.next_due(), self._conditions_at, draining, failed)
         return min((one for one in due if one is not None), default=None)
 
-    def is_waiting(self) -> bool:
-        """Return whether work that will change the cluster is in progress.
+    def is_working(self) -> bool:
+        """Return whether a machine starts or a node is drained."""
+        return self._machines.is_waiting() or bool(self._draining)
 
-        Such work is the start of a machine, a drain, or the wait until a NodeClaim becomes
-        Consolidatable.
-        """
-        return (
-            self._machines.is_waiting()
-            or bool(self._draining)
-            or bool(self._not_yet_consolidatable)
-        )
+    @property
+    def consolidation_times(self) -> tuple[Instant, ...]:
+        """The times at which NodeClaims become Consolidatable because consolidateAfter passes."""
+        return tuple(self._not_yet_consolidatable.values())
 
     def continue_drain(self, node: str, now: Instant) -> None:
         """Continue a drain of `node` now: a pod on it, or a budget of such a pod, has changed."""
@@ -472,7 +468,7 @@ class NodeClaimLifecycle:
             names.add(name)
         for name in sorted(names):
             self._checks.pop(name, None)
-            self._not_yet_consolidatable.discard(name)
+            self._not_yet_consolidatable.pop(name, None)
             claim = self._context.cluster.node_claims.get(name)
             if claim is not None:
                 self._check(claim, now)
@@ -503,7 +499,7 @@ class NodeClaimLifecycle:
         if requeue is not None and not updated.metadata.deletion_timestamp:
             wait = self._conditions.consolidatable_in(updated, pool, now)
             if wait is not None:
-                self._not_yet_consolidatable.add(claim.name)
+                self._not_yet_consolidatable[claim.name] = now + wait
                 due.append(now + wait)
             # All other causes of drift change an object, and every change causes a check.
             due.append(self._conditions.type_check_at(updated))
