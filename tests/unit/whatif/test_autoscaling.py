@@ -67,6 +67,42 @@ def test_nodes_are_added_for_pending_pods_up_to_the_maximum(answer):
     }
     assert found.without.autoscaling.added == 0
     assert autoscaling.cost_per_hour == 2.0
+    assert (
+        "The limit of node group general allows no further node: 4 nodes."
+        in found.verdict.first.sentence
+    )
+
+
+def test_only_limits_of_groups_whose_nodes_suit_the_pods_are_named(snapshot, make, write):
+    """Scale-up does not compare pods with groups at their maximum size."""
+    sizes = {"a": "4", "b": "4", "c": "1"}
+    nodes = [make.node(name, cpu=cpu, pool=name) for name, cpu in sizes.items()]
+    groups = [{"name": one, "min": 1, "max": 1, "labels": {"pool": one}} for one in sizes]
+    found = what_if(
+        snapshot(*nodes, make.workload(replicas=1, cpu="3", nodeSelector={"pool": "b"})),
+        ClusterChange(scale=("deploy/web=3",)),
+        Conditions(
+            autoscale=AutoscaleOptions(
+                "cluster-autoscaler", str(write("g.yaml", json.dumps({"node-groups": groups})))
+            )
+        ),
+    )
+    [reason] = set(found.changed.autoscaling.waiting.values())
+    assert reason == "pod didn't trigger scale-up: 3 max node group size reached"
+    assert (
+        "The limit of node group b allows no further node: 1 node." in found.verdict.first.sentence
+    )
+
+
+def test_the_limit_on_the_number_of_all_nodes_is_named(snapshot, make, write):
+    groups = json.dumps(GROUPS | {"flags": {"max-nodes-total": 1}})
+    found = what_if(
+        snapshot(make.node("a", pool="a"), make.workload(replicas=2, cpu="3")),
+        ClusterChange(scale=("deploy/web=3",)),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", str(write("g.yaml", groups)))),
+    )
+    text = "The limit of flag --max-nodes-total allows no further node: 1 node."
+    assert text in found.verdict.first.sentence
 
 
 def test_each_node_of_a_group_costs_the_price_of_its_type(snapshot, make, write):

@@ -625,6 +625,25 @@ def test_no_node_is_added_beyond_the_limits(tmp_path: Path) -> None:
     found = answer.changed.autoscaling
     assert found is not None
     assert [text in why for why in found.waiting.values()] == [True]
+    words = "The limit of NodePool default allows no further node: cpu 2, 2 in use."
+    assert words in answer.verdict.first.sentence
+
+
+def test_only_limits_of_pools_whose_nodes_suit_the_pods_are_named(tmp_path: Path) -> None:
+    """Karpenter compares pods with the limits of a NodePool before the rest of the NodePool."""
+    tainted, small = pool(limits={"cpu": "1"}), pool(limits={"cpu": "1", "nodes": "9"})
+    tainted["metadata"], small["metadata"] = {"name": "tainted"}, {"name": "small"}
+    tainted["spec"]["template"]["spec"]["taints"] = [{"key": "gpu", "effect": "NoSchedule"}]
+    objects = [pool(limits={"cpu": "2"}), tainted, small, node("n1"), web(2)]
+    answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=3",)))
+    found = answer.changed.autoscaling
+    assert found is not None
+    [reason] = found.waiting.values()
+    assert reason.count("exceed limits") == 3
+    assert (
+        "The limits of 2 NodePools allow no further node: small (cpu 1, 0 in use; nodes 9, "
+        "0 in use), default (cpu 2, 2 in use)." in answer.verdict.first.sentence
+    )
 
 
 def test_a_change_of_limits_takes_effect(tmp_path: Path) -> None:

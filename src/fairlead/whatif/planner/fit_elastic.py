@@ -32,6 +32,7 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH, AutoscalingOutcome
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import notes_about
+from fairlead.whatif.outcome.autoscaling.reached_limit import reached_limit_words
 from fairlead.whatif.outcome.autoscaling.refused_pod import refused_notes
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
@@ -398,6 +399,9 @@ def _verdict(result: ElasticFit, source: NewPods) -> str:
 def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
     if result.stop:
         yield f"The next pod is not placed: {result.stop}"
+        new = [pod.key for pod in result.outcome.pending if not pod.is_initial]
+        if words := reached_limit_words(result.autoscaling.limits, new):
+            yield words
     else:
         yield f"No limit is reached below --max-limit, which is {result.tried:,}."
     if too_many := source.above_maximum(result.count):

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Unstructured
+from fairlead.api.text.count import counted
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import NodeGroup
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
     SimulatedProvider,
@@ -36,11 +38,14 @@ from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.timers import ScaleDownTimers
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import UnremovableReason
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.pod_list import scale_up_delay
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.skipped_group import MAX_SIZE_REACHED
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import MAX_NODES_REACHED
 from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
     LoopRecord,
     StaticAutoscaler,
 )
 from fairlead.engine.autoscaling.eviction_reporter import EvictionReporter
+from fairlead.engine.autoscaling.reached_limit import ReachedLimit
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, EvictPod, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
@@ -383,6 +388,19 @@ class ClusterAutoscaler:
                 found[key] = f"--allowed-scheduler-names does not contain {pod.spec.scheduler_name}"
         return found
 
+    def reached_limits(self, now: Instant) -> dict[str, tuple[ReachedLimit, ...]]:
+        """Return the limits without which pods would get new nodes, by the key of the pod."""
+        waiting, found = self.history.without_scale_up, dict[str, tuple[ReachedLimit, ...]]()
+        most = counted(self._options.max_nodes_total, "node")
+        total = ReachedLimit("flag", "--max-nodes-total", most)
+        found |= {pod: (total,) for pod, why in waiting.items() if MAX_NODES_REACHED in why}
+        limited = {pod for pod, why in waiting.items() if MAX_SIZE_REACHED in why}
+        if limited:
+            pending = self.autoscaler.context.listers.unschedulable_pods()
+            full = self.autoscaler.full_groups([one for one in pending if one.key in limited], now)
+            found |= {pod: tuple(map(_size_limit, groups)) for pod, groups in full.items()}
+        return found
+
     def nodes_without_scale_down(self) -> dict[str, str]:
         """Return the nodes that the autoscaler does not remove, each with the reason.
 
@@ -438,3 +456,7 @@ class ClusterAutoscaler:
             for one in planner.unneeded.by_name.values()
         )
         return tuple(end for end in ends if end + scan >= now)
+
+
+def _size_limit(group: NodeGroup) -> ReachedLimit:
+    return ReachedLimit("node group", group.id, counted(group.max_size, "node"))

@@ -10,7 +10,7 @@ upstream: core/static_autoscaler.go: RunOnce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from fairlead.api.objects import ApiObject, DaemonSet, Node, Pod
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
     CloudProvider,
+    NodeGroup,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
     is_ready_and_schedulable,
@@ -40,6 +41,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.status import (
     ScaleDownResult,
     ScaleDownStatus,
 )
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.equivalence import build_pod_groups
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.orchestrator import ScaleUpOrchestrator
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.pod_list import (
     PodList,
@@ -273,6 +275,29 @@ class StaticAutoscaler:
         for name in sorted(starting):
             context.snapshot.remove_node(name)
         return [node for node in nodes if node.metadata.name not in starting]
+
+    def full_groups(self, pods: Iterable[Pod], now: Instant) -> dict[str, tuple[NodeGroup, ...]]:
+        """Return the groups at their maximum size whose new nodes would suit `pods`, by pod.
+
+        Scale-up does not compare pods with such groups. Pods without such groups are left out.
+        """
+        context, found = self.context, dict[str, tuple[NodeGroup, ...]]()
+        nodes = self._listed_nodes()
+        with context.snapshot.loop(context.listers.nodes):
+            templates = self._templates.process(nodes, context.listers.all_of(DaemonSet), now)
+            samples = build_pod_groups([context.snapshot.pod_info(pod) for pod in pods])
+            for group in context.provider.node_groups():
+                template = templates.get(group.id)
+                if template is None or group.target_size() < group.max_size:
+                    continue
+                with context.snapshot.fork():
+                    template.add_to(context.snapshot)
+                    for alike in samples:
+                        name = template.node.metadata.name
+                        if context.snapshot.rejection(alike.first, name) is None:
+                            for pod in alike.pods:
+                                found[pod.key] = (*found.get(pod.key, ()), group)
+        return found
 
     # --- scale-up --------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ from fairlead.engine.autoscaling.karpenter.pod import (
 )
 from fairlead.engine.autoscaling.karpenter.provisioning.batcher import Batcher
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
+from fairlead.engine.autoscaling.karpenter.provisioning.reached_limit import reached_limits
 from fairlead.engine.autoscaling.karpenter.served_resources import (
     OWN_KINDS,
     ServedResources,
@@ -48,6 +49,7 @@ from fairlead.engine.autoscaling.karpenter.served_resources import (
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster, KarpenterObject
 from fairlead.engine.autoscaling.karpenter.static.controller import StaticPools
 from fairlead.engine.autoscaling.karpenter.template_hash import hash_of, template_hash, with_hash
+from fairlead.engine.autoscaling.reached_limit import ReachedLimit
 from fairlead.engine.core.command import (
     Command,
     CreateObject,
@@ -142,6 +144,10 @@ class Karpenter:
             if is_unschedulable(pod) and is_owned_by(pod, "DaemonSet")
         }
         return errors | ignored
+
+    def reached_limits(self, now: Instant) -> dict[str, tuple[ReachedLimit, ...]]:
+        """Return the limits of NodePools without which pods would get new nodes, by pod."""
+        return reached_limits(self._provisioner, self.cluster, self.pods_without_node(), now)
 
     def kept_nodes(self, now: Instant) -> dict[str, str]:
         """Return the nodes and NodeClaims that Karpenter keeps, each with upstream's reason.

@@ -27,6 +27,7 @@ from fairlead.whatif.outcome.assessment.verdict import (
     past_loop,
     pending_reasons,
     pending_while_scaling,
+    reached_limits,
     returning,
     still_not_running,
     unfinished_drain,
@@ -80,7 +81,7 @@ def _pending(outcome: RunOutcome) -> str | None:
     are = counted_of(len(pods), len(outcome.pods), "pod")
     awaits = outcome.awaits_nodes(pods)
     pending = pending_while_scaling(outcome) if awaits else "pending at the end"
-    return f"{are} {pending}{pending_reasons(pods)}."
+    return f"{are} {pending}{pending_reasons(pods)}.{reached_limits(outcome, pods)}"
 
 
 def _error(outcome: RunOutcome) -> str | None:

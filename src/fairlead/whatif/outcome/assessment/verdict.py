@@ -363,7 +363,22 @@ def _pending(effect: Effect) -> str | None:
     rollouts = _stopped_rollouts(one for one in effect.workloads if one.pending)
     gangs = _incomplete_gangs(effect)
     why = pending_reasons(pods)
-    return f"{_pods_of(pods)} {stay}{why}.{gangs}{_later_pods(effect)}{rollouts}"
+    limits = reached_limits(effect.changed, pods)
+    return f"{_pods_of(pods)} {stay}{why}.{limits}{gangs}{_later_pods(effect)}{rollouts}"
+
+
+def reached_limits(run: RunOutcome, pods: Iterable[PodEnd]) -> str:
+    """Return a sentence about limits that stop the autoscaler from helping the pending `pods`.
+
+    The sentence begins with a space. Returns "" if there are none.
+    """
+    if run.autoscaling is None or not run.autoscaling.limits:
+        return ""
+    # Imported only if it is needed.
+    from fairlead.whatif.outcome.autoscaling.reached_limit import reached_limit_words  # noqa: PLC0415
+
+    words = reached_limit_words(run.autoscaling.limits, [pod.key for pod in pods])
+    return f" {words}" if words else ""
 
 
 def pending_while_scaling(run: RunOutcome) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -12,6 +12,9 @@ from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.outcome.autoscaling.pause import Pause, pause_notes
 from fairlead.whatif.outcome.autoscaling.refused_pod import RefusedPods, refused_notes
+
+if TYPE_CHECKING:
+    from fairlead.engine.autoscaling.reached_limit import ReachedLimit
 
 HOURS_PER_MONTH: Final = 730
 _SECONDS_PER_HOUR: Final = 3600.0
@@ -77,6 +80,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     which unready nodes stop Cluster Autoscaler. `refused` are pods that got a node, but first
     waited for another reason. `estimated_prices` are the instance types with an estimated price.
     `drifted` are the nodes that Karpenter has not replaced at the end although they have drifted.
+    `limits` maps pods in `waiting` to the limits without which they would get a new node.
     """
 
     autoscaler: str
@@ -90,6 +94,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     refused: tuple[RefusedPods, ...] = ()
     estimated_prices: frozenset[str] = frozenset()
     drifted: tuple[str, ...] = ()
+    limits: Mapping[str, tuple[ReachedLimit, ...]] = field(default_factory=dict)
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""

@@ -72,6 +72,7 @@ def autoscaling_outcome(
         tuple(one for one in transitions if one.at < since),
         tuple(_pauses(autoscaler, since, until)),
         refused_pods(history.refusals, waits),
+        limits=autoscaler.reached_limits(until),
     )
 
 
@@ -131,6 +132,7 @@ def karpenter_outcome(
         tuple(_transition(one, prices[one.node]) for one in earlier),
         refused=refused_pods(history.refusals, waits),
         drifted=tuple(karpenter.drifted_nodes()),
+        limits=karpenter.reached_limits(until),
     )
 
 

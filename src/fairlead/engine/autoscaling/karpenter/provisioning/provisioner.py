@@ -201,6 +201,12 @@ class Provisioner:
         found.ignored = ignored
         return found
 
+    def fitting_without_limits(self, pool: str, pods: Sequence[Pod], now: Instant) -> set[str]:
+        """Return the keys of those of `pods` that would get nodes of `pool` if it had no limits."""
+        staying = [node for node in self._cluster.nodes(now) if not node.marked_for_deletion]
+        found = self.schedule(pods, staying, strict_reservations=True, unlimited=pool)
+        return {key for one in found.requests if one.pool.name == pool for key in one.pods}
+
     def pending_pods(self) -> tuple[list[Pod], dict[str, str]]:
         """Return the pods to place, and {key of an ignored pod: the reason}.
 
@@ -221,7 +227,7 @@ class Provisioner:
                 ignored[pod.key] = f"Failed to schedule pod, {problem}"
         return pending, ignored
 
-    def schedule(
+    def schedule(  # noqa: PLR0913 - what a pass depends on
         self,
         pods: Sequence[Pod],
         nodes: Sequence[StateNode],
@@ -230,6 +236,7 @@ class Provisioner:
         leaving: Collection[str] = frozenset(),
         only_new: bool = False,
         running: Collection[str] = frozenset(),
+        unlimited: str = "",
     ) -> ProvisioningResult:
         """Place `pods` on `nodes` or on new nodes.
 
@@ -237,7 +244,8 @@ class Provisioner:
         `pods` share work. If all reservations that a pod could use are used up, the pod uses other
         capacity. If `strict_reservations` is set, it gets no node instead. If `only_new` is set,
         `nodes` count only for limits and topology, and take no pods. The pass ends early if a pod
-        whose key is in `running` is placed on a node that is not initialized.
+        whose key is in `running` is placed on a node that is not initialized. `unlimited` is a
+        NodePool whose limits are ignored.
         """
         if not pods:
             return ProvisioningResult()
@@ -272,7 +280,7 @@ class Provisioner:
         scheduler = ProvisioningScheduler(
             templates,
             pool_daemons.overheads,
-            pools,
+            [_without_limits(pool) if pool.name == unlimited else pool for pool in pools],
             # This includes the types of a pool whose requirements exclude all its types.
             Reservations(one for pool in pools for one in self.types_of(pool).types),
             topology,
@@ -473,6 +481,10 @@ class Provisioner:
             if untolerated(node.taints, pod.spec.tolerations) is None
             and labels.compatible(pod_requirements(pod, preferred=False))
         ]
+
+
+def _without_limits(pool: NodePool) -> NodePool:
+    return replace(pool, spec=replace(pool.spec, limits={}))
 
 
 def _as_templated(owner: DaemonSet, newest: Pod | None) -> Pod:

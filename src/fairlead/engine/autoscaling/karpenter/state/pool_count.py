@@ -54,12 +54,21 @@ def exceeds_limits(cluster: KarpenterCluster, pool: NodePool, now: Instant) -> b
     """
     # upstream: pkg/apis/v1/nodepool.go:Limits.ExceededBy
     limits = amounts(pool.spec.limits)
-    if not limits:
-        return False
-    used = dict.fromkeys(limits, 0)
+    used = limited_use(cluster, pool, now)
+    return any(used[name] > limit for name, limit in limits.items())
+
+
+def limited_use(cluster: KarpenterCluster, pool: NodePool, now: Instant) -> dict[str, int]:
+    """Return the capacity of the nodes of `pool`, by resource that the pool limits.
+
+    Nodes that are being removed do not count.
+    """
+    if not pool.spec.limits:
+        return {}
+    used = dict.fromkeys(pool.spec.limits, 0)
     for node in cluster.nodes(now):
         if node.node_pool == pool.name and not node.marked_for_deletion:
             for name, amount in ({**node.capacity, NODES: 1}).items():
                 if name in used:
                     used[name] += amount
-    return any(used[name] > limit for name, limit in limits.items())
+    return used

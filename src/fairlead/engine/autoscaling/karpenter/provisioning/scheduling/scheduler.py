@@ -12,6 +12,7 @@ upstream: pkg/controllers/provisioning/scheduling/scheduler.go
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -56,6 +57,9 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologygroup
 )
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode, amounts
 from fairlead.engine.autoscaling.karpenter.state.usage import NODES
+
+LIMITS_EXCEEDED: Final = "all available instance types exceed limits for nodepool (NodePool={})"
+NODES_EXHAUSTED: Final = "node limits have been exhausted for nodepool (NodePool={})"
 
 _DRA_ERROR = (
     "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter"
@@ -380,15 +384,10 @@ class ProvisioningScheduler:
         if remaining is None:
             return template.options
         if remaining.get(NODES) == 0:
-            return refusal(
-                f"node limits have been exhausted for nodepool (NodePool={template.pool_name})"
-            )
+            return refusal(NODES_EXHAUSTED.format(template.pool_name))
         options = template.options & template.table.within(remaining)
         if not options.any():
-            return refusal(
-                "all available instance types exceed limits for nodepool "
-                f"(NodePool={template.pool_name})"
-            )
+            return refusal(LIMITS_EXCEEDED.format(template.pool_name))
         return options
 
     def _take_largest(self, claim: InFlightNodeClaim) -> None:
