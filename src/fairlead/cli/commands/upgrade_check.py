@@ -117,6 +117,7 @@ def upgrade_check(
         upgrade_paces,
         upgrade_rounds,
     )
+    from fairlead.whatif.planner.node_drain.upgrade_method import upgrade_method_notes
     from fairlead.whatif.planner.node_drain.workload_stop import workload_stops
 
     if not 0 <= surge <= SURGE_MAX:
@@ -134,10 +135,10 @@ def upgrade_check(
         names = (
             read.nodes("--nodes", nodes) if nodes else [n.name for n in read.model.table.nodes()]
         )
-        source = "--nodes" if nodes else read.snapshot.source
         experiment = read.experiment
 
         def planned() -> DrainPlan:
+            source = "--nodes" if nodes else read.snapshot.source
             plan = check_nodes(planner, groups, names, source, progress)
             rounds = upgrade_rounds(read.model, plan, groups)
             paces = upgrade_paces(rounds, surge, max_unavailable, away)
@@ -149,7 +150,11 @@ def upgrade_check(
             planner.reorders = False
             plan = planned()
     limits = budgets_on(planner, plan.nodes)
-    notes = (*planner.waiting.notes, *read.notes_of(plan, experiment))
+    notes = (
+        *upgrade_method_notes(read.snapshot.manifests, plan.nodes),
+        *planner.waiting.notes,
+        *read.notes_of(plan, experiment),
+    )
     stops = workload_stops(planner, plan)
     answer = upgrade_answer(plan, limits, stops, surge, read.snapshot.source, notes)
     print_tabular(answer, output)

@@ -19,6 +19,7 @@ from fairlead.whatif.planner.node_drain.upgrade_check import (
     upgrade_paces,
     upgrade_rounds,
 )
+from fairlead.whatif.planner.node_drain.upgrade_method import upgrade_method_notes
 from fairlead.whatif.planner.node_drain.workload_stop import workload_stops
 from fairlead.whatif.run.progress import NoProgress
 
@@ -90,6 +91,33 @@ def test_node_groups_beside_karpenter_are_pools(planner, make):
         "gpu": ["c"],
         "web": ["b"],
     }
+
+
+def test_notes_say_how_karpenter_and_providers_upgrade_nodes(snapshot, make):
+    """A grace period of the NodeClaim ends the protection of the pods on node k2."""
+    labels = {"karpenter.sh/nodepool": "general"}
+    nodes = [make.node(name, **labels) for name in ("k1", "k2", "k3")]
+    groups = {"eks.amazonaws.com/nodegroup": "sys"}, {"cloud.google.com/gke-nodepool": "p"}
+    nodes += [make.node(f"m{index}", **group) for index, group in enumerate(groups)]
+    pods = [make.pod(f"on-{name}", node_name=name, owner="rs") for name in ("k1", "k2")]
+    for pod in pods:
+        pod["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+    claim = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "c"}}
+    claim["spec"] = {"terminationGracePeriod": "1h"}
+    claim["status"] = {"nodeName": "k2"}
+    objects = snapshot(*nodes, *pods, claim).manifests
+    drift, eks, gke = upgrade_method_notes(objects, ["k1", "k2", "k3", "m0", "m1"])
+    assert drift.startswith("Karpenter does not drain its 3 nodes for an upgrade as shown here: ")
+    why = "does not replace k1, because of karpenter.sh/do-not-disrupt on pod default/on-k1."
+    assert why in drift
+    assert "--set nodepool/general:spec.template.metadata.labels.upgrade=now" in drift
+    assert drift.endswith("--nodes '!karpenter.sh/nodepool' checks only the 2 other nodes.")
+    assert eks.startswith("EKS upgrades node group sys with surge nodes.")
+    assert gke.endswith("--surge and --max-unavailable state them.")
+    assert upgrade_method_notes(objects, ["m0"]) == (eks,)
+    [only] = upgrade_method_notes(objects, ["k3"])
+    assert "do-not-disrupt" not in only
+    assert "other node" not in only
 
 
 def test_a_surge_node_adds_room_to_its_pool(planner, make):
