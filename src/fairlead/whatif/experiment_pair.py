@@ -221,8 +221,11 @@ def _with_named_nodes_kept(
     """Prevent the autoscaler from removing the nodes that `change` names.
 
     Returns (the experiment in which these nodes are protected, the names of the nodes). The
-    protection ends when the change is made.
+    protection ends when the change is made. Without a change, the question is what the autoscaler
+    does from now on, so the experiment does not wait until the cluster is at rest.
     """
+    if not change.words:
+        return replace(without, steps_begin=0), ()
     # Imported only if it is needed.
     from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.eligibility import (  # noqa: PLC0415
         SCALE_DOWN_DISABLED,

@@ -447,13 +447,18 @@ def test_nodes_that_are_removed_before_the_change_are_in_a_note(tmp_path: Path) 
     """Karpenter removes one of four half-empty nodes, then the pods of another node move."""
     disruption = {"consolidateAfter": "30s", "budgets": [{"nodes": "1"}]}
     nodes = [node(f"n{number}") for number in range(4)]
-    answer = ask(tmp_path, [pool(disruption=disruption), *nodes, web(4)], ClusterChange())
+    objects = [pool(disruption=disruption), *nodes, web(4)]
+    answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=4",)))
     found = answer.without.autoscaling
     assert found is not None
     assert [(one.came, one.reason) for one in found.earlier] == [(False, "Underutilized")]
     note = "Before the change is made, karpenter removes 1 node; all numbers count from the change."
     assert note in answer.changed.notes
     assert found.nodes_after == 4 - len(found.earlier) - found.removed
+    unchanged = ask(tmp_path, objects, ClusterChange()).without
+    assert unchanged.autoscaling is not None
+    assert (len(unchanged.autoscaling.earlier), unchanged.autoscaling.removed) == (0, 2)
+    assert unchanged.started_at < answer.without.started_at
 
 
 @pytest.mark.parametrize(
@@ -479,7 +484,7 @@ def test_a_node_that_the_change_names_is_kept_until_the_change(
     objects = [pool(disruption=disruption), *nodes, web(4)]
     unchanged = ask(tmp_path, objects, ClusterChange()).without.autoscaling
     assert unchanged is not None
-    [removed] = unchanged.earlier
+    removed = unchanged.transitions[0]
     answer = ask(tmp_path, objects, change(removed.node))
     assert not answer.changed.skipped
     assert any(f"Until then, it keeps {removed.node}," in note for note in answer.changed.notes)
@@ -505,7 +510,7 @@ def test_a_drain_of_a_node_that_was_removed_before_is_not_recommended(
     if age == "Never":
         unchanged = ask(tmp_path, objects, ClusterChange()).without.autoscaling
         assert unchanged is not None
-        [gone] = unchanged.earlier
+        gone = unchanged.transitions[0]
         name = gone.node
     else:
         name = "n2"
