@@ -354,15 +354,14 @@ def _autoscaled_before_change(
     found = without.autoscaling
     if found is None or not found.earlier:
         return []
+    # Imported only if it is needed.
+    from fairlead.whatif.outcome.autoscaling.node_group import transition_words  # noqa: PLC0415
+
     gone = {one.node for one in found.earlier if not one.came}
     kept = [name for name in kept if name not in gone]
-    added = sum(one.came for one in found.earlier)
-    removed = len(found.earlier) - added
-    parts = [f"adds {counted(added, 'node')}"] if added else []
-    parts += [f"removes {counted(removed, 'node')}"] if removed else []
-    what = f"{found.autoscaler} {' and '.join(parts)}"
+    what = f"{found.autoscaler} {transition_words(found.earlier)}"
     note = f"Before the change is made, {what}; all numbers count from the change."
-    if kept and removed:
+    if kept and gone:
         note += f" Until then, it keeps {listed(kept)}, which the change names."
     undrained = [one for one in found.earlier if not one.came and one.node in drained]
     if undrained:

@@ -142,7 +142,22 @@ def verdict_of(effect: Effect) -> Verdict:
     found = [
         Finding(kind, sentence) for kind, row in _TABLE if (sentence := row(effect)) is not None
     ]
-    return Verdict(tuple(found or [Finding(OutcomeKind.UNCHANGED, "Nothing changes for any pod.")]))
+    return Verdict(tuple(found or [Finding(OutcomeKind.UNCHANGED, _unchanged(effect))]))
+
+
+def _unchanged(effect: Effect) -> str:
+    """Return a sentence that nothing changes, and what the autoscaler does in both runs alike."""
+    text = "Nothing changes for any pod."
+    before, after = effect.without.autoscaling, effect.changed.autoscaling
+    if before is None or after is None or not after.transitions:
+        return text
+    # Imported only if it is needed.
+    from fairlead.whatif.outcome.autoscaling.node_group import transition_words  # noqa: PLC0415
+
+    words = transition_words(after.transitions)
+    if words != transition_words(before.transitions):
+        return text
+    return f"{text} In both runs, {after.autoscaler} {words}."
 
 
 # --- the rows ----------------------------------------------------------------------------------

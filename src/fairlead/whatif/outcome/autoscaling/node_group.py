@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from fairlead.api.text.count import counted
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.outcome.autoscaling.pause import Pause, pause_notes
@@ -38,6 +39,15 @@ class NodeTransition(Struct, frozen=True):
     def has_expired(self) -> bool:
         """Whether the node was removed because its NodeClaim expired."""
         return not self.came and self.reason == _EXPIRED
+
+
+def transition_words(transitions: Sequence[NodeTransition]) -> str:
+    """Return words such as `adds 1 node and removes 2 nodes`; "" without `transitions`."""
+    added = sum(one.came for one in transitions)
+    removed = len(transitions) - added
+    parts = [f"adds {counted(added, 'node')}"] if added else []
+    parts += [f"removes {counted(removed, 'node')}"] if removed else []
+    return " and ".join(parts)
 
 
 class GroupOutcome(Struct, frozen=True):
