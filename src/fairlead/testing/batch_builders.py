@@ -13,6 +13,7 @@ from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.batch.scheduler_name import KUBE_BATCH
 from fairlead.testing.builders import make_pod
+from fairlead.testing.built_object import built_as_read
 
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 
@@ -59,21 +60,22 @@ def make_group(
     """Return a PodGroup that needs `min_member` pods; `queue` "" means the default queue.
 
     `api` is its apiVersion, by default Volcano's. `spec` adds fields to its spec by JSON names.
-    Fields that a PodGroup does not have are ignored.
+    Raises DecodeError for a field that Fairlead does not read.
     """
     own = {"minMember": min_member, **({"queue": queue} if queue else {}), **spec}
     meta = {"name": name, "namespace": namespace, "uid": f"uid-group-{name}"}
-    body = {"apiVersion": api, "metadata": meta, "spec": own, "status": status or {}}
-    return decode_as(PodGroup, body)
+    body = {"metadata": meta, "spec": own, "status": status or {}}
+    return built_as_read(PodGroup, {"apiVersion": api, **body})
 
 
 def make_queue(name: str, weight: int = 1, *, state: str = "", **spec: Any) -> Queue:
     """Return a Queue with `weight` in its spec and `state` in its status ("" for none).
 
-    `spec` adds fields to its spec by JSON names. Fields that a Queue does not have are ignored.
+    `spec` adds fields to its spec by JSON names. Raises DecodeError for a field that Fairlead does
+    not read.
     """
     body = {"metadata": {"name": name}, "spec": {"weight": weight, **spec}}
-    return decode_as(Queue, {**body, "status": {"state": state}})
+    return built_as_read(Queue, {**body, "status": {"state": state}})
 
 
 def make_priority_class(name: str, value: int, *, default: bool = False) -> PriorityClass:

@@ -9,6 +9,7 @@ import pytest
 from fairlead.api.objects import Toleration
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.state.cluster import Cluster
+from fairlead.testing.batch_builders import make_group, make_queue
 from fairlead.testing.builders import make_budget, make_node, make_pod
 from fairlead.testing.device_builders import make_slice
 from fairlead.testing.random_cluster import (
@@ -20,6 +21,8 @@ from fairlead.testing.random_cluster import (
     any_pod,
 )
 from fairlead.testing.storage_builders import make_claim
+
+NOT_READ = "Fairlead does not read this field"
 
 
 def test_the_default_node():
@@ -61,6 +64,22 @@ def test_a_node_with_arguments():
         (
             lambda: make_slice("n", spec={"allnodes": True}),
             "ResourceSlice gpu.example.com-n: spec.allnodes: unknown field; did you mean allNodes?",
+        ),
+        (
+            lambda: make_group("g", 2, minMembers=3),
+            f"PodGroup default/g: spec.minMembers: {NOT_READ}; did you mean minMember?",
+        ),
+        (
+            lambda: make_group("g", 2, status={"fase": "Running"}),
+            f"PodGroup default/g: status.fase: {NOT_READ}; did you mean phase?",
+        ),
+        (
+            lambda: make_queue("q", dequeueStrategy="fifo"),
+            f"Queue q: spec.dequeueStrategy: {NOT_READ}",
+        ),
+        (
+            lambda: make_queue("q", guarantee={"resources": {"cpu": 1}}),
+            f"Queue q: spec.guarantee.resources: {NOT_READ}; did you mean resource?",
         ),
     ],
 )
