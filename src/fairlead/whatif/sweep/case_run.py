@@ -221,5 +221,18 @@ def run_scenario(
     path = source if folder is None else str(folder / Path(source).name)
     # A worker on another machine has the content of the scenario, but not the scenario's file.
     with with_lines_of(path) if Path(path).is_file() else nullcontext():
-        experiment = replace(experiment_of(path, form), source=source)
+        experiment = replace(experiment_without_extenders(path, form), source=source)
     return experiment, run_experiment(experiment)
+
+
+def experiment_without_extenders(path: str, scenario: Scenario) -> Experiment:
+    """Return the experiment of `scenario`, which was read from `path`.
+
+    Raises InputError if its scheduler has extenders. The results of a sweep are kept and not
+    computed again, but responses of extenders can change between two runs.
+    """
+    experiment = experiment_of(path, scenario, allow_extenders=True)
+    if experiment.scheduler.extenders:
+        problem = "has extenders; a sweep does not call extenders"
+        raise InputError(path, problem, field="settings.scheduler")
+    return experiment

@@ -275,6 +275,19 @@ def test_wrong_input_is_refused_in_one_line(scenario, capsys, options, problem):
     assert "\n" not in printed
 
 
+@pytest.mark.parametrize("varied", [("--vary", "seed=0..1"), ("--lose", "node@1m")])
+def test_a_scheduler_with_extenders_is_refused(scenario, capsys, varied):
+    """The error names no option that the command lacks."""
+    config = "kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration"
+    extenders = "[{urlPrefix: 'http://127.0.0.1:9/x', filterVerb: filter}]"
+    text = f"{{apiVersion: {config}, extenders: {extenders}}}"
+    (scenario.parent / "scheduler.yaml").write_text(text)
+    scenario.write_text(f"{SCENARIO}settings: {{scheduler: scheduler.yaml}}\n")
+    assert swept(scenario, *varied) == exit_code.BAD_INPUT
+    printed = capsys.readouterr().err.strip()
+    assert printed.endswith("scheduler: has extenders; a sweep does not call extenders")
+
+
 def test_a_folder_that_is_a_file_is_refused(scenario, capsys):
     (scenario.parent / "out").touch()
     assert swept(scenario, "--vary", "seed=0..1") == exit_code.BAD_INPUT

@@ -39,7 +39,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import decode_strictly
 from fairlead.whatif.run.experiment import Experiment
-from fairlead.whatif.scenario.scenario import Scenario, experiment_of
+from fairlead.whatif.scenario.scenario import Scenario
 from fairlead.whatif.sweep.answer import CheckedCondition, sweep_answer
 from fairlead.whatif.sweep.case import Case, cases_of
 from fairlead.whatif.sweep.case_run import (
@@ -47,6 +47,7 @@ from fairlead.whatif.sweep.case_run import (
     KnownWorst,
     ScenarioFiles,
     case_report,
+    experiment_without_extenders,
     read_files,
     run_scenario,
 )
@@ -202,7 +203,7 @@ class _Parts:
         key = msgspec.json.encode(initial, order="deterministic")
         if key not in self._known:
             form = decode_strictly(Document(self._path, scenario), Scenario)
-            self._known[key] = self._names(experiment_of(self._path, form))
+            self._known[key] = self._names(experiment_without_extenders(self._path, form))
         return self._known[key]
 
     def _names(self, experiment: Experiment) -> list[str]:
