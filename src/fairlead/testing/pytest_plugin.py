@@ -83,10 +83,15 @@ def fairlead_cluster(
     marker = request.node.get_closest_marker(MARKER)
     wanted: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
     if marker is not None and marker.args:
-        raise pytest.UsageError(f"@pytest.mark.{MARKER}: takes arguments by name, such as nodes=6")
+        raise _refusal("takes arguments by name, such as nodes=6")
     try:
         starting = start_cluster(tmp_path_factory.mktemp("fairlead"), **wanted)
     except (TypeError, ValueError) as cause:
-        raise pytest.UsageError(f"@pytest.mark.{MARKER}: {cause}") from None
+        raise _refusal(str(cause)) from None
     with starting as cluster:
         yield cluster
+
+
+def _refusal(problem: str) -> BaseException:
+    """Return the failure that a marker causes; pytest shows only its message, no traceback."""
+    return pytest.fail.Exception(f"@pytest.mark.{MARKER}: {problem}", pytrace=False)

@@ -62,6 +62,8 @@ def test_an_unknown_option_is_refused_by_name(suite) -> None:
     result = suite(MARKED.replace("paused=True", "pods=3"))
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*fairlead_cluster: *unexpected keyword argument 'pods'*"])
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
+    result.stdout.no_fnmatch_line("*During handling*")
 
 
 def test_an_unknown_scope_is_refused(suite) -> None:
@@ -89,6 +91,8 @@ def test_an_invalid_option_value_is_refused(suite, wish, message) -> None:
     result = suite(MARKED.replace("nodes=2, zones=2, paused=True", wish))
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([message])
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
+    result.stdout.no_fnmatch_line("*During handling*")
 
 
 def test_a_mark_on_a_test_with_a_shared_cluster_is_refused(suite) -> None:
