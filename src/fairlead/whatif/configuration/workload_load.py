@@ -213,9 +213,20 @@ class _Shape(Struct, frozen=True):
         kind, held = given[0], shape.steps is not None
         points = self._points(kind, shape.steps or shape.ramp or {})
         period = field_duration(self.source, f"{self.where}.repeat", shape.repeat)
-        if period is not None and period <= points[-1][0]:
-            self._refuse("repeat", f"must be later than the last time of {kind}")
+        if period is not None:
+            self._check_period(period, kind, points[-1][0])
         return LoadCurve(tuple(_held(points) if held else points), start, period)
+
+    def _check_period(self, period: DurationNs, kind: str, last: DurationNs) -> None:
+        """Raise InputError unless `period` can be the period of a curve whose last time is `last`.
+
+        A ramp may reach its last amount at the end of the period; a step there has no effect.
+        """
+        if period == 0:
+            self._refuse("repeat", "must be more than 0s")
+        if period < last or (period == last and kind == "steps"):
+            bound = "later than" if kind == "steps" else "at or after"
+            self._refuse("repeat", f"must be {bound} the last time of {kind}")
 
     def _points(self, kind: str, stated: Mapping[str | int | float, Amount]) -> Points:
         points: dict[DurationNs, int] = {}
