@@ -48,6 +48,7 @@ from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.worlds.seeded_ids import SeededIds
 
 _VERSION_DIGITS_MAX: Final = 20  # a resourceVersion is a 64-bit number
+_FORBIDDEN: Final = 403
 _TERMINAL: Final = ("Succeeded", "Failed")
 _GRACE_DEFAULT_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
 _DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
@@ -65,10 +66,12 @@ class RecordedCluster(Struct):
     `unknown_bindings` names the pods of bindings that were not applied, because the cluster did not
     contain the pod, or the log does not show the node. `unknown_nodes` names the node of each
     applied binding to a node that the cluster did not contain. `unfollowed` names the log lines of
-    the writes that were not applied, because the log does not show their effects.
+    the writes that were not applied, because the log does not show their effects. `remedy` says how
+    to add an object that the log does not contain, such as the PriorityClass of a pod.
     """
 
     source: str
+    remedy: str
     unknown_bindings: list[str] = field(default_factory=list)
     unknown_nodes: list[str] = field(default_factory=list)
     unfollowed: list[str] = field(default_factory=list)
@@ -281,8 +284,15 @@ class RecordedCluster(Struct):
             if kind is POD:
                 stored = self._store.admission.admit(operation, kind, stored)
         except ApiError as refused:
-            title = f"{write.where}: {manifest.title}"
-            raise refusal_of(self.source, title, refused) from None
+            refusal = refusal_of(self.source, f"{write.where}: {manifest.title}", refused)
+            # The recorded API server admitted the object, so an object is missing here.
+            hint = f"; {self.remedy}" if refused.code == _FORBIDDEN else ""
+            raise InputError(
+                refusal.source,
+                f"{refusal.problem}{hint}",
+                object_name=refusal.object_name,
+                field=refusal.field,
+            ) from None
         return ObjectChanged(decode(self._store.storage.put(kind, stored)))
 
     def _remove(self, kind: Kind, namespace: str, name: str) -> ObjectDeleted:

@@ -194,7 +194,7 @@ def _followed(
     preemptions: dict[str, RecordedPreemption] = {}
     record = ShadowRecord([PRESENT])
     shadow = Shadow({PRESENT: config}, decisions.append)
-    cluster = RecordedCluster(source)
+    cluster = RecordedCluster(source, "name a dump that contains it with --snapshot")
     shadow.handle(cluster.load(snapshot), snapshot.taken_at)
     progress.begin("replaying", len(writes))
     for number, write in enumerate(writes):

@@ -181,7 +181,7 @@ class _Reader:
     _workloads: dict[tuple[str, str], WorkloadRef] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.cluster = RecordedCluster(self.source)
+        self.cluster = RecordedCluster(self.source, "add a dump that contains it to cluster.files")
 
     def steps(self, write: AuditedWrite) -> Iterator[ScriptedStep]:
         """Yield the steps of `write`. Raises InputError."""

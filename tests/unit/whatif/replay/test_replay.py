@@ -167,6 +167,16 @@ def test_a_lower_level_is_refused_with_the_level_needed():
         answer([event])
 
 
+def test_the_error_for_an_unknown_priority_class_names_the_way_out():
+    """At level Request, the log does not show the priority of the created pod."""
+    events = json.loads(json.dumps([*map(at_level_request, EVENTS)]))
+    created = next(e for e in events if e["objectRef"]["name"] == "web-1")
+    created["requestObject"]["spec"]["priorityClassName"] = "urgent"
+    expected = r"urgent was found; name a dump that contains it with --snapshot$"
+    with pytest.raises(InputError, match=expected):
+        answer(events)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

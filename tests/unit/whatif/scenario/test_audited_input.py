@@ -358,6 +358,15 @@ def test_a_lower_level_is_refused_with_the_level_needed(simulate):
         simulate([low])
 
 
+def test_the_error_for_an_unknown_priority_class_names_the_way_out(simulate):
+    spec = {"containers": [{"name": "main", "image": "app"}], "priorityClassName": "urgent"}
+    created = write("create", "pods/web", {"metadata": {"name": "web"}, "spec": spec}, 2)
+    created |= {"level": "Request", "responseObject": None}
+    expected = r"urgent was found; add a dump that contains it to cluster\.files$"
+    with pytest.raises(InputError, match=expected):
+        simulate([created])
+
+
 def test_a_recorded_workload_of_too_many_pods_is_refused(simulate):
     huge = write("create", "deployments/web", deployment("web", 1_000_001), 2)
     with pytest.raises(InputError, match=r"Deployment shop/web: spec\.replicas: 1000001 is more"):

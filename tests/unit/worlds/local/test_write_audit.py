@@ -75,7 +75,7 @@ def test_the_events_name_the_requests_and_users_of_upstream(cluster):
 def test_replay_computes_the_pods_of_the_cluster_from_the_events(cluster, level):
     nodes = [Document("dump", {**one}) for one in cluster.list("node", "")]
     log = b"".join(audited(cluster, level))
-    recorded = RecordedCluster("log")
+    recorded = RecordedCluster("log", "")
     recorded.load(Snapshot("dump", tuple(manifests(nodes)), cluster.clock.now()))
     deleted = set()
     writes, _ = read_audit_log("log", log)
