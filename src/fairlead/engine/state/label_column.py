@@ -7,7 +7,7 @@ identify topology domains (`Domains`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,21 +15,34 @@ from msgspec import Struct
 
 ABSENT: Final = -1
 Ids = npt.NDArray[np.int64]
+Column = TypeVar("Column", np.int64, np.bool_, np.float64)
+
+
+def read_only(column: npt.NDArray[Column]) -> npt.NDArray[Column]:
+    """Return a view of `column` that shows its changes, but cannot be written."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
 
 
 class LabelColumn:
     """The values of one node label on all rows.
 
-    `ids[row]` is the id of the row's value, ABSENT if the node lacks the label. `values[id]` is the
-    value. Ids are assigned in order of first use and never reused.
+    `ids[row]` is the id of the row's value, ABSENT if the node lacks the label; the array is
+    read-only, because users' plugins get it. `values[id]` is the value. Ids are assigned in order
+    of first use and never reused.
     """
 
     def __init__(self, key: str, capacity: int) -> None:
         """Start a column of `capacity` rows, all ABSENT."""
         self.key = key
-        self.ids: npt.NDArray[np.int64] = np.full(capacity, ABSENT, np.int64)
+        self._store(np.full(capacity, ABSENT, np.int64))
         self.values: list[str] = []
         self._index: dict[str, int] = {}
+
+    def _store(self, ids: Ids) -> None:
+        self._own = ids
+        self.ids = read_only(ids)
         self._is_shared = False  # whether a result of `domains` contains `ids`
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
@@ -39,8 +52,8 @@ class LabelColumn:
         if self.ids[row] == new:  # most updates of nodes do not change the label
             return
         if self._is_shared:
-            self.ids, self._is_shared = self.ids.copy(), False
-        self.ids[row] = new
+            self._store(self._own.copy())
+        self._own[row] = new
 
     def id_of(self, value: str) -> int:
         """Return the id of `value`; a new value gets the next id."""
@@ -58,8 +71,8 @@ class LabelColumn:
     def grow(self, capacity: int) -> None:
         """Extend the column to `capacity` rows."""
         ids = np.full(capacity, ABSENT, np.int64)
-        ids[: len(self.ids)] = self.ids
-        self.ids, self._is_shared = ids, False
+        ids[: len(self._own)] = self._own
+        self._store(ids)
 
 
 class Domains(Struct, frozen=True):

@@ -11,7 +11,7 @@ have changed since the load.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -150,8 +150,8 @@ class Representatives:
         """Return the PodInfo of the loaded group `replicas`."""
         return self._by_id[id(replicas)][1]
 
-    def of(self, pods: Mapping[str, PodInfo]) -> Iterable[PodInfo]:
-        """Return one PodInfo for each of `pods`.
+    def of(self, pods: dict[str, PodInfo]) -> Iterable[PodInfo]:
+        """Return one PodInfo for each of `pods`, which is `stored_pods` of a node.
 
         A pod that has no PodInfo of its own is represented by the PodInfo of its group.
         """
@@ -160,11 +160,11 @@ class Representatives:
         by_id = self._by_id
         return [by_id[id(one[0])][1] if isinstance(one, tuple) else one for one in pods.raw()]
 
-    def facts_of(self, pods: Mapping[str, PodInfo]) -> Iterable[PlacedPod]:
+    def facts_of(self, pods: dict[str, PodInfo]) -> Iterable[PlacedPod]:
         """Return the facts of each of `pods`, in order, without making PodInfos.
 
-        The loaded pods of a group differ only in their identity and start times. All other facts
-        are taken from the representative of the group.
+        `pods` is `stored_pods` of a node. The loaded pods of a group differ only in their identity
+        and start times. All other facts are taken from the representative of the group.
         """
         if not isinstance(pods, LazyDict):
             return pods.values()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 from fairlead.api.lazy_dict import LazyDict
@@ -22,7 +23,8 @@ class NodeInfo:
     """One node, with the sums of its pods' requests.
 
     Only `NodeTable` changes a NodeInfo; it writes the same values to the table's columns. `pods`
-    maps `PodInfo.id` to pods.
+    maps `PodInfo.id` to pods; it is a read-only view of `stored_pods`, because users' plugins get
+    it. `stored_pods` may be a LazyDict.
 
     `allocatable` and `requested` are lists by resource column (see `ResourceColumns`). A list may
     be shorter than the number of resources: a missing entry is 0. `used_ports` is a set. If two
@@ -43,6 +45,7 @@ class NodeInfo:
         "pods",
         "requested",
         "row",
+        "stored_pods",
         "used_ports",
     )
 
@@ -51,11 +54,15 @@ class NodeInfo:
         self.name = name
         self.row = row
         self.capacity = 0
-        self.pods: dict[str, PodInfo] = {}
+        self._store({})
         self.requested = [0] * FIRST_SCALAR
         self.nonzero_cpu = 0
         self.nonzero_memory = 0
         self.used_ports: dict[HostPort, None] = {}
+
+    def _store(self, pods: dict[str, PodInfo]) -> None:
+        self.stored_pods = pods
+        self.pods = MappingProxyType(pods)
 
     def set_node(self, node: Node, columns: ResourceColumns) -> None:
         """Store a new version of the Node object."""
@@ -73,27 +80,27 @@ class NodeInfo:
 
     def add_pod(self, pod: PodInfo) -> None:
         """Add `pod` and its requests; `remove_pod` undoes this."""
-        self.pods[pod.id] = pod
+        self.stored_pods[pod.id] = pod
         self._count(pod.shape, 1)
         for port in pod.shape.host_ports:
             self.used_ports[port] = None
 
     def lazy_pods(self, make: Callable[[Any, int], PodInfo]) -> LazyDict[PodInfo]:
-        """Convert `pods` to a LazyDict, and return the LazyDict.
+        """Convert `stored_pods` to a LazyDict, and return the LazyDict.
 
         Each entry of the LazyDict is a pod, or a row from which `make` builds the pod when the
         entry is first read.
         """
-        if isinstance(self.pods, LazyDict):
-            return self.pods
+        if isinstance(self.stored_pods, LazyDict):
+            return self.stored_pods
         lazy = LazyDict(make)
-        lazy.update(self.pods)
-        self.pods = lazy
+        lazy.update(self.stored_pods)
+        self._store(lazy)
         return lazy
 
     def remove_pod(self, pod: PodInfo) -> None:
         """Undo `add_pod`; a host port is freed even if another pod on the node uses it."""
-        del self.pods[pod.id]
+        del self.stored_pods[pod.id]
         self._count(pod.shape, -1)
         for port in pod.shape.host_ports:
             self.used_ports.pop(port, None)

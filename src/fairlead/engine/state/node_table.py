@@ -26,7 +26,7 @@ from fairlead.api.objects import Node
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.quantity import INT64_MAX
 from fairlead.engine.state.change_log import ChangeLog
-from fairlead.engine.state.label_column import LabelColumn
+from fairlead.engine.state.label_column import LabelColumn, read_only
 from fairlead.engine.state.loaded_pods import LoadedGroup, LoadedPods, Representatives
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_index.pod_index import PodIndex
@@ -95,12 +95,6 @@ class _Columns:
     def wide(self) -> tuple[npt.NDArray[Any], ...]:
         """Return the columns with several values for each row, except `nonzero`."""
         return (self.allocatable, self.requested, self.offered)
-
-
-def _read_only(column: npt.NDArray[Column]) -> npt.NDArray[Column]:
-    view = column.view()
-    view.flags.writeable = False
-    return view
 
 
 class NodeTable:
@@ -182,16 +176,16 @@ class NodeTable:
     def _allocate(self, capacity: int, resources: int) -> None:
         self.capacity = capacity
         own = self._columns = _Columns(capacity, resources)
-        self.allocatable = _read_only(own.allocatable)
-        self.requested = _read_only(own.requested)
-        self.allowed_pods = _read_only(own.allowed_pods)
-        self.pod_count = _read_only(own.pod_count)
-        self.nonzero = _read_only(own.nonzero)
+        self.allocatable = read_only(own.allocatable)
+        self.requested = read_only(own.requested)
+        self.allowed_pods = read_only(own.allowed_pods)
+        self.pod_count = read_only(own.pod_count)
+        self.nonzero = read_only(own.nonzero)
         self.nonzero_cpu, self.nonzero_memory = self.nonzero
-        self.alive = _read_only(own.alive)
-        self.taint_ids = _read_only(own.taint_ids)
-        self.unschedulable = _read_only(own.unschedulable)
-        self.offered = _read_only(own.offered)
+        self.alive = read_only(own.alive)
+        self.taint_ids = read_only(own.taint_ids)
+        self.unschedulable = read_only(own.unschedulable)
+        self.offered = read_only(own.offered)
 
     # --- queries ---------------------------------------------------------------------------
 
@@ -414,7 +408,7 @@ class NodeTable:
 
     @staticmethod
     def _enter(placed: Sequence[PlacedReplicas], nodes: Sequence[NodeInfo], rows: Ints) -> None:
-        """Add the i-th pod of `placed` to `NodeInfo.pods` of `nodes[i]`, the node at `rows[i]`."""
+        """Add the i-th pod of `placed` to the pods of `nodes[i]`, the node at `rows[i]`."""
         uids = list(chain.from_iterable(some.replicas.uids for some in placed))
         entries = list(chain.from_iterable(some.replicas.rows for some in placed))
         # The pods are sorted by node, because one dictionary for each node is faster than one call
@@ -460,7 +454,7 @@ class NodeTable:
         if pod.shape.has_volumes:
             self.volume_use.remove(info.row, before)
             self.volume_use.add(info.row, pod)
-        info.pods[pod.id] = pod
+        info.stored_pods[pod.id] = pod
         if log:
             self.pod_log.append(info.row)
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.codec import decode_as
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import Node
 from fairlead.engine.core.stimulus import ObjectDeleted, ObjectsLoaded
 from fairlead.engine.state.cluster import Cluster
@@ -35,10 +36,28 @@ def test_the_columns_of_a_table_are_read_only(believer):
     table = believer.table
     columns = (table.allocatable[0], table.requested, table.pod_count, table.alive, table.offered,
                table.allowed_pods, table.nonzero_cpu, table.taint_ids, table.unschedulable,
+               table.label_column("zone").ids, table.label_column("zone").domains().ids,
                table.values(table.requested, table.every_row()))  # fmt: skip
     for column in columns:
         with pytest.raises(ValueError, match="read-only"):
             column[...] = 0
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_the_pods_of_a_node_are_read_only(believer, is_loaded):
+    """A plugin that removed a pod here would make the cluster fail later."""
+    believer.put(make_node("n1"))
+    pods = [make_pod(f"p{number}", node="n1") for number in range(3)]
+    if is_loaded:
+        believer.cluster.apply(ObjectsLoaded(pods))
+    else:
+        believer.put(*pods)
+    node = believer.node("n1")
+    assert isinstance(node.stored_pods, LazyDict) == is_loaded
+    assert not hasattr(node.pods, "clear")
+    with pytest.raises(TypeError, match="does not support item deletion"):
+        del node.pods["uid-p0"]
+    assert [pod.key for pod in node.pods.values()] == ["default/p0", "default/p1", "default/p2"]
 
 
 def test_nodes_whose_taints_differ_in_their_times_share_an_id(believer):

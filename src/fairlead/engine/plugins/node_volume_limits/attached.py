@@ -185,7 +185,7 @@ class AttachedVolumes:
     def _read(self, node: NodeInfo, sources: list[StorageKey] | None) -> NodeAttachedVolumes:
         found = NodeAttachedVolumes()
         note = None if sources is None else sources.append
-        there = node.pods
+        there = node.stored_pods
         # Entries that are tuples are loaded pods without a PodInfo. These pods have no volumes: a
         # pod with volumes gets its PodInfo when it is loaded (cluster.py: _load_replicas).
         for pod in there.raw() if isinstance(there, LazyDict) else there.values():

@@ -131,7 +131,7 @@ class ClusterVerdicts(Struct, frozen=True):
             return verdict
 
         alike = table.representatives.of
-        return [any(map(is_concerned, alike(table.at(row).pods))) for row in rows.tolist()]
+        return [any(map(is_concerned, alike(table.at(row).stored_pods))) for row in rows.tolist()]
 
 
 def _may_be_at(effect: RemovalEffect, capacity: int, priority: int) -> Mask:

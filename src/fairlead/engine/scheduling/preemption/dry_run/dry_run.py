@@ -143,7 +143,7 @@ class _LowestPriorities:
         else:
             rows = {row for row in (*nodes, *pods) if table.alive[row]}
         for row in rows:
-            others = table.representatives.of(table.at(row).pods)
+            others = table.representatives.of(table.at(row).stored_pods)
             self._column[row] = min([other.priority for other in others], default=NO_POD)
         self._nodes, self._pods = table.node_log.position, table.pod_log.position
         self._labels = labels

@@ -160,7 +160,7 @@ class VictimColumns:
     def _order_by_name(self, rows: Rows) -> None:
         """Sort the pods on each of `rows` by the key `importance`, which also compares names."""
         for row in rows.tolist():
-            facts = self._table.representatives.facts_of(self._table.at(row).pods)
+            facts = self._table.representatives.facts_of(self._table.at(row).stored_pods)
             by_name = sorted(facts, key=importance)
             self._kind[: len(by_name), row] = self._numbers([pod.shape for pod in by_name])
 
@@ -228,7 +228,7 @@ class VictimColumns:
         for first in range(0, len(nodes), _NODES_PER_BLOCK):
             pods: list[PlacedPod] = []
             for node in nodes[first : first + _NODES_PER_BLOCK]:
-                pods.extend(self._table.representatives.facts_of(node.pods))
+                pods.extend(self._table.representatives.facts_of(node.stored_pods))
             priorities.append(np.array([pod.priority for pod in pods], np.int64))
             starts.append(np.array([pod.start for pod in pods], np.int64))
             kinds.append(np.array(self._numbers([pod.shape for pod in pods]), np.int32))

@@ -121,7 +121,7 @@ def select_victims_by_resources(  # noqa: PLR0913, PLR0917 - what a dry run depe
         lower = policy.victims_among(node.pods.values(), pod)
     else:
         priority = pod.priority
-        lower = [one for one in loaded.facts_of(node.pods) if one.priority < priority]
+        lower = [one for one in loaded.facts_of(node.stored_pods) if one.priority < priority]
     if not lower:
         return NO_VICTIMS
     numbers: dict[Shape, int] = {}

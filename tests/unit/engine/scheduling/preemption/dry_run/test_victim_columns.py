@@ -159,7 +159,8 @@ def test_victims_among_loaded_pods_are_those_among_pods_that_arrived_one_by_one(
         fit = only_fit(found.plan, found.state)
         answer = select_victims_by_resources(fit, pod, node, loaded, (), ())
         answers.append([one.key for one in answer.victims])
-        late = node.pods.group_sizes().total() if isinstance(node.pods, LazyDict) else 0
+        stored = node.stored_pods
+        late = stored.group_sizes().total() if isinstance(stored, LazyDict) else 0
         assert late == (len(pods) - len(answer.victims) if loads == [pods] else 0)
     assert answers[0] == answers[1]
 
@@ -572,5 +573,6 @@ def test_loaded_pods_are_read_without_creating_pod_infos(start, is_changed, prio
     for name in NODES if is_changed else ():
         cluster.apply(ObjectChanged(make_pod(f"new-{name}", node=name, priority=3)))
     assert VictimColumns(cluster.table).refresh()
-    late = [node.pods for node in cluster.table.nodes() if isinstance(node.pods, LazyDict)]
+    stored = [node.stored_pods for node in cluster.table.nodes()]
+    late = [pods for pods in stored if isinstance(pods, LazyDict)]
     assert sum(pods.group_sizes().total() for pods in late) == len(pods)
