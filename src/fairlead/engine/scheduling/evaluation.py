@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.engine.core.command import CallExtender
+from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.status import Code, Status, unschedulable
 from fairlead.engine.core.stimulus import CallOutcome
 from fairlead.engine.framework.candidate import Candidate
@@ -20,7 +21,7 @@ from fairlead.engine.framework.diagnosis import NO_NODES, fit_error
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.extender.consultation import run_consultation
-from fairlead.engine.scheduling.extender.extender import ExtenderCalls, interested_extenders
+from fairlead.engine.scheduling.extender.extender import SILENT, ExtenderCalls, interested_extenders
 from fairlead.engine.scheduling.extender.filter import REJECTOR, pass_extenders
 from fairlead.engine.scheduling.extender.preempt import narrow_candidates
 from fairlead.engine.scheduling.extender.prioritize import extender_scores, with_extenders
@@ -104,10 +105,13 @@ class _ExtenderAccess(Struct, frozen=True):
     call: Call | None = None
 
 
-def evaluate(built: BuiltProfile, pod: PodInfo, call: Call | None = None) -> Evaluation:
+def evaluate(
+    built: BuiltProfile, pod: PodInfo, call: Call | None = None, reporter: Reporter = SILENT
+) -> Evaluation:
     """Evaluate `pod` as if it were scheduled now.
 
-    `call` calls an extender; if it is None, no extender is called.
+    `call` calls an extender; if it is None, no extender is called. Failed calls that are ignored
+    are reported to `reporter`.
     """
     result = Evaluation()
     table = built.framework.cluster.table
@@ -122,7 +126,7 @@ def evaluate(built: BuiltProfile, pod: PodInfo, call: Call | None = None) -> Eva
     advice = (
         _ExtenderAccess()
         if call is None
-        else _ExtenderAccess(interested_extenders(built.extenders, pod), call)
+        else _ExtenderAccess(interested_extenders(built.extenders, pod, reporter), call)
     )
     broken = _judge(result, found, advice)
     if broken is not None:

@@ -5,7 +5,7 @@ A pod that already has a node is evaluated as if it were pending.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -34,6 +34,7 @@ from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.engine.core.command import CallExtender, ObjectRef, pod_ref
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.reporter import ExtenderIgnored, Record
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.core.stimulus import CallOutcome, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
@@ -374,7 +375,8 @@ def _explanation(
     if pending.spec.scheduling_group is not None:
         cluster.pod_groups.put_member(info, is_scheduled=False)
     with reaching(config.extenders) as extenders:
-        evaluation = evaluate(built, info, _extender_calls(extenders, model.store, info))
+        calls = _extender_calls(extenders, model.store, info)
+        evaluation = evaluate(built, info, calls, ignored := _IgnoredCalls())
     selector = model.runtime_class_selector(pending)
     remedies, exceeds_max = _remedies(built, info, evaluation, selector)
     node, name = found.spec.node_name, found.spec.scheduler_name
@@ -389,7 +391,7 @@ def _explanation(
         trial = try_pod_group(built, info)
         notes += () if trial is None else (trial.note,)
         held_group = "" if trial is None or trial.can_start else trial.group
-    notes += preemption_notes(evaluation)
+    notes += (*preemption_notes(evaluation), *ignored.notes)
     if evaluation.fit_error and not node:
         notes += tuple(device_shortages(info, cluster, _without_devices(evaluation)))
     new_node, unmet = None, list[str]()
@@ -488,6 +490,24 @@ def _remedies(
             found[node.name] = remedy
     smallest_first = sorted(found.items(), key=lambda item: len(item[1].changes))
     return dict(smallest_first), len(refused) > REMEDIES_MAX
+
+
+class _IgnoredCalls:
+    """A reporter that makes a note of each failed call of an extender that is ignored."""
+
+    def __init__(self) -> None:
+        self._notes: dict[str, None] = {}  # a call may be repeated
+
+    @property
+    def notes(self) -> Iterable[str]:
+        """The notes, each once, in the order of the calls."""
+        return self._notes
+
+    def report(self, record: Record) -> None:
+        """Note `record` if it is about an ignored call."""
+        if isinstance(record, ExtenderIgnored):
+            failed = f"The call to the extender at {record.url} failed: {record.message}"
+            self._notes[f"{failed}. The scheduler ignores this failure."] = None
 
 
 def _extender_calls(

@@ -175,10 +175,10 @@ def test_an_extender_that_rejects_every_node_says_why(outcome):
 def explained(extender, snapshot, make):
     """Explains a pod that requests `cpu`, on the nodes a, b and c of four CPUs, with pods."""
 
-    def explanation(*pods, cpu="1", **answers):
+    def explanation(*pods, cpu="1", options="", **answers):
         nodes = [make.node(name) for name in "abc"]
         target = make.pod("web", cpu=cpu, priority=100)
-        with extender(**answers) as (path, url):
+        with extender(options, **answers) as (path, url):
             config = read_scheduler_config(path, allow_extenders=True)
             found = explain_pod(snapshot(*nodes, *pods, target), "pod/web", config)
         return explanation_json(found), url
@@ -226,6 +226,16 @@ def test_explain_reports_a_failing_extender(explained):
     assert (found["message"], found["choices"]) == (text, [])
     found, url = explained(preempt=lambda *_: 500, filter=lambda *_: {})
     assert "0/3 nodes are available" in found["message"]
+
+
+def test_explain_notes_a_failed_call_that_is_ignored(explained):
+    found, url = explained(prioritize=lambda *_: 500)
+    assert found["choices"] == ["a", "b", "c"]
+    problem = f"failed prioritize with extender at URL {url}/prioritize, code 500"
+    called, ignored = "The call to the extender at", "The scheduler ignores this failure."
+    assert found["notes"] == [f"{called} {url}/prioritize failed: {problem}. {ignored}"]
+    found, url = explained(options="ignorable: true", filter=lambda *_: {"Error": "busy"})
+    assert found["notes"] == [f"{called} {url}/filter failed: busy. {ignored}"]
 
 
 def test_extenders_are_called_only_if_allowed(extender, write, snapshot, make):
