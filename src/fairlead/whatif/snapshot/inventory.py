@@ -33,7 +33,7 @@ from fairlead.apiserver.kind import (
     kind_of,
     reference_kind,
 )
-from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.input.error import InputError, known_names, nearest_names
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.owner_name import owner_names
 from fairlead.whatif.snapshot.served_kind import is_custom
@@ -468,7 +468,7 @@ class Inventory:
             return meant
         known = sorted(manifest.ref.key for manifest in objects)
         names = sorted({manifest.ref.name for manifest in objects})
-        similar = difflib.get_close_matches(name, names, n=_NEAREST_MAX)
+        similar = nearest_names(name, names, _NEAREST_MAX)
         same = [one for one in names if _without_leading_zeros(one) == _without_leading_zeros(name)]
         generated = [one for one in names if one.startswith(f"{name}-")]
         nearest = dict.fromkeys((*same, *generated, *similar))

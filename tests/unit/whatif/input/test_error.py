@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+
 import pytest
 
-from fairlead.whatif.input.error import LINE_CHARACTERS_MAX, InputError, named_by
+from fairlead.whatif.input.error import LINE_CHARACTERS_MAX, InputError, named_by, nearest_names
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 
 NODES = "cluster: {generated: {nodes: 1, allocatable: {cpu: 2}}}\n"
@@ -41,3 +43,20 @@ def test_a_long_error_keeps_its_beginning_and_its_end():
     assert line.startswith("a.yaml: Invalid value: xxx")
     assert line.endswith("xxx: field is immutable")
     assert len(line) == LINE_CHARACTERS_MAX
+
+
+@pytest.mark.parametrize("wrong_at", [0, 4, 7, 10])
+def test_the_nearest_of_many_similar_names_is_found_with_few_comparisons(wrong_at, monkeypatch):
+    """Comparing a name with 100,000 similar names takes seconds."""
+    names = [f"web-{number % 97:02}-{number * 7919 % 100_003:05}" for number in range(20_000)]
+    compare, numbers = difflib.get_close_matches, []
+
+    def counted(given, known, **settings):
+        numbers.append(len(known))
+        return compare(given, known, **settings)
+
+    monkeypatch.setattr(difflib, "get_close_matches", counted)
+    wanted = names[12_345]
+    given = f"{wanted[:wrong_at]}x{wanted[wrong_at + 1 :]}"
+    assert nearest_names(given, names, 3)[0] == wanted
+    assert numbers[0] <= 1000
