@@ -80,31 +80,31 @@ def _called(call: Callable[[], Result]) -> Result:
 
 
 def each_in_children(
-    call: Callable[[Item], Result], items: Sequence[Item], processes_max: int | None = None
+    call: Callable[[Item], Result],
+    items: Sequence[Item],
+    processes_max: int | None = None,
+    calls_max: int | None = None,
 ) -> Generator[Result, None, None]:
     """Yield `call(item)` for each of `items`, in order, computed in forked processes.
 
     One process is forked for each core that this process may use, but at most `processes_max`. Of N
     processes, the first makes the calls for the items 0, N, 2N, ... The second makes those for the
-    items 1, N + 1, ... Results must therefore not depend on earlier calls. If a process fails, its
-    remaining calls are made in this process. If the caller closes the iterator early, the processes
-    are killed.
+    items 1, N + 1, ... Results must therefore not depend on earlier calls. After `calls_max` calls,
+    a process is replaced by a new one: forked processes collect no garbage, so each call uses more
+    memory. If a process fails, its remaining calls are made in this process. If the caller closes
+    the iterator early, the processes are killed.
     """
     count = min(usable_cores(), len(items), processes_max or len(items))
-    running: list[_ForkedCalls[Result]] = []
+    running = [_Successors(call, items[first::count], calls_max) for first in range(count)]
     try:
-        for first in range(count):
-            with _signals_deferred() as mask:
-                running.append(_ForkedCalls(partial(map, call, items[first::count]), {}, mask))
+        for one in running:
+            one.start()
         for item, process in zip(items, cycle(running), strict=False):
             try:
-                result = process.next_result(())
+                result = process.next_result()
             except EOFError:
                 result = call(item)
             yield result
-        with _signals_deferred():
-            for one in running:
-                one.end()
     finally:
         with _signals_deferred():
             for one in running:
@@ -227,6 +227,55 @@ class _ForkedCalls(Generic[Result]):
             code = 0
         finally:
             os._exit(code)
+
+
+class _Successors(Generic[Item, Result]):
+    """Forked processes, one after the other, that make the calls `call(item)` for `items`.
+
+    Each process makes `calls_max` calls, or all if it is None. The caller must call `kill`.
+    """
+
+    def __init__(
+        self, call: Callable[[Item], Result], items: Sequence[Item], calls_max: int | None
+    ) -> None:
+        """Prepare the processes; `start` forks the first one."""
+        size = calls_max or len(items)
+        self._call = call
+        self._parts = deque(items[first : first + size] for first in range(0, len(items), size))
+        self._process: _ForkedCalls[Result] | None = None
+        self._missing = 0  # results that the process has not sent yet
+
+    def start(self) -> None:
+        """End the present process, which has made its calls, and fork the next one, if any."""
+        with _signals_deferred() as mask:
+            if self._process is not None:
+                self._process.end()
+                self._process = None
+            if self._parts:
+                part = self._parts.popleft()
+                self._missing = len(part)
+                self._process = _ForkedCalls(partial(map, self._call, part), {}, mask)
+
+    def next_result(self) -> Result:
+        """Wait for the next result, and return it.
+
+        Raises EOFError if the process that makes this call ended without sending its result.
+        """
+        assert self._process is not None
+        self._missing -= 1
+        try:
+            return self._process.next_result(())
+        finally:
+            if not self._missing:
+                self.start()
+
+    def kill(self) -> None:
+        """Kill the present process, if there is one.
+
+        The caller must have deferred the signals that end this process (`_signals_deferred`).
+        """
+        if self._process is not None:
+            self._process.kill()
 
 
 class _Pickler(pickle.Pickler):

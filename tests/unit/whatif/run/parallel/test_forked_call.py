@@ -119,6 +119,32 @@ def test_the_results_of_many_items_are_in_the_order_of_the_items(monkeypatch):
     assert len({*used, os.getpid()}) == 4
 
 
+def test_a_process_is_replaced_after_some_calls(monkeypatch):
+    """Two processes at a time make two calls each, so eleven calls need six processes."""
+    processes(monkeypatch, 2)
+    results = each_in_children(lambda item: (item, os.getpid()), range(11), calls_max=2)
+    found = [*results]
+    assert [item for item, _ in found] == list(range(11))
+    used = [process for _, process in found]
+    assert [used.index(process) for process in used] == [0, 1, 0, 1, 4, 5, 4, 5, 8, 9, 8]
+    for child in {*used}:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(child, os.WNOHANG)
+
+
+def test_a_process_that_replaces_a_failed_one_makes_its_own_calls(monkeypatch):
+    processes(monkeypatch, 1)
+    here = os.getpid()
+
+    def call(item):
+        if item == 1 and os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item, os.getpid() == here
+
+    found = [*each_in_children(call, range(5), calls_max=3)]
+    assert found == [(0, False), (1, True), (2, True), (3, False), (4, False)]
+
+
 def test_no_process_is_started_without_an_item(monkeypatch):
     processes(monkeypatch, 4)
     assert list(each_in_children(str, ())) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,13 @@ def test_each_core_gets_a_process(monkeypatch):
     used = processes(in_one_process=False)
     assert len(used) == 2
     assert os.getpid() not in used
+
+
+def test_no_process_keeps_the_memory_of_many_runs(monkeypatch):
+    set_cores(monkeypatch, 2)
+    names = [*map(str, range(40))]
+    runs = independent_runs(lambda *_: os.getpid(), names, NoProgress(), in_one_process=False)
+    assert max(Counter(runs).values()) <= 4
 
 
 @pytest.mark.parametrize(
