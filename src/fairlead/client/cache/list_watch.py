@@ -8,8 +8,9 @@ from contextlib import aclosing, contextmanager
 from typing import Final, NoReturn
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.client.cache.recovery import Recovery
 from fairlead.client.cache.reflector import ObjectUpdate, OpenWatch, PauseUntil, ReadPage, Reflector
-from fairlead.client.error import TOO_LONG, RequestError
+from fairlead.client.error import TOO_LONG, RequestError, may_be_temporary
 from fairlead.client.rest_client import ApiRequest, RestClient
 
 # A watch that lasts this much longer than its timeoutSeconds has a half-open connection.
@@ -31,13 +32,14 @@ OnUpdates = Callable[[list[ObjectUpdate]], None]
 class ListWatch:
     """Keeps one Reflector up to date by sending the requests that the Reflector returns."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parties of a list-watch, and settings for tests
         self,
         reflector: Reflector,
         client: RestClient,
         on_updates: OnUpdates,
         clock: Callable[[], int],
         *,
+        recovery: Recovery | None = None,
         open_seconds: float = OPEN_SECONDS,
         slow_seconds: float = SLOW_SECONDS,
     ) -> None:
@@ -47,12 +49,15 @@ class ListWatch:
         the part arrives. It receives an empty list before a pause and at the end of a watch. It
         also receives one when a watch has been open for `open_seconds`, or when the server has not
         answered a list request for `slow_seconds`. In these cases, the reflector's state may have
-        changed although no object has changed. `clock` returns the time in ns.
+        changed although no object has changed. `clock` returns the time in ns. The ListWatches that
+        share `recovery` end their pauses when the server answers one of them again.
         """
         self._reflector = reflector
         self._client = client
         self._on_updates = on_updates
         self._clock = clock
+        self._recovery = Recovery() if recovery is None else recovery
+        self._is_cut_off = False  # whether the server may be unavailable since the last request
         self._open_seconds, self._slow_seconds = open_seconds, slow_seconds
         self._path = reflector.resource.collection()
 
@@ -66,34 +71,44 @@ class ListWatch:
             match reflector.next_action(clock()):
                 case PauseUntil(instant):
                     self._on_updates([])
-                    await asyncio.sleep(max(0, instant - clock()) / NANOSECONDS_PER_SECOND)
+                    await self._pause(max(0, instant - clock()) / NANOSECONDS_PER_SECOND)
                 case ReadPage(query):
                     request = ApiRequest("GET", self._path, query=query)
                     with self._slow_timer():
                         answer = await self._client.exchange(request, LIST_SECONDS_MAX)
                     if answer.is_success:
+                        self._succeeded()
                         self._on_updates(reflector.listed(answer.body, clock()))
                     else:
                         problem = f"{self._client.config.server}: {answer.message}"
-                        reflector.failed(
-                            answer.status,
-                            clock(),
-                            answer.retry_after_s,
-                            problem,
-                            repeats=answer.reason == TOO_LONG,
-                        )
+                        self._failed(answer.status, answer.retry_after_s, problem, answer.reason)
                 case OpenWatch() as watch:
                     try:
                         with self._slow_timer() as timer:
                             await self._watch(watch, timer)
                     except RequestError as refusal:
-                        reflector.failed(
-                            refusal.code,
-                            clock(),
-                            refusal.retry_after_s,
-                            str(refusal),
-                            repeats=refusal.reason == TOO_LONG,
-                        )
+                        wait_s, problem = refusal.retry_after_s, str(refusal)
+                        self._failed(refusal.code, wait_s, problem, refusal.reason)
+
+    def _failed(self, code: int, retry_after_s: float, problem: str, reason: str) -> None:
+        """Record a failed request; the parameters are those of `Reflector.failed` and a reason."""
+        repeats = reason == TOO_LONG
+        # If the server itself demands a pause, the pause must not end early.
+        self._is_cut_off = may_be_temporary(code) and not repeats and not retry_after_s
+        self._reflector.failed(code, self._clock(), retry_after_s, problem, repeats=repeats)
+
+    def _succeeded(self) -> None:
+        """Record that the server has answered a list or accepted a watch."""
+        if self._is_cut_off:
+            self._is_cut_off = False
+            self._recovery.report()
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait for `seconds`, or less if the server answers another ListWatch again."""
+        if not self._is_cut_off:
+            await asyncio.sleep(seconds)
+        elif await self._recovery.wait(seconds):
+            self._reflector.end_pause(self._clock())
 
     async def _watch(self, watch: OpenWatch, slow_timer: asyncio.TimerHandle) -> None:
         """Process the lines of one watch until it ends; the first lines cancel `slow_timer`.
@@ -107,6 +122,7 @@ class ListWatch:
             async with aclosing(self._client.stream(self._path, watch.query, lasts)) as chunks:
                 async for lines in chunks:
                     if stays_open is None:
+                        self._succeeded()
                         loop = asyncio.get_running_loop()
                         stays_open = loop.call_later(self._open_seconds, self._stayed_open)
                     if lines:

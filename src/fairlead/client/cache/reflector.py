@@ -174,6 +174,10 @@ class Reflector:
         common = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         return OpenWatch(common | query, seconds)
 
+    def end_pause(self, now: int) -> None:
+        """Let the next action be a request, although a pause after a failure has not ended."""
+        self._not_before = min(self._not_before, now)
+
     # --- results of actions ----------------------------------------------------------------
 
     def listed(self, body: bytes, now: int) -> list[ObjectUpdate]:

@@ -26,6 +26,7 @@ from msgspec import Struct, field
 import fairlead.engine.scheduling.preemption.evaluator  # noqa: F401 - loaded before its first use
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.cache.list_watch import ListWatch
+from fairlead.client.cache.recovery import Recovery
 from fairlead.client.cache.reflector import WATCH_SECONDS, ObjectUpdate, Reflector
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.credentials import Credentials
@@ -140,6 +141,7 @@ class ClusterRunner:
         self._driver: Driver | None = None
         self._world: ClusterWorld | None = None
         self._sender: Sender | None = None
+        self._recovery = Recovery()
         self._synced = asyncio.Event()
         self._ended = asyncio.Event()
         self._problem = ""
@@ -277,7 +279,8 @@ class ClusterRunner:
                 self._world.observe(updates)
                 self.wake()
 
-        await ListWatch(reflector, client, on_updates, self.clock.now).run()
+        clock, recovery = self.clock.now, self._recovery
+        await ListWatch(reflector, client, on_updates, clock, recovery=recovery).run()
 
     def _notice(self, reflector: Reflector) -> None:
         """Log the change if the reflector's resource has become unreadable, or readable again.

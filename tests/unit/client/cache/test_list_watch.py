@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 
 import pytest
 
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.cache.list_watch import ListWatch
+from fairlead.client.cache.recovery import Recovery
 from fairlead.client.cache.reflector import PauseUntil, Reflector
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.error import RequestError
+from fairlead.client.rest_client import ApiAnswer
 
 PODS = ApiResource("v1", "Pod", "pods", is_namespaced=True)
 NO_ANSWER = "https://x: no answer for 0 seconds"
@@ -163,3 +166,67 @@ def test_a_watch_without_an_event_is_no_problem():
     reflector.watched(FIRST, 0)
     reflector.list_is_slow(NO_ANSWER)
     assert reflector.problem == ""
+
+
+class Restored(Server):
+    """Refuses all requests until `is_back` is set; the sixth refusal sets it."""
+
+    def __init__(self, refusal):
+        super().__init__()
+        self.is_back = False
+        self.refusal = refusal
+        self.refused = 0
+
+    def refuses(self):
+        if not self.is_back:
+            self.refused += 1
+            self.is_back = self.refused == 6
+            return True
+        return False
+
+    async def stream(self, path, query, seconds_max):
+        if self.refuses():
+            raise self.refusal
+        yield [FIRST]
+        await asyncio.Event().wait()
+
+    async def exchange(self, request, seconds_max):
+        if self.refuses():
+            return ApiAnswer(self.refusal.code, b"", self.refusal.retry_after_s)
+        return ApiAnswer(200, b'{"kind": "PodList", "metadata": {"resourceVersion": "7"}}')
+
+
+@pytest.mark.parametrize(
+    ("refusal", "is_early"),
+    [
+        (RequestError("https://x", 0, "", "cannot connect"), True),
+        (RequestError("https://x", 503, "", "no backend"), True),
+        (RequestError("https://x", 429, "", "too many requests", 17.0), False),
+    ],
+)
+def test_a_server_that_answers_one_list_watch_ends_the_pauses_of_the_others(refusal, is_early):
+    """After an outage, a pause takes up to a minute; here, the pauses of `slow` take days."""
+
+    async def synced():
+        server, recovery, has_synced = Restored(refusal), Recovery(), asyncio.Event()
+        quick, slow = Reflector(PODS, lambda: 0.0), Reflector(PODS, lambda: 1e6)
+        times = count(step=10**12)  # for `quick`, each pause has ended when it begins
+
+        def on_updates(_):
+            if quick.has_synced:
+                has_synced.set()
+
+        watching = (
+            ListWatch(slow, server, on_updates, lambda: 0, recovery=recovery),
+            ListWatch(quick, server, on_updates, lambda: next(times), recovery=recovery),
+        )
+        tasks = [asyncio.ensure_future(one.run()) for one in watching]
+        async with asyncio.timeout(20):
+            await has_synced.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        return slow.has_synced
+
+    assert asyncio.run(synced()) == is_early
