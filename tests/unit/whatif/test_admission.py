@@ -201,6 +201,36 @@ def test_a_job_whose_pod_the_quota_refuses_is_not_created_again(make, snapshot):
 
 
 @pytest.mark.parametrize(
+    ("kind", "api_version"),
+    [
+        ("ReplicaSet", "apps/v1"),
+        ("StatefulSet", "apps/v1"),
+        ("Job", "batch.volcano.sh/v1alpha1"),
+        ("PyTorchJob", "kubeflow.org/v1"),
+    ],
+)
+@pytest.mark.parametrize(("hard", "missing"), [("1500m", 1), ("2", 0)])
+def test_the_quota_refuses_a_pod_of_an_owner_that_the_dump_lacks(
+    make, snapshot, kind, api_version, hard, missing
+):
+    """The owner lacks the pod that was evicted; the error is over if the pod is created later."""
+    pods = [make.pod(f"train-{number}", node_name="ab"[number]) for number in range(2)]
+    owner = {"apiVersion": api_version, "kind": kind, "name": "train", "uid": "u"}
+    for one in pods:
+        one["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    full = {**QUOTA, "spec": {"hard": {"requests.cpu": hard}}, "status": {}}
+    answer = what_if(
+        snapshot(make.node("a"), make.node("b"), *pods, full), ClusterChange(drain=("a",))
+    )
+    found = answer.difference
+    assert found.gone == found.removed == ()
+    assert [one.pod.key for one in found.not_created] == ["default/train-0"][:missing]
+    assert [one.missing for one in answer.effect.lasting_errors] == [missing][:missing]
+    [row] = answer.effect.workloads
+    assert (row.readiness.wanted, row.not_created, row.missing) == (2, missing, 0)
+
+
+@pytest.mark.parametrize(
     "change",
     [
         pytest.param({"delete": ("pod/agent-a",)}, id="the pod is deleted"),

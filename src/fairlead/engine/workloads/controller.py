@@ -214,6 +214,17 @@ class Workloads:
                 pods = self._pod_sets.sets[key]
                 yield pods.ref, rule.wanted(len(pods.active))
 
+    def unreplaced_pods(self) -> Iterator[tuple[ObjectRef, list[Pod]]]:
+        """Yield (reference, pods without a replacement yet) of each owner that is not in the state.
+
+        Only the owners whose pods are replaced are yielded (`UnknownOwnerRule`), also those with no
+        such pod.
+        """
+        for key, rule in self._pod_sets.rules.items():
+            if is_unknown_owner(rule):
+                pods = self._pod_sets.sets[key]
+                yield pods.ref, pods.unreplaced()
+
     def paused_deployments(self) -> Iterator[ObjectRef]:
         """Yield the reference of each paused Deployment."""
         return map(object_ref, self._rollouts.paused())

@@ -655,6 +655,12 @@ class ExperimentRun:
             nodes=recorder.outage.nodes.values(),
             job_pods=self._wanted_job_pods(),
             update_revision=self._controllers.workloads.update_revision,
+            unreplaced={
+                f"{ref.kind} {ref.key}": pods
+                for ref, pods in self._controllers.workloads.unreplaced_pods()
+            }
+            if recorder.errors
+            else {},
         )
         errors = (
             *self._failed_jobs(replace(found, pods=()), since),  # they create no more pods
@@ -824,7 +830,12 @@ class ExperimentRun:
         concerned = recorder.touched(since) | others
         pods = list(self._recorder.pods_of(concerned))
         with_nodes = ((workload, pod, node) for workload, _, pod, node in pods)
-        wanted = wanted_pods(self._world.store, with_nodes, concerned)
+        unreplaced = Counter(
+            workload_of(pod)
+            for _, lost in self._controllers.workloads.unreplaced_pods()
+            for pod in lost
+        )
+        wanted = wanted_pods(self._world.store, with_nodes, concerned, unreplaced)
         for error in errors:
             if error.workload in wanted:  # the pods of a DaemonSet were counted, see `wanted_pods`
                 wanted[error.workload] += len(error.nodes)

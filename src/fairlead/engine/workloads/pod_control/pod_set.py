@@ -469,6 +469,16 @@ class PodSet:
             del self.replacements[slot]
         return replacement
 
+    def unreplaced(self) -> list[Pod]:
+        """Return the pods that must be replaced, in slots that have no pod, earliest first."""
+        waiting = (
+            one
+            for slot, requested in self.replacements.items()
+            if not (slot and self.holds(slot))
+            for one in requested
+        )
+        return [one.pod for one in sorted(waiting, key=lambda one: one.serial)]
+
     def restore_replacement(self, slot: str, replacement: Replacement) -> None:
         """Put `replacement`, whose creation failed, back into the queue of `slot`."""
         waiting = (*self.replacements.get(slot, ()), replacement)

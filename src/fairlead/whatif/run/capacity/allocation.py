@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -36,7 +36,13 @@ from fairlead.whatif.outcome.run_outcome import (
     ResourceAllocation,
     resource_rank,
 )
-from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef, revision_in, workload_of
+from fairlead.whatif.outcome.workload import (
+    ROLLOUT,
+    WorkloadRef,
+    revision_in,
+    revision_of,
+    workload_of,
+)
 from fairlead.whatif.run.capacity.wanted_pods import wanted_by
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
@@ -161,7 +167,9 @@ class ObjectErrors(Struct, frozen=True, kw_only=True):
     `pods` and `nodes` are those of the cluster. `job_pods` is the number of pods that each Job
     wants now. The status of a Job does not show this number, because a simulation does not write
     Job statuses. `update_revision` takes the uid of an owner, and returns the name of the newest
-    revision if the owner is a StatefulSet, otherwise "".
+    revision if the owner is a StatefulSet, otherwise "". `unreplaced` has a key for each owner that
+    is not in `store` but whose pods are replaced, in the form of a subject (see `error`). Its value
+    are the pods that have no replacement yet.
     """
 
     store: Store
@@ -169,23 +177,27 @@ class ObjectErrors(Struct, frozen=True, kw_only=True):
     nodes: Collection[Node]
     job_pods: Mapping[WorkloadRef, int]
     update_revision: Callable[[str], str]
+    unreplaced: Mapping[str, Sequence[Pod]]
 
     def error(self, subject: str, message: str) -> ObjectError:
         """Return the error `message` about `subject`, with the number of pods that `subject` lacks.
 
-        `subject` is an object in the form "ReplicaSet ns/name". The number is 0 for an object that
-        is not in `store`, and for kinds other than DaemonSet, ReplicaSet, StatefulSet,
-        ReplicationController and Job.
+        `subject` is an object in the form "ReplicaSet ns/name". For an object that is not in
+        `store`, the number is that of the pods in `unreplaced`. Otherwise it is 0 for kinds other
+        than DaemonSet, ReplicaSet, StatefulSet, ReplicationController and Job.
         """
         kind_name, _, key = subject.partition(" ")
         namespace, _, name = key.partition("/")
-        kind = next((one for one in _CREATING if one.kind == kind_name), None)
-        if kind is None or not name:
-            return ObjectError(subject, message)
+        kind = next((one for one in _CREATING if name and one.kind == kind_name), None)
         itself = WorkloadRef(kind_name, namespace, name)
-        owner = self.store.find(kind, namespace, name)
-        if owner is None:  # it was deleted, and therefore lacks no pod
-            return ObjectError(subject, message, workload=itself)
+        owner = None if kind is None else self.store.find(kind, namespace, name)
+        if owner is None:
+            if lost := self.unreplaced.get(subject):
+                workload, revision = workload_of(lost[0]), revision_of(lost[0])
+                return ObjectError(subject, message, len(lost), workload, revision=revision)
+            # All its pods are replaced, or it was deleted, and therefore lacks no pod.
+            creates_pods = kind is not None or subject in self.unreplaced
+            return ObjectError(subject, message, workload=itself if creates_pods else None)
         if kind is DAEMON_SET:
             # While a pod terminates, its DaemonSet creates no pod on the same node.
             occupied = {target_node(pod) for pod in _active_pods(owner, self.pods)}

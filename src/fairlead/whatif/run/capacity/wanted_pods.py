@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from fairlead.api.json import Json
@@ -31,6 +31,7 @@ def wanted_pods(
     store: Store,
     pods: Iterable[tuple[WorkloadRef, Pod, str]],
     workloads: Collection[WorkloadRef],
+    unreplaced: Mapping[WorkloadRef, int] | None = None,
 ) -> dict[WorkloadRef, int]:
     """Return how many pods each of `workloads` should have.
 
@@ -39,6 +40,7 @@ def wanted_pods(
     The number comes from the workload's spec (`wanted_by`). If the workload is not in `store`, or
     its kind states no number, the pods of the workload in `pods` are counted. Completed pods are
     not counted. A terminating pod is counted if its owner will create a pod with the same name.
+    `unreplaced` is the number of deleted pods that have no replacement yet; they are counted, too.
 
     The number for a DaemonSet is always found by this count, because a simulation does not update
     the status of DaemonSets. Two pods of a DaemonSet on one node (`maxSurge`) count as one. Pods
@@ -62,6 +64,7 @@ def wanted_pods(
             place = ref, node or target_node(pod)
             existing[ref] += not ref.is_daemon_set or place not in nodes
             nodes.add(place)
+    existing.update(unreplaced or {})
     return {ref: existing[ref] if number is None else number for ref, number in wanted.items()}
 
 
