@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.objects import OwnerReference
 from fairlead.engine.batch.actions.backfill import Backfill
 from fairlead.testing.batch_builders import (
     make_gang,
@@ -222,6 +223,29 @@ def test_without_known_end_times_whole_nodes_are_reserved(make_harness):
     harness.put(make_task("small"))
     assert harness.run(600).bound == {}
     assert sorted(harness.job("g").reserved_nodes) == ["n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends", "nodes"),
+    [
+        ("ReplicaSet", {}, ()),
+        ("StatefulSet", {}, ()),
+        ("ReplicaSet", {RUNS: "20m"}, ("n1", "n2")),
+        ("PyTorchJob", {}, ("n1", "n2")),
+    ],
+)
+def test_no_node_is_reserved_while_a_pod_that_never_ends_is_in_the_way(
+    make_harness, kind, ends, nodes
+):
+    """Without this rule, the free half of n1 stays idle until the owner of `web` is deleted."""
+    harness = make_harness("fairlead").put(make_node("n1"), make_node("n2"))
+    owner = OwnerReference(api_version="v1", kind=kind, name="web", uid="u", controller=True)
+    web = make_task("web", node="n1", cpu=2, annotations=ends, meta={"owner_references": (owner,)})
+    harness.put(web, make_task("old", node="n2", cpu=4), make_gang("g", 2, cpu=3))
+    harness.run(0)
+    harness.put(make_task("small"))
+    assert list(harness.run(600).bound) == ([] if nodes else ["small"])
+    assert tuple(sorted(harness.job("g").reserved_nodes)) == nodes
 
 
 @pytest.fixture

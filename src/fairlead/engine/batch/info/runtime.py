@@ -6,9 +6,21 @@ converted) or by spec.activeDeadlineSeconds. A pod that declares no run time may
 
 from __future__ import annotations
 
+from typing import Final
+
+from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.run_duration import run_duration
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.state.pod_info import NEVER_STARTED, PodInfo
+
+# Controllers of these kinds replace a pod that ends. Static pods have a Node as controller.
+_KEEPING_PODS: Final = ("DaemonSet", "Node", "ReplicaSet", "ReplicationController", "StatefulSet")
+
+
+def never_ends(pod: PodInfo) -> bool:
+    """Return whether `pod` declares no run time, and its controller replaces it when it ends."""
+    owner = controller_of(pod.pod.metadata)
+    return owner is not None and owner.kind in _KEEPING_PODS and runtime_of(pod) is None
 
 
 def runtime_of(pod: PodInfo) -> DurationNs | None:

@@ -7,8 +7,8 @@ with less than its share could start. Then the gang gets no reservation, because
 reclaim the reserved resources immediately. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
-       tasks end at the time that they declared. Tasks without a declared end are assumed to end
-       last.
+       tasks end at the time that they declared. Other tasks are assumed to end last, except those
+       whose controller replaces them when they end, such as a ReplicaSet: these never end.
     2  Choose nodes for that time. Nodes that were reserved before come first. So the resources that
        have become free there stay reserved.
     3  Hide the resources that the gang needs on these nodes from all other jobs. Count these
@@ -31,7 +31,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
-from fairlead.engine.batch.info.runtime import expected_end, runtime_of
+from fairlead.engine.batch.info.runtime import expected_end, never_ends, runtime_of
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.room import Ints
 from fairlead.engine.batch.session.session import Reservation, Session
@@ -58,14 +58,16 @@ _DEPENDING_ON_PODS: Final = frozenset(
 class PodUsage(Struct, frozen=True):
     """The resources that a pod occupies: `amounts`, by column, on the node at `row`.
 
-    `end` is the time at which the pod ends, None if unknown. `queue` is "" for a pod outside all
-    queues.
+    `end` is the time at which the pod ends, None if unknown. `never_ends` is set if the pod
+    declares no end, and its controller replaces it when it ends. `queue` is "" for a pod outside
+    all queues.
     """
 
     end: Instant | None
     row: int
     amounts: Amounts
     queue: str = ""
+    never_ends: bool = False
 
 
 def reserve(session: Session) -> Reservation | None:
@@ -170,15 +172,15 @@ class StartSearch:
     def plan(self, job: JobInfo) -> Reservation | None:
         """Return a reservation for the earliest start of `job`.
 
-        Returns None if `job` has no `lacking_tasks`, or if these tasks would not fit even if all
-        placed pods had no requests (`lacks_only_resources`). Also returns None if the queue would
+        Returns None if `job` has no `lacking_tasks`, or if these tasks would not fit even if no
+        placed pod had requests, except those that never end. Also returns None if the queue would
         exceed its limits even after all pods with a declared end have ended.
         """
         lacking = lacking_tasks(self.session, job)
         if not lacking or self.exceeded_limits(job, self._with_end):
             return None
         if not self._fits(job, lacking, self._free_after_declared_ends):
-            rows = place(self.session, job, lacking, self._free_without_pods)
+            rows = place(self.session, job, lacking, self._free_after_all_ends)
             return None if rows is None else _reservation(self.session, job, lacking, rows, None)
         fewest, most = 0, len(self._with_end)
         while fewest < most:  # binary search: more ended pods never prevent a start
@@ -235,6 +237,10 @@ class StartSearch:
         return self._free(self._with_end)
 
     @cached_property
+    def _free_after_all_ends(self) -> Ints:
+        return self._free([one for one in self._pods if not one.never_ends])
+
+    @cached_property
     def _free_without_pods(self) -> Ints:
         return self._free(self._pods)
 
@@ -278,6 +284,7 @@ def pod_usages(session: Session) -> list[PodUsage]:
             node.row,
             requests.of(pod).running,
             tasks[pod.id].job.queue if pod.id in tasks else "",
+            never_ends(pod),
         )
         for node in session.table.nodes()
         for pod in node.pods.values()
