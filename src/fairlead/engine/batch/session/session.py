@@ -405,9 +405,13 @@ class Session:
             self.failures[task.job.id] = fit_error(diagnosis, "")
 
     def note_over_limit(self, task: TaskInfo) -> None:
-        """Record that `task` would exceed the limit of its queue."""
-        if not self.defects.has(Defect.MUTE_FIT_ERROR):
-            self.failures[task.job.id] = f"queue {task.job.queue} has reached its limit"
+        """Record that `task` would exceed the limit of its queue, or what is not reserved of it."""
+        if self.defects.has(Defect.MUTE_FIT_ERROR):
+            return
+        queue, why = task.job.queue, f"queue {task.job.queue} has reached its limit"
+        if self.reservation is not None and self.tiers.may_take(self.queues[queue], task):
+            why = f"the limit of queue {queue} is reserved for group {self.reservation.job.id}"
+        self.failures[task.job.id] = why
 
     # --- queries ---------------------------------------------------------------------------
 

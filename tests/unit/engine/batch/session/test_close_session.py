@@ -58,6 +58,18 @@ def test_the_condition_may_name_the_queue_as_the_reason(make_harness):
     assert waiting_message(found, "large") == "queue small has reached its limit"
 
 
+def test_the_condition_may_name_the_group_for_which_the_limit_of_the_queue_is_reserved(
+    make_harness,
+):
+    harness = make_harness("fairlead").put(make_node("n1"), make_node("n2"), make_queue("default"))
+    harness.put(make_queue("q", capability={"cpu": 8}), make_task("old", node="n1", cpu=2))
+    harness.put(make_gang("g", 2, cpu=4, queue="q"))
+    harness.run(0)
+    harness.put(make_gang("next", 1, queue="q"))
+    waiting = waiting_message(harness.run(600), "next")
+    assert waiting == "the limit of queue q is reserved for group default/g"
+
+
 def test_pods_of_a_waiting_gang_get_the_event_of_kube_scheduler(harness):
     found = harness.put(make_node("n1"), make_gang("g", 5)).run()
     (condition,) = found.patches["Pod", "g-0"].conditions
