@@ -11,6 +11,10 @@ to `normalize_scores`, and `post_filter`. `evaluate` also calls `pre_enqueue`. A
 the methods that run after the choice of a node (`reserve`, `permit`, `pre_bind`, …). A test can
 call these methods itself, on the instance in `scene.plugins`. It can also call them on
 `scene.profile.framework.find(NAME)`, which checks the results as in a run.
+
+A run caches the results of plugins with the locality NODE or ROW. If a plugin declares the wrong
+locality, cached results are out of date. So for each pod, a scene calls these plugins again, and
+raises AssertionError if the results differ from the cached ones.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ from fairlead.engine.core.reporter import Record
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.interface import Plugin, PostFilterResult
+from fairlead.engine.framework.plan.plan_cache import PlanCache
+from fairlead.engine.framework.plan.shape_plan import ShapePlan
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.runtime import Handle
@@ -36,6 +42,7 @@ from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.scheduling.evaluation import Evaluation, evaluate
 from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
 
@@ -116,7 +123,8 @@ class PluginScene:
         """Schedule `pod`; return the name of its node, or "" if no node fits.
 
         If a node fits, the pod is assumed on it. `permit` cannot reject the pod, because a scene
-        does not call `permit`. Raises RuntimeError if the cycle fails with an error.
+        does not call `permit`. Raises RuntimeError if the cycle fails with an error. Raises
+        AssertionError if a plugin declares the wrong locality.
         """
         decision = self.decide(pod)
         if isinstance(decision, Failure):
@@ -127,8 +135,31 @@ class PluginScene:
         return decision.node.name
 
     def decide(self, pod: Pod) -> Placement | Failure:
-        """Choose a node for `pod`; return the result without placing the pod."""
-        return run_consultation(schedule_one(self.profile, self.info(pod), self._tie_break))
+        """Choose a node for `pod`; return the result without placing the pod.
+
+        Raises AssertionError if a plugin declares the wrong locality.
+        """
+        info = self.info(pod)
+        decision = run_consultation(schedule_one(self.profile, info, self._tie_break))
+        self._check_localities(info)
+        return decision
+
+    def _check_localities(self, pod: PodInfo) -> None:
+        """Compare the cached results for `pod` with new results of the same plugins."""
+        used = self.profile.plans.plan_for(pod)
+        suspects = [name for name in self.plugins if name in used.split.local_names]
+        if not suspects:
+            return
+        new = PlanCache(self.profile.framework).plan_for(pod)
+        for node in self.cluster.table.nodes():
+            before, after = _local_result(used, node), _local_result(new, node)
+            if before != after:
+                raise AssertionError(
+                    f"the locality of plugin {' or '.join(suspects)} is wrong: for pod {pod.key}, "
+                    f"the cached result for node {node.name} is {before}, but the plugin now "
+                    f"returns {after}. With NODE, a result must depend only on the Node and on "
+                    "pod.shape, with ROW also on the pods on the node; otherwise use CLUSTER."
+                )
 
     def make_room(self, pod: Pod) -> PostFilterResult | None:
         """Return the result of the PostFilter plugins for `pod`.
@@ -145,6 +176,19 @@ class PluginScene:
     def info(self, pod: Pod) -> PodInfo:
         """Return `pod` in the form in which plugins receive it."""
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))
+
+
+def _local_result(plan: ShapePlan, node: NodeInfo) -> str:
+    """Return the result of the plugins with the locality NODE or ROW for `node`, in words."""
+    at = plan.position(node.row)
+    if at is None:
+        return "excluded"
+    if code := int(plan.codes[at]):
+        status = plan.statuses[code]
+        return f"rejected ({status.message})"
+    scores = {name: int(raw[at]) for name, raw in plan.static.raw_scores.items()}
+    normalized = "".join(f", {name} {score}" for name, score in scores.items() if score)
+    return f"score {int(plan.total[at])}{normalized}"
 
 
 def _name(plugin: type) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from fairlead import plugin
@@ -107,3 +109,40 @@ def test_arguments_of_an_absent_plugin_are_refused(plugins):
     """Otherwise, a plugin with a misspelled name would run with its default arguments."""
     with pytest.raises(ValueError, match="args: the scene has no plugin 'NoSpto'"):
         PluginScene(*plugins, args={"NoSpto": {"label": "x"}})
+
+
+class Packing:
+    """A plugin whose scores depend on the pods of the node, and on the labels of the pod."""
+
+    name = "Packing"
+    normalization = plugin.Normalization.NONE
+
+    def score(self, state, pod, node):
+        return 0 if "alone" in pod.labels else min(50 * len(node.pods), 100)
+
+
+@pytest.mark.parametrize(
+    ("locality", "normalization", "labels", "message"),
+    [
+        ("NODE", "NONE", {}, r"score \d+, but the plugin now returns score \d+\."),
+        ("NODE", "SCALED", {}, r"score \d+, Packing 50, .* returns score \d+, Packing 100"),
+        ("ROW", "NONE", {"alone": ""}, r"score \d+, but the plugin now returns score \d+\."),
+        ("CLUSTER", "NONE", {"alone": ""}, None),
+        ("ROW", "NONE", {}, None),
+    ],
+)
+def test_a_wrong_locality_is_an_error(locality, normalization, labels, message) -> None:
+    """The cached results of the first pod do not apply to the second pod."""
+    changes = {
+        "locality": plugin.Locality[locality],
+        "normalization": plugin.Normalization[normalization],
+    }
+    nodes = [make_node("a"), make_node("b")]
+    scene = PluginScene(type("Packing", (Packing,), changes), nodes=nodes)
+    scene.add(make_pod("old", node="a"))
+    scene.decide(make_pod("p"))
+    if not labels:
+        scene.add(make_pod("new", node="a"))
+    wrong = f"locality of plugin Packing is wrong.* a is {message}"
+    with pytest.raises(AssertionError, match=wrong) if message else nullcontext():
+        scene.schedule(make_pod("q", labels=labels))
