@@ -47,16 +47,24 @@ class ApiClient:
         return self._thread.call(listing)
 
     def kind(self, name: str) -> Kind:
-        """Return the kind whose name, plural, singular, short name or `plural.group` is `name`.
+        """Return the kind whose name, plural, singular or short name is `name`.
 
-        Raises LookupError if the cluster does not serve such a kind.
+        `.group` may follow each of these names. Of several such kinds, the first one with objects
+        is returned, or the first one if none has objects. Raises LookupError if the cluster does
+        not serve such a kind.
         """
-        wanted = name.lower()
-        for kind in self._cluster.server.registry.all_kinds():
-            names = (kind.kind.lower(), kind.plural, kind.singular, *kind.short_names)
-            if wanted in names or wanted == f"{kind.plural}.{kind.group}":
-                return kind
-        raise LookupError(f"there is no kind {name!r}")
+        wanted, _, group = name.lower().partition(".")
+        found = [
+            kind
+            for kind in self._cluster.server.registry.all_kinds()
+            if wanted in (kind.kind.lower(), kind.plural, kind.singular, *kind.short_names)
+            and group in ("", kind.group)
+        ]
+        if not found:
+            raise LookupError(f"there is no kind {name!r}")
+        if len(found) == 1:
+            return found[0]
+        return next((kind for kind in found if self.objects(kind, None)), found[0])
 
     def kind_of(self, manifest: Json) -> Kind:
         """Return the kind of the object `manifest`.
