@@ -60,6 +60,7 @@ from fairlead.whatif.snapshot.node_pool import PoolNames
 
 ROWS_MAX: Final = 6
 WORKLOADS_MAX: Final = 14
+WORKLOADS_MIN: Final = 3
 HARMED_MIN: Final = 6
 POOLS_MIN: Final = 3
 BUDGETS_MIN: Final = 4
@@ -279,7 +280,7 @@ def _workloads(rows: Sequence[WorkloadEffect], untouched: int, bare: int) -> Sec
         if rest := len(rows) - len(shown):
             hidden = sum(one.is_harmed for one in rows[len(shown) :])
             some = "all" if hidden == rest else f"{hidden:,} of them"
-            what = f"{some} {_HARMED}" if hidden else "all back as wanted"
+            what = f"{some} {_HARMED}" if hidden else "all as wanted"
             print_line(console, f"... and {rest:,} more, {what}", "dim")
         if untouched:
             verb = "workload is" if untouched == 1 else "workloads are"
@@ -289,7 +290,7 @@ def _workloads(rows: Sequence[WorkloadEffect], untouched: int, bare: int) -> Sec
             print_line(console, f"{untouched:,} {other}{verb} untouched{pods}.", "dim")
 
     harmed = sum(one.is_harmed for one in rows)
-    least, most = min(max(harmed, 1), HARMED_MIN), max(WORKLOADS_MAX, harmed)
+    least, most = min(max(harmed, WORKLOADS_MIN), HARMED_MIN), max(WORKLOADS_MAX, harmed)
     return Section("workloads", max(len(rows), 1), show, Rank.VERDICTS, least, most)
 
 

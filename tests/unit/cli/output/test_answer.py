@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
+from msgspec.structs import replace
+from rich.console import Console
+
 from fairlead.cli.main import run
+from fairlead.cli.output.answer import print_answer
+from fairlead.whatif import ClusterChange, read_snapshot, what_if
 
 GPU = "nvidia.com/gpu"
 STORE = Path(__file__).parents[4] / "examples/store/store.yaml"
@@ -49,6 +55,22 @@ def test_a_small_terminal_shows_the_outcomes_by_seed(monkeypatch, capsys):
     change = ["--drain", "topology.kubernetes.io/zone=west-1b", "--seeds", "3"]
     run(["whatif", str(STORE), *change, "--no-report"])
     assert "IN 3 SEEDS" in capsys.readouterr().out
+
+
+def test_the_workloads_that_the_change_creates_are_shown_before_further_notes():
+    """Only one of the three workloads is harmed, but the question is about the two others."""
+    sale = str(STORE.with_name("flash-sale.yaml"))
+    scale = ("deploy/flash-sale=10", "deploy/store/search=8")
+    answer = what_if(read_snapshot(str(STORE)), ClusterChange(apply=(sale,), scale=scale))
+    noted = replace(answer.changed, notes=("A long note. " * 50,) * 4)
+    answer = replace(answer, effect=replace(answer.effect, changed=noted))
+    text = io.StringIO()
+    screen = Console(file=text, width=120, height=33, force_terminal=True, no_color=True)
+    print_answer(answer, console=screen)
+    lines = text.getvalue().splitlines()
+    assert len(lines) <= 33
+    for workload in ("deploy/analytics/reports", "deploy/store/flash-sale", "deploy/store/search"):
+        assert any(line.startswith(workload) for line in lines), text.getvalue()
 
 
 def test_in_markdown_the_recovery_times_over_seeds_have_a_unit(capsys):
