@@ -263,7 +263,7 @@ def test_a_group_is_explained(dump, capsys, target):
     assert shown[0] == f"default/g: {members}"
     assert shown[1].startswith("Blocked: no node can take the next member (default/g-")
     assert "a           1  4.5 cpu   nothing    4.5 cpu     0.00  no" in shown
-    assert "n1    Insufficient cpu            500m cpu" in shown
+    assert "n1    Insufficient cpu (after the 2 members that fit here)  500m cpu" in shown
     assert "n2    node(s) were unschedulable" in shown
     assert shown[-1] == "It would start with: 500m cpu more on node n1"
 
@@ -352,7 +352,7 @@ def test_the_explanation_of_a_group_can_be_printed_as_json(dump, capsys):
     assert (found["obstacle"], found["placeable"], found["starts_after_s"]) == ("NO_NODE", 4, None)
     assert found["queue"]["requested"]["cpu"] == 6000
     assert found["nodes"] == [
-        {"node": "n1", "reason": "Insufficient cpu", "lacking": {"cpu": 1000}}
+        {"node": "n1", "reason": "Insufficient cpu", "lacking": {"cpu": 1000}, "members": 4}
     ]
 
 

@@ -267,7 +267,12 @@ def group_explanation_json(explained: ExplainedGroup) -> Json:
         "queue": None if found.queue is None else _queue(found.queue),
         "member": found.member,
         "nodes": [
-            {"node": fact.node, "reason": fact.reason, "lacking": dict(fact.lacking)}
+            {
+                "node": fact.node,
+                "reason": fact.reason,
+                "lacking": dict(fact.lacking),
+                "members": fact.members,
+            }
             for fact in found.nodes
         ],
         "nodes_left_out": found.nodes_left_out,

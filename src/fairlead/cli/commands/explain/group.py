@@ -11,7 +11,7 @@ from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.terminal import print_line, print_table
 from fairlead.cli.output.summary.jobs import amounts_text
-from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obstacle
+from fairlead.engine.batch.explanation.explanation import GroupExplanation, NodeFact, Obstacle
 from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.whatif.explain.group import ExplainedGroup
 from fairlead.whatif.input.duration import for_readers
@@ -123,7 +123,7 @@ def _print_nodes(console: Console, found: GroupExplanation) -> None:
     rows = [
         (
             fact.node,
-            fact.reason,
+            _reason(fact),
             ", ".join(f"{amount_text(name, n)} {name}" for name, n in fact.lacking.items()),
         )
         for fact in found.nodes
@@ -132,6 +132,13 @@ def _print_nodes(console: Console, found: GroupExplanation) -> None:
     print_table(console, title, ("node", "because", "lacks"), rows)
     if found.nodes_left_out:
         print_line(console, f"... and {found.nodes_left_out:,} more", "dim")
+
+
+def _reason(fact: NodeFact) -> str:
+    if not fact.members:
+        return fact.reason
+    fitting = "member that fits" if fact.members == 1 else f"{fact.members} members that fit"
+    return f"{fact.reason} (after the {fitting} here)"
 
 
 def _start(explained: ExplainedGroup) -> str:

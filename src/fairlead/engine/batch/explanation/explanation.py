@@ -10,6 +10,7 @@ applies:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
@@ -79,12 +80,14 @@ class NodeFact(Struct, frozen=True):
     """The reason why a member cannot run on a node.
 
     `lacking` maps resources to the missing amounts: cpu in millicores, memory in bytes, other
-    resources in units. It is filled only if missing resources are the only reason.
+    resources in units. It is filled only if missing resources are the only reason. `members` is the
+    number of other members of the group that still fit on the node. Their requests count as used.
     """
 
     node: str
     reason: str
     lacking: Mapping[str, int]
+    members: int = 0
 
 
 class GroupExplanation(Struct, frozen=True):
@@ -310,6 +313,7 @@ class _Trial:
         self.ready = job.ready_count
         self.promised = job.waiting_count
         self.placeable = 0
+        self.placed: Counter[str] = Counter()  # by node
         self.member: TaskInfo | None = None
         self.summary = ""
         self.nodes: tuple[NodeFact, ...] = ()
@@ -425,6 +429,7 @@ class _Trial:
                 node = session.choices(job).now.pick(task.info, session.tie_break) if fits else None
                 if node is not None:
                     statement.allocate(task, node)
+                    self.placed[node.name] += 1
                     continue
                 unplaceable.add(task.info.shape.id)
             unplaced.append(task)
@@ -451,7 +456,10 @@ class _Trial:
             return Obstacle.RESERVED
         diagnosis = session.choices(job).now.find(task.info).diagnosis()
         self.summary = fit_error(diagnosis, "")
-        facts = _facts(session, task, diagnosis)
+        facts = [
+            replace(fact, members=self.placed[fact.node])
+            for fact in _facts(session, task, diagnosis)
+        ]
         self.nodes = tuple(facts[:_NODES_MAX])
         self.nodes_left_out = len(facts) - len(self.nodes)
         choices = session.policy.choices

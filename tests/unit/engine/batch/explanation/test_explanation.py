@@ -92,10 +92,10 @@ def test_insufficient_resources_for_two_members_are_explained(harness):
     assert found.summary == (
         "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
     )
-    assert [(fact.node, dict(fact.lacking)) for fact in found.nodes] == [
-        ("n2", {"cpu": 500}),
-        ("n1", {"cpu": 1500}),
-        ("n3", {}),
+    assert [(fact.node, dict(fact.lacking), fact.members) for fact in found.nodes] == [
+        ("n2", {"cpu": 500}, 0),
+        ("n1", {"cpu": 1500}, 2),
+        ("n3", {}, 0),
     ]
     assert found.remedies == ("room for 2 more members like default/g-2",)
 
