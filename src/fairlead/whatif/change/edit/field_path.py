@@ -1,8 +1,9 @@
 """Sets one field of an object by its path: `spec.template.spec.containers[app].image=app:2`.
 
 A step of the path is a field name, or text in brackets. For a map, the text in brackets is a key
-(`metadata.labels[example.com/tier]`). For a list, it is the index of an item, or the value of the
-item's merge key. Missing objects in the path are created; missing list items are not.
+(`metadata.labels[example.com/tier]`), with or without quotes. For a list, it is the index of an
+item, or the value of the item's merge key. Missing objects in the path are created; missing list
+items are not.
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
 label and a number for replicas. Values of kinds without a schema are read as YAML, and so are
@@ -22,7 +23,9 @@ from fairlead.api.json import Json
 from fairlead.apiserver.schema.model import Schema, Type
 from fairlead.whatif.input.error import known_names
 
-_STEP: Final = re.compile(r"\.?(?P<field>[^.\[\]]+)|\[(?P<key>[^\[\]]*)\]")
+_STEP: Final = re.compile(
+    r"\.?(?P<field>[^.\[\]]+)|\[(?P<quote>[\"']?)(?P<key>[^\[\]]*)(?P=quote)\]"
+)
 _TEXTS: Final = (Type.STRING, Type.BYTES, Type.QUANTITY, Type.TIME, Type.MICRO_TIME)
 _INTEGERS: Final = (Type.INT32, Type.INT64)
 _BOOLEANS: Final = {"true": True, "false": False}
@@ -71,7 +74,13 @@ def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> tuple[s
         raise SetFieldError(path, "cannot be changed")
     done, place = "", _Place({"": obj}, "", schema)
     keys: list[str | int] = []
+    in_map = ""  # the path of the map in which the last step is a key without brackets
     for step, is_key in tuple(_steps(path)):  # checks the whole path first
+        if in_map and place.schema is not None and place.schema.type in _TEXTS:
+            key = path.removeprefix(f"{in_map}.")
+            raise SetFieldError(path, f"a key with dots is written in brackets: {in_map}[{key}]")
+        is_map = place.schema is not None and place.schema.type is Type.MAP
+        in_map = done if is_map and not is_key else ""
         done += f"[{step}]" if is_key else f"{'.' if done else ''}{step}"
         place = _inner(place, step, done, creates=text != "null")
         keys.append(place.key)

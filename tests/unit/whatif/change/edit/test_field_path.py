@@ -46,6 +46,12 @@ def test_list_items_are_addressed_by_key_or_index():
         assert containers["spec"]["template"]["spec"]["containers"][0]["image"] == "a:2"
 
 
+def test_keys_with_dots_are_in_brackets_and_may_have_quotes():
+    for key in ("example.com/tier", "'example.com/tier'", '"example.com/tier"'):
+        labels = changed(f"metadata.labels[{key}]", "8", NODE, {})["metadata"]["labels"]
+        assert labels == {"example.com/tier": "8"}
+
+
 def test_null_removes_a_field_and_an_item():
     assert "replicas" not in changed("spec.replicas", "null")["spec"]
     left = changed("spec.template.spec.containers[app]", "null")
@@ -84,6 +90,11 @@ def test_a_custom_resource_takes_any_field_and_yaml():
         ("spec.replicas", "many", "spec.replicas: 'many' is not an integer"),
         ("spec.paused", "1", "spec.paused: '1' is neither true nor false"),
         ("spec.replicas.x", "1", "spec.replicas.x: its parent is neither an object nor a list"),
+        (
+            "metadata.labels.a.b",
+            "gold",
+            "metadata.labels.a.b: a key with dots is written in brackets: metadata.labels[a.b]",
+        ),
         ("spec..x", "1", "spec..x: is not a path such as"),
         ("metadata.name", "x", "metadata.name: cannot be changed"),
         (
