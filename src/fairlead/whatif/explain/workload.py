@@ -580,7 +580,8 @@ def _findings(
             among = f", a random choice among {decision.equals:,} equal nodes"
         yield f"One more pod would go to {decision.node.name}{among}."
     elif message:
-        yield f"One more pod would have no node: {message}"
+        outcome = "not be created" if one_more.is_refused else "have no node"
+        yield f"One more pod would {outcome}: {message}"
     revisions = Counter(revision_of(pod.pod) for pod in pods)
     if len(revisions) > 1:
         parts = [f"{count:,} of {revision}" for revision, count in revisions.most_common()]
@@ -628,12 +629,14 @@ class _OneMore(Struct, frozen=True):
     """The result of a trial in which one more pod of a workload is scheduled.
 
     `message` says why the pod is not placed, or why it is placed only by preemption of `victims`.
+    `is_refused` is set if admission refuses the pod, for example because of a ResourceQuota.
     `breached` are the keys of the budgets that do not allow the disruption of all `victims` that
     they cover. `refusals` are the reasons of the nodes that do not admit the pod.
     """
 
     placement: Placement | None = None
     message: str = ""
+    is_refused: bool = False
     refusals: Sequence[Refusal] = ()
     victims: Sequence[PodInfo] = ()
     breached: Sequence[str] = ()
@@ -658,20 +661,20 @@ def _one_more(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> 
         try:
             pod = model.pod_info(create_pod(model, new, 0).pod)
         except ApiError as refused:
-            return _OneMore(message=refused.message)
+            return _OneMore(message=refused.message, is_refused=True)
         if (why := model.kept_out(pod)) is not None:
             return _OneMore(message=why)
         refusals = refusals_of(model, pod)
         decision = model.schedule(pod)
         if isinstance(decision, Placement):
-            return _OneMore(decision, "", refusals)
+            return _OneMore(decision, refusals=refusals)
         victims: list[PodInfo] = []
         with model.preempting():
             after = place(model, pod, victims)
     if isinstance(after, Placement):
         breached = planner.budgets.breached(victim.pod for victim in victims)
         keys = [limit.key for limit, _ in breached]
-        return _OneMore(after, decision.message, refusals, victims, keys)
+        return _OneMore(after, decision.message, refusals=refusals, victims=victims, breached=keys)
     return _OneMore(message=after.message, refusals=refusals)
 
 

@@ -925,7 +925,9 @@ def test_a_quota_without_a_status_counts_the_pods_of_the_dump(explained, explain
     quota |= {"spec": {"hard": {"requests.cpu": "1"}}}
     objects = make.node("a"), replica_set(make, 1, cpu="1"), replica(make, 0, "a"), quota
     why = "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=1"
-    assert why in explained("rs/web", *objects).findings[0]
+    sentence = explained("rs/web", *objects).findings[0]
+    assert sentence.startswith("One more pod would not be created: ")
+    assert why in sentence
     with pytest.raises(InputError, match=why):
         explain_file(objects, [make.pod("new", cpu="1")])
 
