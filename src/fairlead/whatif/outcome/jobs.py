@@ -52,7 +52,8 @@ class GangTally(Struct, frozen=True):
 
     `waits` is sorted by queue. `lost` and `incomplete` are keyed by resource, in amount x
     nanoseconds (CPU in millicores, memory in bytes). `incomplete_now` are the gangs of which too
-    few members run at the end, sorted by group.
+    few members run at the end, sorted by group. `incomplete_for` is the time for which some, but
+    too few members of a gang ran, by group.
     """
 
     gangs: int = 0
@@ -62,6 +63,7 @@ class GangTally(Struct, frozen=True):
     incomplete: dict[str, int] = field(default_factory=dict)
     waits: tuple[GangWaits, ...] = ()
     incomplete_now: tuple[IncompleteGang, ...] = ()
+    incomplete_for: Mapping[str, DurationNs] = field(default_factory=dict)
 
 
 class CapacityChange(Struct, frozen=True):

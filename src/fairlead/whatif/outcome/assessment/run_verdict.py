@@ -13,6 +13,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.assessment.verdict import (
+    INCOMPLETE_MIN,
     NAMES_MAX,
     Finding,
     OutcomeKind,
@@ -20,6 +21,7 @@ from fairlead.whatif.outcome.assessment.verdict import (
     causes,
     data_deletion,
     gone_for_good,
+    incomplete_gangs,
     is_over,
     last_reports,
     lasting_loop,
@@ -166,6 +168,11 @@ def _gangs(outcome: RunOutcome) -> str | None:
     return f"{starts}, and {gangs.finished:,} {finish}{broken}."
 
 
+def _incomplete_gang(outcome: RunOutcome) -> str | None:
+    times = outcome.jobs.gangs.incomplete_for
+    return incomplete_gangs({one: time for one, time in times.items() if time >= INCOMPLETE_MIN})
+
+
 def _none_pending(outcome: RunOutcome) -> str | None:
     if outcome.pending:
         return None
@@ -189,6 +196,7 @@ _TABLE: Final[Sequence[tuple[OutcomeKind, _Row]]] = (
     (OutcomeKind.DOWN, _down),
     (OutcomeKind.UNFINISHED, _unfinished),  # may disappear after the end of the run
     (OutcomeKind.BREACHED, _breached),  # temporary damage
+    (OutcomeKind.INCOMPLETE_GANG, _incomplete_gang),
     (OutcomeKind.REPEATED, _repeated),
     (OutcomeKind.NONE_PENDING, _none_pending),  # harmless; the most general comes first
     (OutcomeKind.GANGS, _gangs),

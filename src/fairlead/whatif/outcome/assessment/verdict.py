@@ -9,7 +9,7 @@ and harmless effects.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -51,6 +51,8 @@ _HELD_BACK_BY: Final = {  # {kind of a workload: why it creates no pods}
     STATEFUL_SET.kind: WAITS_FOR_LOWER,
     DEPLOYMENT.kind: "the Deployment is paused and has no ReplicaSet",
 }
+INCOMPLETE_MIN: Final = seconds(60)
+"""From this time on, a gang with too few running members is reported; less is a slow start."""
 _MAY_RETURN: Final = (LossCause.STARTING, LossCause.NOT_YET)
 """The causes of losses that a longer run may end."""
 
@@ -74,6 +76,7 @@ class OutcomeKind(StrEnum):
     UNFINISHED = "unfinished"
     BREACHED = "breached"
     BRIEFLY_UNAVAILABLE = "briefly_unavailable"
+    INCOMPLETE_GANG = "incomplete_gang"
     REPEATED = "repeated"
     RESCALED = "rescaled"
     LIMITED = "limited"
@@ -97,6 +100,7 @@ class OutcomeKind(StrEnum):
 _WARNINGS: Final = (
     OutcomeKind.BREACHED,
     OutcomeKind.BRIEFLY_UNAVAILABLE,
+    OutcomeKind.INCOMPLETE_GANG,
     OutcomeKind.REPEATED,
     OutcomeKind.RESCALED,
     OutcomeKind.LIMITED,
@@ -430,6 +434,41 @@ def _incomplete_gangs(effect: Effect) -> str:
     gangs = "Gang" if len(found) == 1 else "Gangs"
     verb = "has" if len(found) == 1 else "have"
     return f" {gangs} {names} {verb} fewer running members than the minimum."
+
+
+def _incomplete_for_a_time(effect: Effect) -> str | None:
+    """Return a sentence about gangs of which too few members ran for a time; None if none.
+
+    Only times that the change makes longer by at least INCOMPLETE_MIN count. The gangs that
+    `_incomplete_gangs` names are left out.
+    """
+    found, without = effect.difference, effect.without.jobs
+    known = {one.group for one in without.incomplete}
+    if found.pending or found.gone:
+        known.update(one.group for one in effect.changed.jobs.incomplete)
+    before = without.gangs.incomplete_for
+    return incomplete_gangs(
+        {
+            group: lasted
+            for group, lasted in effect.changed.jobs.gangs.incomplete_for.items()
+            if group not in known and lasted - before.get(group, 0) >= INCOMPLETE_MIN
+        }
+    )
+
+
+def incomplete_gangs(lasted: Mapping[str, DurationNs]) -> str | None:
+    """Return a sentence about gangs and the times for which too few of their members ran.
+
+    Return None if there are none. The gang with the longest time comes first.
+    """
+    if not lasted:
+        return None
+    groups = sorted(lasted, key=lambda group: (-lasted[group], group))
+    longest = for_readers(lasted[groups[0]])
+    if len(groups) == 1:
+        return f"Gang {groups[0]} runs with fewer members than its minimum for {longest}."
+    names = _names(groups)
+    return f"Gangs {names} run with fewer members than their minimum, for up to {longest}."
 
 
 def _later_pods(effect: Effect) -> str:
@@ -1195,6 +1234,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     # Temporary damage.
     (OutcomeKind.BREACHED, _breached),
     (OutcomeKind.BRIEFLY_UNAVAILABLE, _briefly_unavailable),
+    (OutcomeKind.INCOMPLETE_GANG, _incomplete_for_a_time),
     (OutcomeKind.REPEATED, _repeated),
     # Requests that an autoscaler overrides.
     (OutcomeKind.RESCALED, _rescaled),

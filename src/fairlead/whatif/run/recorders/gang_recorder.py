@@ -18,7 +18,7 @@ from fairlead.api.pods.requests import pod_requests
 from fairlead.engine.batch.info.group import group_info, group_name
 from fairlead.engine.batch.info.queue import DEFAULT_QUEUE
 from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.whatif.outcome.jobs import GangTally, GangWaits, IncompleteGang
 
@@ -36,7 +36,8 @@ class _Gang(Struct):
 
     `running` has the runs of running pods by uid. `done` has the runs of succeeded pods by
     `original_name`. `started` is the instant at which the number of running and succeeded members
-    first reached `minimum`.
+    first reached `minimum`. `incomplete_for` is the time until `since` for which the gang was
+    incomplete.
     """
 
     minimum: int = 0
@@ -47,6 +48,7 @@ class _Gang(Struct):
     running: dict[str, _Run] = field(default_factory=dict)
     done: dict[str, _Run] = field(default_factory=dict)
     since: Instant = 0
+    incomplete_for: DurationNs = 0
 
     def note_start(self, now: Instant) -> None:
         """Set `started` to `now` if it is not set and the gang has reached its minimum."""
@@ -161,12 +163,13 @@ class GangRecorder:
             self._touched_at = now
 
     def _count(self, gang: _Gang, now: Instant) -> None:
-        """If `gang` is incomplete, add its resource use since its last change to `_incomplete`.
+        """If `gang` is incomplete, count the time and its resource use since its last change.
 
         The use is the requests of the running members, multiplied by the time since that change. A
         gang is incomplete while some, but too few, of its members run.
         """
         if gang.is_incomplete:
+            gang.incomplete_for += now - gang.since
             for run in gang.running.values():
                 for resource, amount in run.requests.items():
                     self._incomplete[resource] += amount * (now - gang.since)
@@ -195,6 +198,11 @@ class GangRecorder:
                 for key, gang in sorted(self._gangs.items())
                 if gang.is_incomplete
             ),
+            incomplete_for={
+                key: gang.incomplete_for
+                for key, gang in sorted(self._gangs.items())
+                if gang.incomplete_for
+            },
         )
 
 

@@ -91,6 +91,11 @@ ALL_READY = WorkloadReadiness(wanted=1, before=1, lowest=0, lowest_for=1, at_end
 GANGS = GangTally(
     gangs=3, finished=1, broken=1, waits=(GangWaits("q", 2, (1, 2)), GangWaits("r", 1, ()))
 )
+INCOMPLETE = GangTally(
+    gangs=1,
+    waits=(GangWaits("q", 1, (1,)),),
+    incomplete_for={"ns/g": seconds(3600), "ns/slow-start": seconds(59)},
+)
 
 
 @pytest.mark.parametrize(
@@ -218,6 +223,15 @@ GANGS = GangTally(
                 ("good", "2 of 3 gangs start, and 1 finishes; 1 is broken by preemption."),
             ],
             id="gangs start and finish",
+        ),
+        pytest.param(
+            outcome(ON_NODE, jobs=JobsOutcome(gangs=INCOMPLETE)),
+            [
+                ("warning", "Gang ns/g runs with fewer members than its minimum for 1h00m."),
+                ("good", "No pod is pending at the end: 1 pod on nodes."),
+                ("good", "1 of 1 gang starts, and 0 finish."),
+            ],
+            id="too few members of a gang run",
         ),
         pytest.param(
             outcome(),

@@ -16,6 +16,7 @@ from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
 )
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.comparison.effect import effect_of
+from fairlead.whatif.outcome.jobs import GangTally, IncompleteGang, JobsOutcome
 from fairlead.whatif.outcome.outage import (
     DrainProgress,
     LossCause,
@@ -131,6 +132,14 @@ BACK = DrainProgress(node="b", begun_at=0, empty_at=seconds(10), back_at=seconds
 BARE = ("cannot delete Pods that declare no controller (use --force to override)", ("ns/p",))
 REFUSED = KubectlDrain(("a",), (DrainFlag("--force", ("ns/p",)),), (RefusedDrain("a", (BARE,)),))
 
+
+def ran_incomplete(*at_the_end, **lasted):
+    """Return an outcome with the seconds for which too few members of each gang ran."""
+    times = {group: seconds(time) for group, time in lasted.items()}
+    now = tuple(IncompleteGang(group, group, 1, 2) for group in at_the_end)
+    return JobsOutcome(gangs=GangTally(incomplete_now=now, incomplete_for=times))
+
+
 ROWS = {
     OutcomeKind.LOOP: (
         outcome(HERE, recurrences=(Recurrence("cycle", "a and b preempt each other", 1),)),
@@ -199,6 +208,10 @@ ROWS = {
     OutcomeKind.BRIEFLY_UNAVAILABLE: (
         outcome(THERE, evicted=(evicted(HERE),), workloads={WEB: ready(1, 0, 1)}),
         "deploy/ns/web has no ready pod for 5s.",
+    ),
+    OutcomeKind.INCOMPLETE_GANG: (
+        outcome(HERE, jobs=ran_incomplete(g=60)),
+        "Gang g runs with fewer members than its minimum for 1m00s.",
     ),
     OutcomeKind.REPEATED: (
         outcome(HERE, recurrences=(STARVING,), workloads={WEB: ready(1, 1, 1)}),
@@ -586,6 +599,43 @@ def test_the_table_is_complete_and_in_order():
     compared = [kind for kind in OutcomeKind if kind not in of_runs]
     assert compared == [*kinds, OutcomeKind.UNCHANGED]
     assert set(ROWS) == set(compared)
+
+
+@pytest.mark.parametrize(
+    ("without", "with_change", "expected"),
+    [
+        (ran_incomplete(), ran_incomplete(g=59), []),
+        (ran_incomplete(g=30), ran_incomplete(g=89), []),
+        (
+            ran_incomplete(h=40),
+            ran_incomplete(g=90, h=100, k=1),
+            ["Gangs h, g run with fewer members than their minimum, for up to 1m40s."],
+        ),
+        (ran_incomplete("g", g=5), ran_incomplete("g", g=500), []),
+        (
+            ran_incomplete(),
+            ran_incomplete("g", g=500),
+            ["Gang g runs with fewer members than its minimum for 8m20s."],
+        ),
+    ],
+)
+def test_gangs_with_too_few_members_for_a_minute_because_of_the_change_are_named(
+    without, with_change, expected
+):
+    """Gangs that lack members at the end of both runs do not lack them because of the change."""
+    found = verdict_of(effect_of(outcome(HERE, jobs=without), outcome(HERE, jobs=with_change)))
+    gangs = [one for one in found.findings if one.kind is OutcomeKind.INCOMPLETE_GANG]
+    assert [one.sentence for one in gangs] == expected
+
+
+def test_a_gang_that_pending_pods_leave_incomplete_is_named_once():
+    waits = replace(HERE, node="", reason="no")
+    changed = outcome(waits, jobs=ran_incomplete("g", g=500))
+    [found, *_] = verdict_of(effect_of(outcome(HERE), changed)).findings
+    assert found.kind is OutcomeKind.PENDING
+    assert "Gang g (1 of 2 members) has fewer running members" in found.sentence
+    kinds = [one.kind for one in verdict_of(effect_of(outcome(HERE), changed)).findings]
+    assert OutcomeKind.INCOMPLETE_GANG not in kinds
 
 
 @pytest.mark.parametrize(

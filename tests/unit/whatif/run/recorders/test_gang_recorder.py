@@ -114,6 +114,11 @@ def test_the_usage_of_too_few_members_counts_as_incomplete():
     assert story.tally.finished == 1
 
 
+def test_the_time_with_too_few_members_is_counted():
+    story = Story().run("g-0", "g-1").after(3).run("g-2").after(1).go("g-0").after(2)
+    assert story.tally.incomplete_for == {"default/g": int(5 * 3600e9)}
+
+
 def test_the_usage_of_too_few_members_counts_until_the_end_of_the_run():
     assert Story().run("g-0").after(2).hours("incomplete") == 2
 
