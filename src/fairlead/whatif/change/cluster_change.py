@@ -546,6 +546,8 @@ def _apply(collected: _Steps) -> None:
     if not change.apply:
         return
     # Importing the schemas that patches need takes as long as simulating a small cluster.
+    from fairlead.whatif.change.job_set import KIND as JOB_SET  # noqa: PLC0415
+    from fairlead.whatif.change.job_set import job_set_notes  # noqa: PLC0415
     from fairlead.whatif.change.kubectl_apply import applied, applied_by_server  # noqa: PLC0415
     from fairlead.whatif.change.note.manifest import kept_fields, manifest_notes  # noqa: PLC0415
     from fairlead.whatif.change.note.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
@@ -555,7 +557,7 @@ def _apply(collected: _Steps) -> None:
         refuse_invalid_object,
     )
 
-    written, gangs = _read_manifests(change, inventory)
+    written, owners = _read_manifests(change, inventory)
     found = [manifest for manifest, _ in written]
     _check_applied(found, inventory)
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
@@ -578,8 +580,9 @@ def _apply(collected: _Steps) -> None:
         refuse_invalid_change(existing, changed)
     refuse_absent_classes(found, inventory)
     collected.notes += chain(
-        gang_notes(gangs),
-        unsimulated_notes(one for one in found if not any(one is gang for gang in gangs)),
+        gang_notes([one for one in owners if one.kind.kind != JOB_SET]),
+        job_set_notes([one for one in owners if one.kind.kind == JOB_SET]),
+        unsimulated_notes(one for one in found if not any(one is owner for owner in owners)),
         unknown_annotations(found),
         manifest_notes(written, kept, inventory),
         _kept_status(written, inventory),
@@ -608,12 +611,13 @@ def _check_applied(found: list[Manifest], inventory: Inventory) -> None:
 def _read_manifests(
     change: ClusterChange, inventory: Inventory
 ) -> tuple[list[tuple[Manifest, Json]], list[Manifest]]:
-    """Return the objects of the files to apply, and those of them that are new Jobs of Volcano.
+    """Return the objects of the files to apply, and the owners among them.
 
-    The first list contains each object, paired with its value as in the file. It also contains the
-    PodGroups and Jobs that simulate the new Jobs of Volcano (`gang_of`). Raises InputError, also if
-    the files contain no object.
+    Owners are new Jobs of Volcano and new JobSets. The first list contains each object, paired with
+    its value as in the file. It also contains the objects that simulate the owners: PodGroups and
+    Jobs (`gang_of`, `jobs_of`). Raises InputError, also if the files contain no object.
     """
+    from fairlead.whatif.change.job_set import jobs_of  # noqa: PLC0415
     from fairlead.whatif.change.volcano_job import gang_of  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
@@ -624,18 +628,19 @@ def _read_manifests(
     if documents and not written:
         # upstream: kubectl/pkg/cmd/apply/apply.go: Run (no objects passed to apply)
         raise InputError(documents[0].source, "contains no object")
-    gangs = [
-        (one, [Document(one.source, value) for value in gang_of(one)])
+    owners = [
+        (one, [Document(one.source, value) for value in (*gang_of(one), *jobs_of(one))])
         for one, _ in written
         if inventory.get(one.kind, one.ref.namespace, one.ref.name) is None
     ]
-    more = manifests_to_apply(chain.from_iterable(gang for _, gang in gangs), namespace)
+    more = manifests_to_apply(chain.from_iterable(parts for _, parts in owners), namespace)
     taken = {one.ref for one, _ in written}
     for one, _ in more:
         kind, ref = one.kind, one.ref
         if ref in taken or inventory.get(kind, ref.namespace, ref.name) is not None:
-            raise one.refuse("exists already; the applied Job of Volcano needs one of this name")
-    return [*written, *more], [one for one, gang in gangs if gang]
+            problem = "exists already; the applied Job of Volcano or JobSet needs one of this name"
+            raise one.refuse(problem)
+    return [*written, *more], [one for one, parts in owners if parts]
 
 
 def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory) -> Iterator[str]:

@@ -28,6 +28,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.change.edit.scale import owned_hint
+from fairlead.whatif.change.job_set import jobs_of
 from fairlead.whatif.change.volcano_job import gang_of
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import ReleaseChoice
@@ -320,14 +321,18 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
 
 
 def _written(files: Sequence[str]) -> list[Manifest]:
-    """Return the objects of `files`, and for each Volcano Job the objects that `gang_of` yields.
+    """Return the objects of `files`, and those that simulate their Volcano Jobs and JobSets.
 
     Raises InputError, also for unknown kinds and fields, and for fields of a wrong type. It is also
     raised for pods and workloads that the API server refuses, and for too many pods.
     """
     written = manifests_to_apply(document for path in files for document in read(path))
-    gangs = [Document(one.source, value) for one, _ in written for value in gang_of(one)]
-    written += manifests_to_apply(gangs)
+    parts = [
+        Document(one.source, value)
+        for one, _ in written
+        for value in (*gang_of(one), *jobs_of(one))
+    ]
+    written += manifests_to_apply(parts)
     found = [one for one, _ in written]
     refuse_excess(found)
     refuse_malformed_fields(found)

@@ -1,0 +1,122 @@
+"""JobSets (`jobset.x-k8s.io`) in a change: the Jobs that the JobSet controller would create.
+
+This controller is not simulated. So the change creates the Jobs itself, all at the start. The Job
+controller of Kubernetes creates their pods.
+
+upstream: jobset: pkg/controllers/jobset_controller.go: constructJob, labelAndAnnotateObject;
+defaults of fields: pkg/webhooks/jobset_webhook.go: Default
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct, field
+
+from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import JOB
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import decode_strictly
+from fairlead.whatif.snapshot.manifest import Manifest
+
+GROUP: Final = "jobset.x-k8s.io"
+KIND: Final = "JobSet"
+_LABELS: Final = "jobset.sigs.k8s.io"
+
+_Count = Annotated[int, Meta(ge=0)]
+
+
+class _Metadata(Struct):
+    annotations: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class _PodTemplate(Struct):
+    spec: Json
+    metadata: _Metadata = field(default_factory=_Metadata)
+
+
+class _JobSpec(Struct):
+    template: _PodTemplate
+
+
+class _JobTemplate(Struct):
+    spec: _JobSpec
+    metadata: _Metadata = field(default_factory=_Metadata)
+
+
+class _ReplicatedJob(Struct, rename="camel"):
+    name: str
+    template: _JobTemplate
+    replicas: _Count = 1
+
+
+class _Spec(Struct, rename="camel"):
+    replicated_jobs: tuple[_ReplicatedJob, ...] = ()
+    suspend: bool = False
+
+
+class _JobSet(Struct):
+    spec: _Spec
+
+
+def jobs_of(one: Manifest) -> Iterator[Json]:
+    """Yield the Jobs of `one`, a JobSet; yield nothing if `one` is another object.
+
+    Raises InputError if a field has the wrong type.
+    """
+    if (one.kind.group, one.kind.kind) != (GROUP, KIND):
+        return
+    try:
+        spec = decode_strictly(Document(one.source, one.value), _JobSet).spec
+    except InputError as cause:
+        raise one.refuse(cause.problem, field=cause.field) from None
+    written = one.value["spec"].get("replicatedJobs") or ()
+    for replicated, raw in zip(spec.replicated_jobs, written, strict=True):
+        for index in range(replicated.replicas):
+            job = _job(one, replicated, raw["template"]["spec"], index)
+            if spec.suspend:
+                job["spec"]["suspend"] = True
+            yield job
+
+
+def _job(one: Manifest, replicated: _ReplicatedJob, spec: Json, index: int) -> Json:
+    """Return the Job number `index` of `replicated`; `spec` is the spec of its template."""
+    name, given = f"{one.ref.name}-{replicated.name}-{index}", replicated.template
+    marks = {
+        f"{_LABELS}/jobset-name": one.ref.name,
+        f"{_LABELS}/replicatedjob-name": replicated.name,
+        f"{_LABELS}/replicatedjob-replicas": str(replicated.replicas),
+        f"{_LABELS}/job-index": str(index),
+    }
+    pods = given.spec.template
+    template = {
+        "metadata": _marked(pods.metadata, marks),
+        "spec": {"restartPolicy": "OnFailure", **pods.spec},
+    }
+    return {
+        "apiVersion": JOB.api_version,
+        "kind": JOB.kind,
+        "metadata": {
+            **_marked(given.metadata, marks), "name": name, "namespace": one.ref.namespace
+        },
+        "spec": {"completionMode": "Indexed", **spec, "template": template},
+    }  # fmt: skip
+
+
+def _marked(given: _Metadata, marks: dict[str, str]) -> Json:
+    return {"labels": given.labels | marks, "annotations": given.annotations | marks}
+
+
+def job_set_notes(job_sets: Sequence[Manifest]) -> Iterator[str]:
+    """Yield a note about the `job_sets` for which the change creates Jobs."""
+    if job_sets:
+        sets = "JobSet" if len(job_sets) == 1 else "JobSets"
+        yield (
+            f"For {sets} {listed([one.ref.key for one in job_sets], 2)}, all Jobs are created at "
+            "once, because the JobSet controller is not simulated: dependsOn, startupPolicy, "
+            "successPolicy, failurePolicy and exclusive topologies have no effect."
+        )

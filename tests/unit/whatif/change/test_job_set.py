@@ -1,0 +1,91 @@
+"""An applied JobSet creates the Jobs that the JobSet controller would create."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.job_set import jobs_of
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.question import what_if
+from fairlead.whatif.snapshot.manifest import manifests
+
+
+def replicated(name, pods, **fields):
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    spec = {
+        "parallelism": pods,
+        "completions": pods,
+        "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}},
+    }
+    return {"name": name, "template": {"spec": spec}, **fields}
+
+
+def job_set(*jobs, **spec):
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "train", "namespace": "default"},
+        "spec": {"replicatedJobs": list(jobs), **spec},
+    }
+
+
+def jobs(value):
+    (one,) = manifests([Document("set.yaml", value)])
+    return list(jobs_of(one))
+
+
+def test_the_jobs_have_the_names_labels_and_defaults_of_the_controller():
+    driver, first, second = jobs(job_set(replicated("driver", 1), replicated("w", 4, replicas=2)))
+    names = [one["metadata"]["name"] for one in (driver, first, second)]
+    assert names == ["train-driver-0", "train-w-0", "train-w-1"]
+    spec = second["spec"]
+    assert (spec["parallelism"], spec["completionMode"]) == (4, "Indexed")
+    assert spec["template"]["spec"]["restartPolicy"] == "OnFailure"
+    assert spec["template"]["metadata"]["labels"] == {
+        "a": "b",
+        "jobset.sigs.k8s.io/jobset-name": "train",
+        "jobset.sigs.k8s.io/replicatedjob-name": "w",
+        "jobset.sigs.k8s.io/replicatedjob-replicas": "2",
+        "jobset.sigs.k8s.io/job-index": "1",
+    }
+
+
+def test_the_template_takes_precedence_over_the_defaults():
+    one = replicated("w", 1)
+    one["template"]["spec"] |= {"completionMode": "NonIndexed", "suspend": False}
+    one["template"]["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    (job,) = jobs(job_set(one, suspend=True))
+    assert job["spec"]["completionMode"] == "NonIndexed"
+    assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"
+    assert job["spec"]["suspend"] is True
+
+
+def test_other_objects_have_no_jobs():
+    assert jobs(job_set(replicated("w", 1)) | {"apiVersion": "example.com/v1"}) == []
+    assert jobs(job_set()) == []
+
+
+def test_a_field_of_a_wrong_type_is_an_error():
+    with pytest.raises(InputError) as caught:
+        jobs(job_set(replicated("w", 1, replicas="many")))
+    problem = "spec.replicatedJobs[0].replicas: expected int, got str"
+    assert str(caught.value) == f"set.yaml: JobSet default/train: {problem}"
+
+
+@pytest.mark.parametrize(("suspend", "pods"), [(False, 3), (True, 0)])
+def test_the_pods_of_an_applied_job_set_are_simulated(snapshot, make, suspend, pods):
+    applied = job_set(replicated("driver", 1), replicated("w", 4), suspend=suspend)
+    answer = what_if(snapshot(make.node("a", cpu="3")), ClusterChange(apply=(applied,)))
+    assert len(list(answer.changed.placed)) == pods
+    assert len(answer.difference.pending) == (0 if suspend else 2)
+    assert answer.changed.notes[0].startswith("For JobSet default/train, all Jobs are created at")
+    assert not [one for one in answer.changed.notes if one.startswith("No pods are created")]
+
+
+def test_a_job_with_the_name_of_a_job_of_the_job_set_is_an_error(snapshot, make):
+    (job,) = jobs(job_set(replicated("w", 1)))
+    applied = (job, job_set(replicated("w", 1)))
+    with pytest.raises(InputError, match="Job default/train-w-0: exists already"):
+        what_if(snapshot(make.node("a")), ClusterChange(apply=applied))
