@@ -89,8 +89,8 @@ def test_a_what_if_shows_queues_before_and_after(busy, dump, capsys):
     shown = lines(capsys)
     at = shown.index("queues")
     assert words(shown[at + 1]).startswith("queue weight deserved allocated before share before")
-    assert words(shown[at + 2]) == "a 3 3 cpu 3 cpu 1.00 3 cpu 1.00 3 cpu"
-    assert words(shown[at + 3]) == "b 1 1 cpu nothing 0.00 1 cpu 1.00 4 cpu"
+    assert words(shown[at + 2]) == "b 1 1 cpu nothing 0.00 1 cpu 1.00 4 cpu"
+    assert words(shown[at + 3]) == "a 3 3 cpu 3 cpu 1.00 3 cpu 1.00 3 cpu"
 
 
 def test_a_queue_may_deserve_a_fraction_of_a_device(dump, capsys):

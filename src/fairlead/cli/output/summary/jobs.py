@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from fairlead.api.text.count import counted
@@ -31,9 +32,11 @@ def queues(jobs: JobsOutcome, without: JobsOutcome | None = None) -> Section:
 
     `without` is the outcome without the change. If it is given, the section also shows each queue's
     allocated resources and share in `without`. If the weight or the deserved resources differ, both
-    values are shown (`before → after`).
+    values are shown (`before → after`). The queues that the change affects come first.
     """
     names = sorted({q.queue for each in (jobs, without) if each is not None for q in each.queues})
+    if without is not None:
+        names.sort(key=lambda name: _has_same_amounts(jobs.queue(name), without.queue(name)))
     rows = [_queue_row(name, jobs, without) for name in names]
     before = () if without is None else ("allocated before", "share before")
     columns = ("queue", "weight", "deserved", *before, "allocated", "share", "requested")
@@ -62,6 +65,11 @@ def _queue_row(name: str, jobs: JobsOutcome, without: JobsOutcome | None) -> tup
         _share(after),
         amounts_text(after.request) if after is not None else "",
     )
+
+
+def _has_same_amounts(one: QueueAllocation | None, other: QueueAllocation | None) -> bool:
+    """Return whether two states of a queue differ at most in the time of the session."""
+    return one is not None and other is not None and one == replace(other, at=one.at)
 
 
 def _changed(before: str, after: str) -> str:

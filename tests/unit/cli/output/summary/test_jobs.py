@@ -29,6 +29,22 @@ def test_queues_beyond_the_requested_rows(count, last):
     assert screen.getvalue().splitlines()[-1].startswith(last)
 
 
+def test_queues_that_the_change_affects_come_first():
+    """Queue c has more pods, queue d has jobs only with the change; b only had a later session."""
+
+    def outcome(at, cpu, *more):
+        amounts = [("a", 1, 0), ("b", 1, at), ("c", cpu, 0), *more]
+        return JobsOutcome(
+            tuple(QueueAllocation(name, 1, {}, {"cpu": n}, {}, 0.0, t) for name, n, t in amounts)
+        )
+
+    screen = io.StringIO()
+    after, before = outcome(9, 2, ("d", 1, 0)), outcome(0, 1)
+    queues(after, before).show(Console(file=screen, width=120), 4)
+    lines = screen.getvalue().splitlines()
+    assert [line.split("  ")[0] for line in lines[-4:]] == ["c", "d", "a", "b"]
+
+
 def test_a_weight_and_deserved_amounts_that_change_are_shown_before_and_after():
     def outcome(weight, cpu):
         changed = QueueAllocation("a", weight, {"cpu": cpu}, {}, {}, 0.0, 0)
