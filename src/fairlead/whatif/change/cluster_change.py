@@ -546,12 +546,10 @@ def _apply(collected: _Steps) -> None:
     if not change.apply:
         return
     # Importing the schemas that patches need takes as long as simulating a small cluster.
-    from fairlead.whatif.change.job_set import KIND as JOB_SET  # noqa: PLC0415
-    from fairlead.whatif.change.job_set import job_set_notes  # noqa: PLC0415
     from fairlead.whatif.change.kubectl_apply import applied, applied_by_server  # noqa: PLC0415
     from fairlead.whatif.change.note.manifest import kept_fields, manifest_notes  # noqa: PLC0415
     from fairlead.whatif.change.note.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
-    from fairlead.whatif.change.volcano_job import gang_notes  # noqa: PLC0415
+    from fairlead.whatif.change.owned_object import owner_notes  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.invalid_object import (  # noqa: PLC0415
         refuse_invalid_change,
         refuse_invalid_object,
@@ -580,8 +578,7 @@ def _apply(collected: _Steps) -> None:
         refuse_invalid_change(existing, changed)
     refuse_absent_classes(found, inventory)
     collected.notes += chain(
-        gang_notes([one for one in owners if one.kind.kind != JOB_SET]),
-        job_set_notes([one for one in owners if one.kind.kind == JOB_SET]),
+        owner_notes(owners),
         unsimulated_notes(one for one in found if not any(one is owner for owner in owners)),
         unknown_annotations(found),
         manifest_notes(written, kept, inventory),
@@ -615,10 +612,9 @@ def _read_manifests(
 
     Owners are new Jobs of Volcano and new JobSets. The first list contains each object, paired with
     its value as in the file. It also contains the objects that simulate the owners: PodGroups and
-    Jobs (`gang_of`, `jobs_of`). Raises InputError, also if the files contain no object.
+    Jobs (`owned_by`). Raises InputError, also if the files contain no object.
     """
-    from fairlead.whatif.change.job_set import jobs_of  # noqa: PLC0415
-    from fairlead.whatif.change.volcano_job import gang_of  # noqa: PLC0415
+    from fairlead.whatif.change.owned_object import owned_by  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
     documents = [
@@ -629,7 +625,7 @@ def _read_manifests(
         # upstream: kubectl/pkg/cmd/apply/apply.go: Run (no objects passed to apply)
         raise InputError(documents[0].source, "contains no object")
     owners = [
-        (one, [Document(one.source, value) for value in (*gang_of(one), *jobs_of(one))])
+        (one, owned_by(one))
         for one, _ in written
         if inventory.get(one.kind, one.ref.namespace, one.ref.name) is None
     ]

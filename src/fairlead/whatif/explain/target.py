@@ -28,8 +28,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.change.edit.scale import owned_hint
-from fairlead.whatif.change.job_set import jobs_of
-from fairlead.whatif.change.volcano_job import gang_of
+from fairlead.whatif.change.owned_object import owned_by
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.explain.budget import explain_budget
@@ -45,7 +44,7 @@ from fairlead.whatif.explain.priority_class import (
     explain_priority_classes,
 )
 from fairlead.whatif.explain.workload import explain_workload
-from fairlead.whatif.input.document import Document, read
+from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.baseline import activity_note, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -327,11 +326,7 @@ def _written(files: Sequence[str]) -> list[Manifest]:
     raised for pods and workloads that the API server refuses, and for too many pods.
     """
     written = manifests_to_apply(document for path in files for document in read(path))
-    parts = [
-        Document(one.source, value)
-        for one, _ in written
-        for value in (*gang_of(one), *jobs_of(one))
-    ]
+    parts = [part for one, _ in written for part in owned_by(one)]
     written += manifests_to_apply(parts)
     found = [one for one, _ in written]
     refuse_excess(found)

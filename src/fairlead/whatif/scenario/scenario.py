@@ -43,6 +43,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.note.unsimulated_workload import unsimulated_notes
+from fairlead.whatif.change.owned_object import owned_by, owner_notes
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.autoscaling.provider_settings import with_provider
 from fairlead.whatif.configuration.batch.batch_config import batch_notes
@@ -257,7 +258,8 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
             *unknown_field_notes(sampled),
             *unknown_kind_notes(sampled),
             *unknown_limit_notes(sampled),
-            *unsimulated_notes(_unless_run(created, settings)),
+            *owner_notes(one for one in created if owned_by(one)),
+            *unsimulated_notes(one for one in _unless_run(created, settings) if not owned_by(one)),
             *late,
         ),
     )

@@ -40,6 +40,7 @@ from fairlead.whatif.change.edit.field_path import UNCHANGEABLE
 from fairlead.whatif.change.edit.scale import parse_scale
 from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes
 from fairlead.whatif.change.node_outage.outage import READY, STOPPED, Outage, ends_of
+from fairlead.whatif.change.owned_object import owned_by
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
@@ -318,19 +319,19 @@ class _NumberedEvent:
         self, inventory: Inventory, deleted: set[ObjectRef]
     ) -> Iterator[ScriptedStep]:
         originals = self.originals
-        refuse_absent_classes(
-            originals, Inventory([*inventory.of_kind(PRIORITY_CLASS), *originals])
-        )
+        found = [*originals, *_owned(originals)]
+        refuse_absent_classes(found, Inventory([*inventory.of_kind(PRIORITY_CLASS), *found]))
         count = self._event.count or 1
         for number, after in enumerate(self._instants(count)):
             for original in originals:
                 copy = original if self._event.count is None else _copy(original, number, count)
-                known = inventory.get(copy.kind, copy.ref.namespace, copy.ref.name)
-                if known is not None and known.ref not in deleted:
-                    self._refuse(f"{copy.title} already exists", "create")
-                deleted.discard(copy.ref)
-                inventory.add(copy)
-                yield ScriptedStep.creating(after, copy)
+                for one in (copy, *_owned([copy])):
+                    known = inventory.get(one.kind, one.ref.namespace, one.ref.name)
+                    if known is not None and known.ref not in deleted:
+                        self._refuse(f"{one.title} already exists", "create")
+                    deleted.discard(one.ref)
+                    inventory.add(one)
+                    yield ScriptedStep.creating(after, one)
 
     def _originals(self, create: Json | list[Any] | str) -> list[Manifest]:
         """Return the objects of `create`, checked as kubectl apply checks them."""
@@ -344,8 +345,9 @@ class _NumberedEvent:
             self._refuse("contains no object", "create")
         for manifest in found:
             require_known_kind(manifest)
-        refuse_malformed_fields(found)
-        refuse_excess(found)
+        every = [*found, *_owned(found)]
+        refuse_malformed_fields(every)
+        refuse_excess(every)
         return [one.without_uid() for one in found]
 
     def _instants(self, count: int) -> list[DurationNs]:
@@ -423,6 +425,11 @@ _NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
     "uncordon": commands.uncordon,
     "drain": commands.drain,
 }
+
+
+def _owned(created: Iterable[Manifest]) -> list[Manifest]:
+    """Return the objects that controllers of custom resources would create for `created`."""
+    return manifests(part for one in created for part in owned_by(one))
 
 
 def _copy(original: Manifest, number: int, count: int) -> Manifest:

@@ -19,6 +19,18 @@ CLUSTER = "cluster: {generated: {nodes: 3, labels: {pool: x}}}\n"
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}"
 
 
+TEMPLATE = "{spec: {containers: [{name: c, image: i}]}}"
+VOLCANO_JOB = (
+    "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: v, namespace: default}, "
+    f"spec: {{tasks: [{{name: w, replicas: 2, template: {TEMPLATE}}}]}}}}"
+)
+JOB_SET = (
+    "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: s, namespace: default}, "
+    "spec: {replicatedJobs: [{name: r, template: {spec: {parallelism: 2, completions: 2, template: "
+    f"{TEMPLATE}}}}}}}]}}}}"
+)
+
+
 @pytest.fixture
 def experiment(write):
     def read_experiment(text, seed=None):
@@ -165,6 +177,35 @@ def test_an_error_names_the_second_event_that_creates_an_object_of_a_file(experi
     create = "{at: 1m, create: p.yaml, count: 2}"
     with pytest.raises(InputError, match=r"events\[1\].create: Pod default/p-0 already exists"):
         experiment(CLUSTER + f"events: [{create}, {create}]")
+
+
+@pytest.mark.parametrize(
+    ("owner", "created", "note"),
+    [
+        (VOLCANO_JOB, ["v-0", "v-0", "v-0-w", "v-1", "v-1", "v-1-w"], "For Job default/v "),
+        (JOB_SET, ["s-0", "s-0-r-0", "s-1", "s-1-r-0"], "For JobSet default/s, all Jobs"),
+    ],
+)
+def test_the_jobs_of_each_copy_of_a_created_custom_resource_are_created(
+    experiment, owner, created, note
+):
+    queue = "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: default}}"
+    text = CLUSTER + f"objects: [{queue}]\nevents: [{{at: 1m, create: {owner}, count: 2}}]"
+    found = experiment(text)
+    assert names(found) == created
+    outcome = run_experiment(found).outcome
+    assert len(outcome.pods) == 4
+    assert any(one.startswith(note) for one in outcome.notes)
+    assert not [one for one in outcome.notes if one.startswith("No pods are created")]
+
+
+def test_a_job_of_a_created_job_set_must_not_exist(experiment):
+    job = (
+        "{apiVersion: batch/v1, kind: Job, metadata: {name: s-r-0}, spec: {template: {spec: "
+        "{restartPolicy: Never, containers: [{name: c, image: i}]}}}}"
+    )
+    with pytest.raises(InputError, match=r"Job default/s-r-0 already exists"):
+        experiment(CLUSTER + f"objects: [{job}]\nevents: [{{at: 1m, create: {JOB_SET}}}]")
 
 
 def test_every_needs_count(experiment):
