@@ -39,6 +39,7 @@ from fairlead.api.pods.facts import (
     is_terminal,
     is_terminating,
 )
+from fairlead.api.selector import selector_matches
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import joined
 from fairlead.engine.framework.interface import PostFilterResult
@@ -284,6 +285,9 @@ class DrainPlanner:
         one pod that does not fit. `unplaced_blockers` finds the blockers of all workloads, with
         changes that help.
 
+        No order helps if a workload does not fit even when it is placed first (`_refused_first`).
+        Then no other order is tried.
+
         `reorders` replaces `self.reorders` in this call, unless it is None. If neither
         `finds_order` nor `reorders` is set, other orders are tried only if they could change which
         pod the Blocker names. If they are not tried, the Blocker cannot have the cause ORDER, which
@@ -302,8 +306,12 @@ class DrainPlanner:
                         return _wrong_order(node, pods, unplaced, first)
                     supposed.commit()
                     return found
-            if not (first or finds_order or reorders) and self._each_fits_first(node, pods):
-                return blocker_of(node, found, is_first=False)
+            if not first:
+                refused, is_final = self._refused_first(node, pods)
+                if refused is None and not (finds_order or reorders):
+                    return blocker_of(node, found, is_first=False)
+                if refused is not None and is_final:
+                    return blocker_of(node, refused, is_first=True)
             tried.add(first)
             is_first = first[:1] == (found.workload,)
             unplaced = found if is_first or unplaced is None else unplaced
@@ -430,36 +438,58 @@ class DrainPlanner:
         """Return a drain of `node` that moves only the pods of `workload`, or a blocker.
 
         The blocker is that of the first pod that does not fit. Returns None if only `empty` can
-        decide: `node` has no pods of `workload`, or the pods may need other pods to be placed
-        before them (`_may_follow`). The model does not change. This is faster than `empty`.
+        decide: `node` has no pods of `workload`, or the pods may need pods of other workloads to be
+        placed before them (`_follows`). The model does not change. This is faster than `empty`.
         """
         pods = self.evicted(node)
         own = [pod for pod in pods if str(workload_of(pod.pod)) == workload]
-        if not own or any(_may_follow(self.model.as_replacement(pod).pod.spec) for pod in own):
+        if not own or self._follows(own, pods):
             return None
         with self.model.hypothesis():
             self.clear(node, pods)
             found = self._move(node, own, ())
         return found if isinstance(found, PlannedDrain) else blocker_of(node, found, is_first=True)
 
-    def _each_fits_first(self, node: str, pods: Sequence[PodInfo]) -> bool:
-        """Return whether the pods of each workload fit elsewhere if only this workload moves.
+    def _refused_first(self, node: str, pods: Sequence[PodInfo]) -> tuple[Unplaced | None, bool]:
+        """Return (a pod that does not fit elsewhere even if its workload moves first, is_final).
 
         `pods` are the pods of `node`. All of them are removed from the node. Then the workloads are
-        tried one by one: the pods of one workload are placed, and removed again.
+        tried one by one: the pods of one workload are placed, and removed again. The pod is None if
+        the pods of each workload fit. `is_final` is False if the pod may need pods of other
+        workloads to be placed before it (`_follows`), and there is no pod without this need.
         """
         own: dict[str, list[PodInfo]] = {}
         for pod in self.replaced(pods):
             own.setdefault(str(workload_of(pod.pod)), []).append(pod)
+        follower: Unplaced | None = None
         with self.model.hypothesis():
             self.clear(node, pods)
-            return all(self._fit(found) for found in own.values())
+            for found in own.values():
+                with self.model.hypothesis():
+                    refused = self._move(node, found, ())
+                if isinstance(refused, PlannedDrain):
+                    continue
+                if not self._follows(found, pods):
+                    return refused, True
+                follower = follower or refused
+        return follower, False
 
-    def _fit(self, pods: Iterable[PodInfo]) -> bool:
-        """Return whether replacements of `pods` all fit at the first try, in this order."""
-        with self.model.hypothesis():
-            new = map(self.model.replacement, pods)
-            return all(isinstance(self.model.schedule(one), Placement) for one in new)
+    def _follows(self, own: Iterable[PodInfo], pods: Iterable[PodInfo]) -> bool:
+        """Return whether a pod of `own` may fit a node only after other pods of `pods` are placed.
+
+        `own` are the pods of one workload. Placing them in several rounds is not enough then.
+        """
+        others: list[PodInfo] | None = None
+        for pod in own:
+            new = self.model.as_replacement(pod)
+            if not _may_follow(new.pod.spec):
+                continue
+            if others is None:
+                workload = workload_of(pod.pod)
+                others = [one for one in pods if workload_of(one.pod) != workload]
+            if any(_can_precede(self.model.as_replacement(one), new) for one in others):
+                return True
+        return False
 
     def clear(self, node: str, pods: Iterable[PodInfo]) -> None:
         """Cordon `node` and remove `pods` from it, without placing replacements."""
@@ -649,6 +679,22 @@ def _may_follow(spec: PodSpec) -> bool:
         return True
     return any(
         one.when_unsatisfiable == DO_NOT_SCHEDULE for one in spec.topology_spread_constraints
+    )
+
+
+def _can_precede(other: PodInfo, pod: PodInfo) -> bool:
+    """Return whether placing `other` first may help `pod`, whose spec allows this (`_may_follow`).
+
+    Topology spread constraints count only pods in the namespace of `pod` that match their selector.
+    """
+    affinity = pod.pod.spec.affinity
+    if affinity is not None and affinity.pod_affinity is not None:
+        return True
+    return other.namespace == pod.namespace and any(
+        one.when_unsatisfiable == DO_NOT_SCHEDULE
+        and one.label_selector is not None
+        and selector_matches(one.label_selector, other.labels)
+        for one in pod.pod.spec.topology_spread_constraints
     )
 
 

@@ -53,6 +53,20 @@ def test_a_pod_with_affinity_to_a_moving_pod_is_decided_by_empty(planner, make):
     assert isinstance(made.empty("a"), PlannedDrain)
 
 
+@pytest.mark.parametrize(("counted", "is_decided"), [("web", True), ("db", False)])
+def test_a_spread_pod_is_decided_by_empty_only_if_others_count(planner, make, counted, is_decided):
+    """The other node is full. Only pods that the constraint counts can help if they move first."""
+    spread = {**SPREAD, "labelSelector": {"matchLabels": {"app": counted}}}
+    made = planner(
+        make.node("a", zone="1"),
+        make.node("b", zone="2", cpu="1"),
+        *deployment(make, "web", ["a"], topologySpreadConstraints=[spread]),
+        *deployment(make, "db", ["a", "b"]),
+    )
+    assert (made.fits_first("a", "deploy/default/web") is not None) == is_decided
+    assert isinstance(made.empty("a"), Blocker)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_reason_does_not_depend_on_the_search_for_an_order(planner, make, seed):
     """Nodes are almost full of pods of many sizes, so that pods often do not all fit elsewhere."""
