@@ -76,6 +76,9 @@ def consolidate(
     the nodes that can be removed. It reports the fastest safe drain, with its kubectl commands. The
     help text of `fairlead drain-plan` states when a drain is safe.
 
+    The command tries the most promising plans, not all plans. So a plan that saves more can exist.
+    The answer states the number of nodes that no plan can exceed.
+
     SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or
     `-o yaml`). It is a file, a directory of such files, or `-` for standard input. To read a
     running cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
@@ -104,10 +107,10 @@ def consolidate(
     from fairlead.whatif.configuration.autoscaling.node_price import node_prices, price_notes
     from fairlead.whatif.planner.consolidate import (
         ConsolidationPlan,
+        ConsolidationSearch,
         consolidate_answer,
         consolidate_safely,
     )
-    from fairlead.whatif.planner.consolidate import consolidate as find_nodes
     from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 
     require_pace("--max", most)
@@ -121,12 +124,14 @@ def consolidate(
         prices, experiment = node_prices(model.table.nodes(), types), read.experiment
         limit = None if most is None else nodes_at_once(most, len(names))
 
+        search = ConsolidationSearch(planner, rules, names, prices, progress)
+
         def simulated(limit: int | None) -> ConsolidationPlan:
-            found = find_nodes(planner, rules, names, prices, progress, limit=limit)
+            found = search.plan(limit)
             run_plan(found.plan, experiment, progress, max_unavailable=max_unavailable)
             return found
 
-        found = consolidate_safely(simulated, planner, limit)
+        found = consolidate_safely(simulated, search.explained, planner, limit)
     idle = read.idle_autoscaler(CHOOSES_NODES)
     infos = [model.node(name) for name in names]
     priced = (*price_notes(infos, types), *size_notes((info.node for info in infos), types))

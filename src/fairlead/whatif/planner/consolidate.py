@@ -3,12 +3,8 @@
     1  rules      A node is blocked if a pod, an annotation or a disruption budget forbids its
                   removal. It is also blocked if it runs the control plane, if its kubelet does not
                   answer, or if its evictions would make a Job fail.
-    2  choice     The other nodes are tried one after another. A node is chosen if the scheduler
-                  finds a place for its pods on nodes that are not chosen. This is done in several
-                  orders: lowest load per price first (per size without a price), lowest load
-                  first, and fewest pods first. If there are prices, highest price first is another
-                  order. The choice that saves most is taken. If the number of nodes to remove is
-                  limited, each order ends when the limit is reached.
+    2  choice     Nodes whose pods the scheduler can place on the nodes that stay
+                  (`RemovalSearch`).
     3  plan       From the original state, the chosen nodes are cordoned together and emptied one
                   after another. So each pod moves once (`plan_drains`). A node that cannot be
                   emptied in this step stays.
@@ -25,7 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Final
 
 from msgspec import Struct, field
@@ -36,12 +32,10 @@ from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.core.float_sum import float_sum
-from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
-from fairlead.whatif.outcome.workload import workload_of
-from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving, moves_with_drain
+from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving
 from fairlead.whatif.planner.independent_check import independent_checks
 from fairlead.whatif.planner.node.drain_exemption import drain_exemption
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
@@ -74,6 +68,13 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
 from fairlead.whatif.planner.node_drain.drain_run import DrainRun, pace_seconds
 from fairlead.whatif.planner.node_drain.job_room import JobRoom
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
+from fairlead.whatif.planner.removal_search import (
+    RemovalChoice,
+    RemovalSearch,
+    choose_nodes,
+    job_blocker,
+    jobs_of,
+)
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -81,7 +82,7 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
 )
-from fairlead.whatif.run.progress import PhasesInTurn, Progress
+from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.control_plane import is_control_plane
 
 _FEW_NODES: Final = 16  # the commands for this number of nodes usually fit on a screen
@@ -105,7 +106,7 @@ class ConsolidationPlan(Struct):
     of the larger plan. The reasons why nodes stay are then those of the larger plan. In all other
     cases, `unsafe` is None. `has_autoscaler` is set if the Deployment or the status of a Cluster
     Autoscaler shows that the cluster has one. It is also set if the cloud provider runs one by
-    default.
+    default. `choice` are the nodes that were chosen for the plan, and those that were refused.
     """
 
     total: int
@@ -121,6 +122,7 @@ class ConsolidationPlan(Struct):
     untried: int = 0
     unsafe: DrainRun | None = None
     has_autoscaler: bool = True
+    choice: RemovalChoice = field(default_factory=RemovalChoice)
 
     @property
     def most(self) -> int:
@@ -138,77 +140,87 @@ class ConsolidationPlan(Struct):
         return float_sum(self.prices.get(name, 0.0) for name in self.removable)
 
 
-def consolidate(
-    planner: DrainPlanner,
-    rules: AutoscalerRules,
-    nodes: Sequence[str],
-    prices: Mapping[str, float],
-    progress: Progress,
-    *,
-    limit: int | None = None,
-) -> ConsolidationPlan:
-    """Choose at most `limit` of `nodes` that can be removed; the model is unchanged afterwards.
+class ConsolidationSearch:
+    """Finds which of `nodes` can be removed, and why the others stay; the model stays unchanged.
 
     `rules` and the budgets of `planner` can forbid the removal of a node. `prices` maps nodes to
-    hourly prices. Of several choices, the one whose nodes have the highest total price is taken, or
-    without prices the one with the most nodes. This function sets `planner.deletes_nodes`, because
-    the chosen nodes are deleted after their drain.
+    hourly prices. Of several plans, the one whose nodes have the highest total price is taken, or
+    without prices the one with the most nodes. `planner.deletes_nodes` is set, because the chosen
+    nodes are deleted after their drain.
     """
-    model = planner.model
-    planner.deletes_nodes = True
-    blockers: list[Blocker] = []
-    free = []
-    jobs = _jobs(planner)
-    for name in nodes:
-        found = _rule_blockers(planner, rules, jobs, name)
-        blockers += found
-        if not found:
-            free.append(name)
-    bound = fewest_nodes(model, nodes)
-    most = len(nodes) - bound.count
-    chosen, failed = _best_choice(planner, free, prices, progress, limit, most)
-    untried = len(free) - len(chosen) - len(failed)
-    plan = plan_drains(planner, chosen, progress)
-    failed = {**{one.node: one for one in reversed(plan.blockers)}, **failed}
-    plan.blockers.clear()  # a chosen node that cannot be emptied in the plan counts as needed
-    going = [drain.node for drain in plan.drains]
-    left = set(chosen).difference(going)
-    names = [name for name in failed if name not in left]
-    needed, unplaced = _tried_alone(planner, names, failed, progress)
-    needed = [*(name for name in chosen if name in left), *needed]
-    with _after(planner, plan):
-        stuck = _stuck_without_rules(planner, blockers, progress)
-    needed_anyway, also_unplaced = _tried_alone(planner, list(stuck), stuck, progress)
-    blocker_by_node = failed | stuck
-    blockers += _with_remedies(planner, plan, [*unplaced, *also_unplaced])
-    return ConsolidationPlan(
-        model.table.count,
-        len(nodes),
-        plan,
-        bound,
-        blockers,
-        needed,
-        needed_anyway,
-        {
-            name: blocker_by_node[name]
-            for name in (*needed, *needed_anyway)
-            if name in blocker_by_node
-        },
-        prices,
-        limit,
-        untried,
-        has_autoscaler=not rules.is_assumed,
-    )
+
+    def __init__(
+        self,
+        planner: DrainPlanner,
+        rules: AutoscalerRules,
+        nodes: Sequence[str],
+        prices: Mapping[str, float],
+        progress: Progress,
+    ) -> None:
+        """Apply the rules to `nodes`; no plan is made yet."""
+        self._planner, self._rules, self._nodes = planner, rules, nodes
+        self._prices, self._progress = prices, progress
+        planner.deletes_nodes = True
+        jobs = jobs_of(planner)
+        self._blockers = {name: _rule_blockers(planner, rules, jobs, name) for name in nodes}
+        self._free = [name for name in nodes if not self._blockers[name]]
+        self._bound = fewest_nodes(planner.model, nodes)
+        most = len(nodes) - self._bound.count
+        self._search = RemovalSearch(planner, self._free, prices, most, progress)
+
+    def plan(self, limit: int | None = None) -> ConsolidationPlan:
+        """Return a plan that removes at most `limit` nodes, still without reasons (`explained`)."""
+        choice = self._search.best(limit)
+        return ConsolidationPlan(
+            self._planner.model.table.count,
+            len(self._nodes),
+            plan_drains(self._planner, choice.chosen, self._progress),
+            self._bound,
+            prices=self._prices,
+            limit=limit,
+            untried=len(self._free) - len(choice.chosen) - len(choice.failed),
+            has_autoscaler=not self._rules.is_assumed,
+            choice=choice,
+        )
+
+    def explained(self, found: ConsolidationPlan) -> ConsolidationPlan:
+        """Return `found`, a result of `plan`, with the reasons why the other nodes stay."""
+        planner, progress, plan = self._planner, self._progress, found.plan
+        chosen = found.choice.chosen
+        failed = {one.node: one for one in reversed(plan.blockers)} | found.choice.failed
+        plan.blockers.clear()  # a chosen node that cannot be emptied in the plan counts as needed
+        left = set(chosen).difference(found.removable)
+        names = [name for name in failed if name not in left]
+        needed, unplaced = _tried_alone(planner, names, failed, progress)
+        needed = [*(name for name in chosen if name in left), *needed]
+        blockers = [one for name in self._nodes for one in self._blockers[name]]
+        with _after(planner, plan):
+            stuck = _stuck_without_rules(planner, blockers, progress)
+        needed_anyway, also_unplaced = _tried_alone(planner, list(stuck), stuck, progress)
+        blocker_by_node = failed | stuck
+        return replace(
+            found,
+            blockers=[*blockers, *_with_remedies(planner, plan, [*unplaced, *also_unplaced])],
+            needed=needed,
+            needed_anyway=needed_anyway,
+            blocker_by_node={
+                name: blocker_by_node[name]
+                for name in (*needed, *needed_anyway)
+                if name in blocker_by_node
+            },
+        )
 
 
 def consolidate_safely(
     find: Callable[[int | None], ConsolidationPlan],
+    explain: Callable[[ConsolidationPlan], ConsolidationPlan],
     planner: DrainPlanner,
     limit: int | None,
 ) -> ConsolidationPlan:
     """Return a plan of at most `limit` nodes; if it is not safe, try other plans.
 
-    `find` returns a plan of at most the given number of nodes, with the runs of its drains. If the
+    `find` returns a plan of at most the given number of nodes, with the runs of its drains.
+    `explain` adds the reasons why the other nodes stay; it is called for one plan only. If the
     plan is not safe, and the pods of some nodes must be placed in a certain order, a second plan
     leaves these nodes in service. If there is still no safe plan, for lack of room (`_lacks_room`),
     smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the smaller plans is safe,
@@ -222,7 +234,9 @@ def consolidate_safely(
     while _lacks_room(smaller.plan) and fewer < len(found.removable):
         smaller = find(len(found.removable) - fewer)
         fewer *= 2
-    if smaller is found or smaller.plan.best is None:
+    fewer_are_safe = smaller is not found and smaller.plan.best is not None
+    found = explain(found)
+    if not fewer_are_safe:
         return found
     going = set(smaller.removable)
     return replace(
@@ -299,9 +313,9 @@ def _stuck_without_rules(
 ) -> dict[str, Blocker]:
     """Return the nodes whose pods would not fit elsewhere even if `blockers` did not exist.
 
-    The result maps each of these nodes to the blocker that `_choose` returns. Nodes whose blockers
-    have the same causes are emptied together, because a user who ignores these causes (`--ignore`)
-    unblocks them all.
+    The result maps each of these nodes to the blocker that `choose_nodes` returns. Nodes whose
+    blockers have the same causes are emptied together, because a user who ignores these causes
+    (`--ignore`) unblocks them all.
     """
     by_node: dict[str, set[BlockCause]] = {}
     for one in blockers:
@@ -312,9 +326,8 @@ def _stuck_without_rules(
         groups.setdefault(frozenset(causes), []).append(name)
     found = dict[str, Blocker]()
     for names in groups.values():
-        found |= _choose(
-            planner, names, JobRoom((), planner.model.now, planner.model.stop_exit_code), progress
-        )[1]
+        no_jobs = JobRoom((), planner.model.now, planner.model.stop_exit_code)
+        found |= choose_nodes(planner, names, no_jobs, progress).failed
     return found
 
 
@@ -344,30 +357,6 @@ def _with_remedies(
                 yield one
 
 
-def _jobs(planner: DrainPlanner) -> JobRoom:
-    model = planner.model
-    return JobRoom(model.current_objects(), model.now, model.stop_exit_code)
-
-
-def _too_little(resource: str) -> str:
-    """Return why a node is kept: the other nodes have too little free `resource` for its pods."""
-    if resource == "pods":
-        return "the nodes that stay cannot run so many pods"
-    return f"the nodes that stay do not have enough free {resource} for its pods"
-
-
-def _job_blocker(planner: DrainPlanner, jobs: JobRoom, name: str) -> Blocker | None:
-    """Return a blocker if a drain of node `name` evicts a pod that its Job would not replace."""
-    evicted = [one.pod for one in planner.evicted(name) if not is_leaving(one)]
-    pod = next(iter(jobs.not_replaced(evicted)), None)
-    if pod is None:
-        return None
-    owner = str(workload_of(pod))
-    why = "its Job would fail, because the evictions count as failures of its pods"
-    edit = f"wait for the end of {owner}"
-    return Blocker(name, pod.key, BlockCause.JOB, owner, why, edit, workload=owner)
-
-
 def _rule_blockers(
     planner: DrainPlanner, rules: AutoscalerRules, jobs: JobRoom, name: str
 ) -> list[Blocker]:
@@ -378,7 +367,7 @@ def _rule_blockers(
     if is_control_plane(node):
         owner, why = f"node/{name}", "it runs the control plane"
         found.append(Blocker(name, "", BlockCause.CONTROL_PLANE, owner, why))
-    failing = _job_blocker(planner, jobs, name)
+    failing = job_blocker(planner, jobs, name)
     found += [] if failing is None else [failing]
     for pod in planner.evicted(name):
         if is_leaving(pod):
@@ -387,112 +376,6 @@ def _rule_blockers(
         if blocker is not None:
             found.append(blocker)
     return found + planner.refusals(name)
-
-
-Rank = Callable[[str], tuple[float, str]]
-
-
-def _best_choice(
-    planner: DrainPlanner,
-    names: Sequence[str],
-    prices: Mapping[str, float],
-    progress: Progress,
-    limit: int | None,
-    most: int,
-) -> tuple[list[str], dict[str, Blocker]]:
-    """Return the result of `_choose` for the best of several orders of the nodes.
-
-    `most` is an upper bound on the number of nodes that can be removed.
-    """
-    ranks = _ranks(planner.model, prices)
-    if prices:
-        ranks.append(lambda name: (-prices.get(name, 0.0), name))
-    orders = list(dict.fromkeys(tuple(sorted(names, key=rank)) for rank in ranks))
-    phases = PhasesInTurn(progress)
-
-    def choose(number: int) -> tuple[list[str], dict[str, Blocker]]:
-        phase = phases.phase(number, f"trying order {number + 1} of {len(orders)}", len(names))
-        return _choose(planner, orders[number], _jobs(planner), phase, limit)
-
-    found = []
-    numbers = range(len(orders))
-    with closing(independent_checks(planner.model, choose, numbers, forked_min=2)) as choices:
-        for choice in choices:
-            phases.end_phase()
-            found.append(choice)
-            if not prices and len(choice[0]) in (limit, most):
-                break  # no other order removes more nodes
-    return max(found, key=lambda choice: _worth(choice[0], prices))
-
-
-def _worth(names: Sequence[str], prices: Mapping[str, float]) -> tuple[float, int]:
-    return float_sum(prices.get(name, 0.0) for name in names), len(names)
-
-
-def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
-    """Return the sort keys of the orders in which nodes are tried."""
-    total = [max(int(amount), 1) for amount in model.table.allocatable.sum(axis=1)]
-
-    def share(amounts: Sequence[int]) -> float:
-        return amounts[CPU] / total[CPU] + amounts[MEMORY] / total[MEMORY]
-
-    def load(name: str) -> tuple[float, str]:
-        return share(model.node(name).requested), name
-
-    def load_for_its_price(name: str) -> tuple[float, str]:
-        worth = prices.get(name, 0.0) or share(model.node(name).allocatable) or 1.0
-        return share(model.node(name).requested) / worth, name
-
-    def pods(name: str) -> tuple[float, str]:
-        moving = sum(moves_with_drain(pod) for pod in model.node(name).pods.values())
-        return float(moving), name
-
-    return [load_for_its_price, load, pods]
-
-
-def _choose(
-    planner: DrainPlanner,
-    names: Sequence[str],
-    jobs: JobRoom,
-    progress: Progress,
-    limit: int | None = None,
-) -> tuple[list[str], dict[str, Blocker]]:
-    """Return (nodes that can be emptied together, blockers of the nodes that cannot be emptied).
-
-    The nodes are tried in the order of `names`. The search ends when `limit` nodes are chosen.
-    `jobs` counts the evictions of Jobs' pods. A blocker names a pod that cannot move, and its
-    workload. If the nodes that stay have too little of a resource in total, the blocker names
-    neither.
-    """
-    chosen: list[str] = []
-    failed: dict[str, Blocker] = {}
-    latest = ""
-    progress.begin("trying nodes", len(names))
-    with planner.model.hypothesis():
-        for number, name in enumerate(names):
-            if len(chosen) == limit:
-                break
-            progress.reach(number, 0)
-            if lacking := planner.lacking_elsewhere(name):
-                failed[name] = Blocker(name, "", BlockCause.NO_ROOM, "", _too_little(lacking))
-                continue
-            failing = _job_blocker(planner, jobs, name)
-            if failing is not None:
-                failed[name] = failing
-                continue
-            evicted = planner.evicted(name)
-            # Most nodes are kept by pods of the workload that kept the node before them.
-            found = planner.fits_first(name, latest)
-            if not isinstance(found, Blocker):
-                found = planner.empty(name, finds_order=False)
-            if isinstance(found, PlannedDrain):
-                chosen.append(name)
-                for pod in evicted:
-                    jobs.evict(pod.pod)
-            else:
-                failed[name] = found
-                latest = found.owner
-    return chosen, failed
 
 
 # --- the answer -------------------------------------------------------------------------------

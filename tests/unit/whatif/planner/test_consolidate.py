@@ -14,7 +14,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.whatif.outcome.run_outcome import ObjectError
 from fairlead.whatif.planner.consolidate import (
-    consolidate,
+    ConsolidationSearch,
     consolidate_answer,
     consolidate_safely,
 )
@@ -34,7 +34,16 @@ def consolidated(planner, *, ignored=(), prices=None, of_karpenter=(), limit=Non
     options = AutoscalingOptions()
     rules = AutoscalerRules(options, budgets, model.now, ignored, of_karpenter=of_karpenter)
     names = names or [info.name for info in model.table.nodes()]
-    return consolidate(planner, rules, names, prices or {}, NoProgress(), limit=limit)
+    return planned(planner, rules, names, prices, limit)
+
+
+def planned(planner, rules, names, prices=None, limit=None):
+    search = ConsolidationSearch(planner, rules, names, prices or {}, NoProgress())
+    return search.explained(search.plan(limit))
+
+
+def as_it_is(found):
+    return found
 
 
 def test_pods_that_may_run_on_cordoned_nodes_need_room_on_other_nodes(planner, make):
@@ -432,7 +441,9 @@ def test_a_plan_without_room_is_repeated_with_fewer_nodes(planner, make, safe):
         found.plan.runs = [DrainRun(DrainPace(1), 0, 0, 0, (), (), pending, (), 0, times=times)]
         return found
 
-    found = consolidate_safely(simulated, made, None)
+    explained = []
+    found = consolidate_safely(simulated, lambda plan: explained.append(plan) or plan, made, None)
+    assert len(explained) == 1
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
     assert tried == ([4, 3] if safe == 3 else [4, 3, 2])
     if safe == 3:
@@ -465,7 +476,7 @@ def test_a_plan_whose_pods_preempt_others_is_repeated_with_fewer_nodes(planner, 
         found.plan.runs = [replace(run, **damage) if len(found.removable) == 3 else run]
         return found
 
-    found = consolidate_safely(simulated, made, None)
+    found = consolidate_safely(simulated, as_it_is, made, None)
     assert (len(found.removable), found.unsafe is None) == (2, False)
 
 
@@ -480,7 +491,7 @@ def test_a_plan_is_not_repeated_if_only_its_fastest_run_lacks_room(planner, make
         found.plan.runs = [safe_run(1, 2), late]
         return found
 
-    assert consolidate_safely(simulated, made, None).unsafe is None
+    assert consolidate_safely(simulated, as_it_is, made, None).unsafe is None
     assert tried == [None]
 
 
@@ -498,7 +509,7 @@ def test_a_plan_whose_pods_need_an_order_is_repeated_without_orders(planner, mak
             found.plan.drains = [replace(one, first=("web",)) for one in found.plan.drains]
         return found
 
-    assert consolidate_safely(simulated, made, None).plan.best is not None
+    assert consolidate_safely(simulated, as_it_is, made, None).plan.best is not None
     assert tried == [True, False]
 
 
@@ -580,7 +591,7 @@ def test_a_node_whose_pods_need_an_order_is_blocked_by_it(planner, make):
     made = planner(*nodes, *there, *web, *db)
     made.reorders = False
     rules = AutoscalerRules(AutoscalingOptions(), [], made.model.now, ())
-    found = consolidate(made, rules, ["a"], {}, NoProgress())
+    found = planned(made, rules, ["a"])
     assert (found.removable, found.needed) == ([], [])
     assert kept(found) == [("a", BlockCause.ORDER, "deploy/default/zdb")]
 
@@ -668,7 +679,7 @@ def test_the_answer_says_what_a_drain_by_hand_could_remove(planner, make, is_ass
     scratch = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
     made = planner(*map(make.node, "abc"), *deployment(make, "web", ["a", "b", "c"], **scratch))
     rules = AutoscalerRules(AutoscalingOptions(), [], made.model.now, is_assumed=is_assumed)
-    found = consolidate(made, rules, list("abc"), {}, NoProgress())
+    found = planned(made, rules, list("abc"))
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
     assert answer["verdict"] == (
         "None of 3 nodes can be removed now by the rules of Cluster Autoscaler; at least 2 could "
