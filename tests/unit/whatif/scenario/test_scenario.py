@@ -182,7 +182,7 @@ def test_an_error_names_the_second_event_that_creates_an_object_of_a_file(experi
 @pytest.mark.parametrize(
     ("owner", "created", "note"),
     [
-        (VOLCANO_JOB, ["v-0", "v-0", "v-0-w", "v-1", "v-1", "v-1-w"], "For Job default/v "),
+        (VOLCANO_JOB, ["v-0", "v-0", "v-0-w", "v-1", "v-1", "v-1-w"], "Volcano's controller is"),
         (JOB_SET, ["s-0", "s-0-r-0", "s-1", "s-1-r-0"], "For JobSet default/s, all Jobs"),
     ],
 )
