@@ -10,6 +10,7 @@ defaults of fields: pkg/webhooks/jobset_webhook.go: Default
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from hashlib import sha1
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct, field
@@ -25,6 +26,8 @@ from fairlead.whatif.snapshot.manifest import Manifest
 GROUP: Final = "jobset.x-k8s.io"
 KIND: Final = "JobSet"
 _LABELS: Final = "jobset.sigs.k8s.io"
+_CONTROLLER: Final = "jobset.sigs.k8s.io/jobset-controller"
+_JOBS_MAX: Final = 100_000
 
 _Count = Annotated[int, Meta(ge=0)]
 
@@ -56,7 +59,8 @@ class _ReplicatedJob(Struct, rename="camel"):
 
 class _Spec(Struct, rename="camel"):
     replicated_jobs: tuple[_ReplicatedJob, ...] = ()
-    suspend: bool = False
+    suspend: bool | None = None
+    managed_by: str | None = None
 
 
 class _JobSet(Struct):
@@ -66,7 +70,8 @@ class _JobSet(Struct):
 def jobs_of(one: Manifest) -> Iterator[Json]:
     """Yield the Jobs of `one`, a JobSet; yield nothing if `one` is another object.
 
-    Raises InputError if a field has the wrong type.
+    Also yields nothing for a JobSet with a `managedBy` that names another controller. Raises
+    InputError if a field has the wrong type, or if there are too many Jobs.
     """
     if (one.kind.group, one.kind.kind) != (GROUP, KIND):
         return
@@ -74,24 +79,45 @@ def jobs_of(one: Manifest) -> Iterator[Json]:
         spec = decode_strictly(Document(one.source, one.value), _JobSet).spec
     except InputError as cause:
         raise one.refuse(cause.problem, field=cause.field) from None
+    if spec.managed_by not in {None, _CONTROLLER}:
+        return
+    total = sum(replicated.replicas for replicated in spec.replicated_jobs)
+    if total > _JOBS_MAX:
+        raise one.refuse(f"{total} Jobs are more than {_JOBS_MAX}", field="spec.replicatedJobs")
     written = one.value["spec"].get("replicatedJobs") or ()
-    for replicated, raw in zip(spec.replicated_jobs, written, strict=True):
-        for index in range(replicated.replicas):
-            job = _job(one, replicated, raw["template"]["spec"], index)
-            if spec.suspend:
-                job["spec"]["suspend"] = True
-            yield job
+    each = [
+        (replicated, raw["template"]["spec"], index)
+        for replicated, raw in zip(spec.replicated_jobs, written, strict=True)
+        for index in range(replicated.replicas)
+    ]
+    for number, (replicated, job_spec, index) in enumerate(each):
+        name = f"{one.ref.name}-{replicated.name}-{index}"
+        marks = {
+            f"{_LABELS}/jobset-name": one.ref.name,
+            f"{_LABELS}/replicatedjob-name": replicated.name,
+            f"{_LABELS}/restart-attempt": "0",
+            f"{_LABELS}/replicatedjob-replicas": str(replicated.replicas),
+            f"{_LABELS}/global-replicas": str(total),
+            f"{_LABELS}/job-index": str(index),
+            f"{_LABELS}/job-key": _digest(f"{one.ref.namespace}/{name}"),
+            f"{_LABELS}/job-global-index": str(number),
+        }
+        job = _job(replicated.template, job_spec, marks)
+        job["metadata"] |= {"name": name, "namespace": one.ref.namespace}
+        # The JobSet's `suspend` replaces the one of the template, also if it is absent.
+        job["spec"]["suspend"] = bool(spec.suspend)
+        yield job
 
 
-def _job(one: Manifest, replicated: _ReplicatedJob, spec: Json, index: int) -> Json:
-    """Return the Job number `index` of `replicated`; `spec` is the spec of its template."""
-    name, given = f"{one.ref.name}-{replicated.name}-{index}", replicated.template
-    marks = {
-        f"{_LABELS}/jobset-name": one.ref.name,
-        f"{_LABELS}/replicatedjob-name": replicated.name,
-        f"{_LABELS}/replicatedjob-replicas": str(replicated.replicas),
-        f"{_LABELS}/job-index": str(index),
-    }
+def _digest(text: str) -> str:
+    return sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _job(given: _JobTemplate, spec: Json, marks: dict[str, str]) -> Json:
+    """Return a Job without a name; `spec` is the spec of its template `given`.
+
+    The Job and its pods have the labels and annotations `marks`.
+    """
     pods = given.spec.template
     template = {
         "metadata": _marked(pods.metadata, marks),
@@ -100,11 +126,9 @@ def _job(one: Manifest, replicated: _ReplicatedJob, spec: Json, index: int) -> J
     return {
         "apiVersion": JOB.api_version,
         "kind": JOB.kind,
-        "metadata": {
-            **_marked(given.metadata, marks), "name": name, "namespace": one.ref.namespace
-        },
+        "metadata": _marked(given.metadata, marks),
         "spec": {"completionMode": "Indexed", **spec, "template": template},
-    }  # fmt: skip
+    }
 
 
 def _marked(given: _Metadata, marks: dict[str, str]) -> Json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from fairlead.whatif.change.job_set import KIND as JOB_SET
 from fairlead.whatif.change.job_set import job_set_notes, jobs_of
 from fairlead.whatif.change.volcano_job import gang_notes, gang_of
 from fairlead.whatif.input.document import Document
@@ -24,9 +25,6 @@ def owned_by(one: Manifest) -> list[Document]:
 
 def owner_notes(owners: Iterable[Manifest]) -> Iterator[str]:
     """Yield notes about the new `owners`, for which `owned_by` returns objects."""
-    kinds: tuple[list[Manifest], list[Manifest]] = [], []
-    for one in owners:
-        kinds[any(True for _ in jobs_of(one))].append(one)
-    volcano_jobs, job_sets = kinds
-    yield from gang_notes(volcano_jobs)
-    yield from job_set_notes(job_sets)
+    found = list(owners)
+    yield from gang_notes([one for one in found if one.kind.kind != JOB_SET])
+    yield from job_set_notes([one for one in found if one.kind.kind == JOB_SET])

@@ -47,8 +47,13 @@ def test_the_jobs_have_the_names_labels_and_defaults_of_the_controller():
         "a": "b",
         "jobset.sigs.k8s.io/jobset-name": "train",
         "jobset.sigs.k8s.io/replicatedjob-name": "w",
+        "jobset.sigs.k8s.io/restart-attempt": "0",
         "jobset.sigs.k8s.io/replicatedjob-replicas": "2",
+        "jobset.sigs.k8s.io/global-replicas": "3",
         "jobset.sigs.k8s.io/job-index": "1",
+        # printf default/train-w-1 | sha1sum
+        "jobset.sigs.k8s.io/job-key": "31b7ffce1b3e7eb2e8e99d1c4d0300499023c5e3",
+        "jobset.sigs.k8s.io/job-global-index": "2",
     }
 
 
@@ -62,9 +67,29 @@ def test_the_template_takes_precedence_over_the_defaults():
     assert job["spec"]["suspend"] is True
 
 
+def test_a_job_set_that_is_not_suspended_resumes_its_jobs():
+    one = replicated("w", 1)
+    one["template"]["spec"]["suspend"] = True
+    (job,) = jobs(job_set(one))
+    assert job["spec"]["suspend"] is False
+
+
 def test_other_objects_have_no_jobs():
     assert jobs(job_set(replicated("w", 1)) | {"apiVersion": "example.com/v1"}) == []
     assert jobs(job_set()) == []
+
+
+@pytest.mark.parametrize(
+    ("controller", "count"),
+    [("jobset.sigs.k8s.io/jobset-controller", 1), ("kueue.x-k8s.io/multikueue", 0)],
+)
+def test_a_job_set_of_another_controller_has_no_jobs(controller, count):
+    assert len(jobs(job_set(replicated("w", 1), managedBy=controller))) == count
+
+
+def test_too_many_jobs_are_an_error():
+    with pytest.raises(InputError, match=r"spec.replicatedJobs: 100001 Jobs are more than 100000"):
+        jobs(job_set(replicated("driver", 1), replicated("w", 1, replicas=100_000)))
 
 
 def test_a_field_of_a_wrong_type_is_an_error():
