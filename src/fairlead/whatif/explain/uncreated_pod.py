@@ -1,45 +1,55 @@
 """Workloads whose controllers have not created all wanted pods when the dump was taken.
 
 Such pods are in no list of pods. The workload's status says how many pods it has, and its condition
-ReplicaFailure why the API server refused a pod.
+ReplicaFailure why the API server refused a pod. A Job has no such condition, so a trial finds out
+whether the API server would refuse its next pod.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from fairlead.api.json import Json, items, mapping, number, text
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
+    JOB,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
 )
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.explain.pod_cause import seconds_since
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.created_pod import create_pod
+from fairlead.whatif.planner.new_pod import new_pods_of
 from fairlead.whatif.result.tabular_answer import Row
 from fairlead.whatif.run.capacity.wanted_pods import wanted_by
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
-_KINDS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER)
+_KINDS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB)
 
 
 def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
     """Return a row for each workload of `inventory` that lacks pods; most lacking pods first.
 
-    The owner of a ReplicaSet gets the row, not the ReplicaSet. A workload without a status gets no
-    row: its controller has not seen it yet. `since_s` is None if the time is unknown.
+    A Deployment gets the row, not its ReplicaSet. A workload without a status gets no row: its
+    controller has not seen it yet. `since_s` is None if the time is unknown.
     """
     rows: list[Row] = []
+    refusals = _refusals(model, inventory)
     for one in _workloads(inventory):
         status = mapping(one.value, "status")
-        missing = wanted_by(one.value) - number(status, "replicas")
+        missing = _missing(one, status)
         if status and missing > 0:
-            why, since = _why(one, status)
+            refusal = refusals.get(one.ref, "")
+            why, since = (refusal, "") if refusal else _why(one, status)
             ref = WorkloadRef(one.kind.kind, one.ref.namespace, one.ref.name)
             rows.append({
                 "pods": missing,
@@ -50,9 +60,51 @@ def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
     return sorted(rows, key=lambda row: (-row["pods"], row["workload"]))
 
 
+def _missing(workload: Manifest, status: Json) -> int:
+    """Return how many pods `workload` lacks; not above 0 if it lacks none."""
+    if workload.kind is not JOB:
+        return wanted_by(workload.value) - number(status, "replicas")
+    spec, existing = mapping(workload.value, "spec"), number(status, "active")
+    if spec.get("podReplacementPolicy") == "Failed":  # a terminating pod is not replaced yet
+        existing += number(status, "terminating")
+    return wanted_by(workload.value) - existing
+
+
+def _refusals(model: ClusterModel, inventory: Inventory) -> dict[ObjectRef, str]:
+    """Return why the API server would refuse the next pod of each Job that lacks pods.
+
+    Jobs whose next pod would be created are left out.
+    """
+    lacking = [
+        one for one in inventory.of_kind(JOB) if _missing(one, mapping(one.value, "status")) > 0
+    ]
+    found: dict[ObjectRef, str] = {}
+    with model.hypothesis():
+        for namespace in sorted({one.ref.namespace for one in lacking}):
+            model.count_quotas(namespace)
+        for one in lacking:
+            try:
+                create_pod(model, new_pods_of("explain", one, inventory), 0)
+            except ApiError as refused:
+                found[one.ref] = refused.message.rstrip(".")
+            except InputError:  # an invalid Job
+                continue
+    return found
+
+
 def _workloads(inventory: Inventory) -> Iterator[Manifest]:
-    every: Iterable[Manifest] = (one for kind in _KINDS for one in inventory.of_kind(kind))
-    yield from (one for one in every if one.controller is None)
+    every = chain.from_iterable(inventory.of_kind(kind) for kind in _KINDS)
+    yield from (one for one in every if not _has_deployment(one, inventory))
+
+
+def _has_deployment(workload: Manifest, inventory: Inventory) -> bool:
+    """Return whether the controller of `workload` is a Deployment in `inventory`."""
+    owner = workload.controller
+    return (
+        owner is not None
+        and owner.kind == DEPLOYMENT.kind
+        and inventory.get(DEPLOYMENT, workload.ref.namespace, owner.name) is not None
+    )
 
 
 def _why(workload: Manifest, status: Json) -> tuple[str, str]:
@@ -66,4 +118,7 @@ def _why(workload: Manifest, status: Json) -> tuple[str, str]:
         return "it is paused", ""
     if workload.kind is STATEFUL_SET and spec.get("podManagementPolicy") != PARALLEL:
         return "it creates a pod only if all pods with lower numbers are ready", ""
+    if workload.kind is JOB and number(status, "failed"):
+        # upstream: pkg/controller/job/job_controller.go: MaxJobPodFailureBackOff
+        return "its controller has not created them; after failures, it waits up to 10 minutes", ""
     return "its controller has not created them", ""

@@ -235,6 +235,70 @@ def test_workloads_that_lack_pods_are_listed(explained, make, kind, spec, status
     assert answer.facts["uncreated_pods"] == (0 if row is None else row[0])
 
 
+WAITS = "its controller has not created them"
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "row"),
+    [
+        ({}, {"active": 1}, (2, WAITS)),
+        ({}, {"active": 1, "failed": 1},
+         (2, f"{WAITS}; after failures, it waits up to 10 minutes")),
+        ({}, {"active": 0, "succeeded": 2}, (3, WAITS)),
+        ({"completionMode": "Indexed"}, {"succeeded": 2, "failedIndexes": "0,3-4"}, None),
+        ({"podReplacementPolicy": "Failed"}, {"active": 1, "terminating": 2}, None),
+        ({"podReplacementPolicy": "TerminatingOrFailed"}, {"active": 1, "terminating": 2},
+         (2, WAITS)),
+        ({"suspend": True}, {"active": 0}, None),
+        ({}, {"conditions": [{"type": "Failed", "status": "True"}]}, None),
+        ({}, {}, None),
+    ],
+)  # fmt: skip
+def test_jobs_that_lack_pods_are_listed(explained, make, spec, status, row):
+    """A Job of a CronJob is listed too, because its owner gets no row."""
+    job = lacking_job(make)
+    job["spec"] |= spec
+    job["status"] = status
+    answer = explained(make.node("a"), job, placed(make, "other", "a"))
+    found = [(one["workload"], one["pods"], one["why"]) for one in rows(answer, "uncreated")]
+    assert found == ([] if row is None else [("job/default/sum", *row)])
+
+
+def test_a_trial_finds_the_quota_that_stops_a_job(explained, make):
+    """Jobs have no condition ReplicaFailure."""
+    job = lacking_job(make)
+    job["status"] = {"ready": 0}
+    quota = {
+        "apiVersion": "v1", "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"pods": "1"}},
+    }  # fmt: skip
+    answer = explained(make.node("a"), job, placed(make, "other", "a"), quota)
+    [row] = rows(answer, "uncreated")
+    assert row["why"].endswith(
+        "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"
+    )
+
+
+def lacking_job(make):
+    job = make.workload("Job", "sum", restartPolicy="Never")
+    job["apiVersion"] = "batch/v1"
+    job["spec"] = {"parallelism": 3, "completions": 5, "template": job["spec"]["template"]}
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "sum", "uid": "c"}
+    job["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    return job
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+def test_workloads_of_custom_resources_that_lack_pods_are_listed(explained, make, kind):
+    workload = make.workload(kind, replicas=3)
+    workload["status"] = {"replicas": 1}
+    owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "web", "uid": "r"}
+    workload["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    [row] = rows(explained(make.node("a"), workload, placed(make, "other", "a")), "uncreated")
+    assert row["pods"] == 2
+
+
 def test_pods_of_several_workloads_are_counted(explained, make):
     """A ReplicaSet of a Deployment is not counted again."""
     deployment = make.workload(replicas=3)

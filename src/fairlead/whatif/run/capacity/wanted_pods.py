@@ -18,6 +18,7 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.workloads.daemon_set.rule import target_node
+from fairlead.engine.workloads.job.index_set import parse_index_set
 from fairlead.engine.workloads.pod_control.unknown_owner import keeps_name
 from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef
@@ -146,4 +147,5 @@ def wanted_by(owner: Json) -> int:
     succeeded = int(status.get("succeeded") or 0)
     if completions is None:  # a work queue: after a success, no pods are added
         return int(status.get("active") or 0) if succeeded else parallelism
-    return max(0, min(parallelism, int(completions) - succeeded))
+    given_up = len(parse_index_set(status.get("failedIndexes") or "", int(completions)))
+    return max(0, min(parallelism, int(completions) - succeeded - given_up))
