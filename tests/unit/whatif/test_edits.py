@@ -761,6 +761,14 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
         ask([*objects, pod], scale=("rollout/web=2",))
 
 
+def test_the_error_for_a_scaled_job_names_its_parallelism(snapshot, make):
+    job = make.workload("Job", "sum", restartPolicy="Never")
+    job |= {"apiVersion": "batch/v1", "spec": {"template": job["spec"]["template"]}}
+    wanted = "a Job cannot be scaled; use --set job/default/sum:spec.parallelism=4"
+    with pytest.raises(InputError, match=wanted):
+        what_if(snapshot(make.node("a"), job), ClusterChange(scale=("job/default/sum=4",)))
+
+
 @pytest.mark.parametrize(("group", "has_note"), [("apps/v1", True), ("apps.kruise.io/v1", False)])
 def test_an_autoscaler_of_another_group_does_not_scale_the_workload(ask, make, group, has_note):
     """OpenKruise has StatefulSets, too."""

@@ -9,6 +9,7 @@ from fairlead.api.objects import HorizontalPodAutoscaler
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
     HORIZONTAL_POD_AUTOSCALER,
+    JOB,
     SCALABLE,
     Kind,
 )
@@ -44,6 +45,8 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
     if workload.kind not in SCALABLE:
         known = ", ".join(kind.kind for kind in SCALABLE)
         hint = owned_hint(workload, inventory) or f"; only {known}"
+        if workload.kind is JOB:
+            hint = f"; use --set {target}:spec.parallelism={count}"
         if any(inventory.pods_of(workload)):
             hint += f"; fairlead fit --like {target} counts how many more of its pods fit"
         raise InputError(source, f"a {workload.kind.kind} cannot be scaled{hint}")
