@@ -102,6 +102,7 @@ class GangRecorder:
                 self._record_pod(found, self._gang(f"{found.metadata.namespace}/{name}"), now)
         elif type(found) is PodGroup:
             gang, info = self._gang(found.key), group_info(found)
+            self._count(gang, now)  # until now, the earlier minimum counts
             gang.minimum, gang.queue = info.min_member, info.queue
             gang.created = now if gang.created is None else gang.created
             gang.note_start(now)

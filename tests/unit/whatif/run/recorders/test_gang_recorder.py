@@ -119,6 +119,12 @@ def test_the_time_with_too_few_members_is_counted():
     assert story.tally.incomplete_for == {"default/g": int(5 * 3600e9)}
 
 
+def test_the_time_before_a_minimum_is_raised_does_not_count():
+    story = Story(minimum=2).run("g-0", "g-1").after(3)
+    story.ledger.observe(ObjectChanged(make_group("g", 3)), story.now)
+    assert story.after(1).tally.incomplete_for == {"default/g": int(3600e9)}
+
+
 def test_the_usage_of_too_few_members_counts_until_the_end_of_the_run():
     assert Story().run("g-0").after(2).hours("incomplete") == 2
 
