@@ -405,11 +405,16 @@ class Session:
             self.failures[task.job.id] = fit_error(diagnosis, "")
 
     def note_over_limit(self, task: TaskInfo) -> None:
-        """Record that `task` would exceed the limit of its queue, or what is not reserved of it."""
+        """Record that a limit excludes `task`; `may_take` must have returned False for it.
+
+        The limit is that of the task's queue or of an ancestor. It may be full, or reserved for
+        another job.
+        """
         if self.defects.has(Defect.MUTE_FIT_ERROR):
             return
-        queue, why = task.job.queue, f"queue {task.job.queue} has reached its limit"
-        if self.reservation is not None and self.tiers.may_take(self.queues[queue], task):
+        why = f"queue {task.job.queue} has reached its limit"
+        if self.reservation is not None and self.tiers.may_take(self.queues[task.job.queue], task):
+            queue, *_ = self.limits_held_for_another(task)
             why = f"the limit of queue {queue} is reserved for group {self.reservation.job.id}"
         self.failures[task.job.id] = why
 

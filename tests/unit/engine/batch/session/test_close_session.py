@@ -58,16 +58,19 @@ def test_the_condition_may_name_the_queue_as_the_reason(make_harness):
     assert waiting_message(found, "large") == "queue small has reached its limit"
 
 
-def test_the_condition_may_name_the_group_for_which_the_limit_of_the_queue_is_reserved(
-    make_harness,
+@pytest.mark.parametrize("limited", ["q", "team"])
+def test_the_condition_may_name_the_group_for_which_the_limit_of_a_queue_is_reserved(
+    make_harness, limited
 ):
+    """The limit is that of the pod's queue, or of the queue above it."""
+    limits = {one: {"capability": {"cpu": 8}} if one == limited else {} for one in ("q", "team")}
     harness = make_harness("fairlead").put(make_node("n1"), make_node("n2"), make_queue("default"))
-    harness.put(make_queue("q", capability={"cpu": 8}), make_task("old", node="n1", cpu=2))
-    harness.put(make_gang("g", 2, cpu=4, queue="q"))
+    harness.put(make_queue("team", **limits["team"]), make_queue("q", parent="team", **limits["q"]))
+    harness.put(make_task("old", node="n1", cpu=2), make_gang("g", 2, cpu=4, queue="q"))
     harness.run(0)
     harness.put(make_gang("next", 1, queue="q"))
     waiting = waiting_message(harness.run(600), "next")
-    assert waiting == "the limit of queue q is reserved for group default/g"
+    assert waiting == f"the limit of queue {limited} is reserved for group default/g"
 
 
 def test_pods_of_a_waiting_gang_get_the_event_of_kube_scheduler(harness):
