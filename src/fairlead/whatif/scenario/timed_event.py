@@ -400,8 +400,9 @@ class _NumberedEvent:
                 for text in [targets] if isinstance(targets, str) else targets:
                     for one in inventory.select(where, text):
                         *contents, target = deleted_with(where, one, inventory)
-                        deleted.update(each.ref for each in (*contents, target))
-                        yield commands.delete(target.ref)
+                        parts = _created_with(target, inventory, deleted)
+                        deleted.update(each.ref for each in (*contents, target, *parts))
+                        yield from (commands.delete(each.ref) for each in (target, *parts))
             case TimedEvent(patch=PatchForm() as form):
                 yield from self._patch(inventory.find(where, form.target), form.merge)
             case TimedEvent(scale=str(text)):
@@ -430,6 +431,19 @@ _NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
 def _owned(created: Iterable[Manifest]) -> list[Manifest]:
     """Return the objects that controllers of custom resources would create for `created`."""
     return manifests(part for one in created for part in owned_by(one))
+
+
+def _created_with(
+    target: Manifest, inventory: Inventory, deleted: set[ObjectRef]
+) -> list[Manifest]:
+    """Return the objects that an earlier event created in addition to `target`.
+
+    They do not have `target` as their owner, so garbage collection would keep them. Returns [] for
+    an object of a dump, which has a uid: its controller created the objects, as their owner.
+    """
+    parts = [] if target.ref.uid else _owned([target])
+    known = (inventory.get(one.kind, one.ref.namespace, one.ref.name) for one in parts)
+    return [one for one in known if one is not None and one.ref not in deleted]
 
 
 def _copy(original: Manifest, number: int, count: int) -> Manifest:

@@ -199,6 +199,19 @@ def test_the_jobs_of_each_copy_of_a_created_custom_resource_are_created(
     assert not [one for one in outcome.notes if one.startswith("No pods are created")]
 
 
+@pytest.mark.parametrize(
+    ("owner", "name"), [(VOLCANO_JOB, "jobs.batch.volcano.sh/v"), (JOB_SET, "jobset/s")]
+)
+def test_the_jobs_of_a_deleted_custom_resource_are_deleted(experiment, owner, name):
+    """They can then be created again."""
+    queue = "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: default}}"
+    create, delete = f"{{at: 1m, create: {owner}}}", f"{{at: 5m, delete: {name}}}"
+    again = create.replace("1m", "9m")
+    for events, pods in (([create], 2), ([create, delete], 0), ([create, delete, again], 2)):
+        found = experiment(CLUSTER + f"objects: [{queue}]\nevents: [{', '.join(events)}]")
+        assert len(run_experiment(found).outcome.pods) == pods
+
+
 def test_a_job_of_a_created_job_set_must_not_exist(experiment):
     job = (
         "{apiVersion: batch/v1, kind: Job, metadata: {name: s-r-0}, spec: {template: {spec: "
