@@ -61,9 +61,9 @@ def claims_in_use(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
             more = f" and {len(pods) - 1:,} more" if len(pods) > 1 else ""
             yield (
                 f"{one.title} stays Terminating while a pod uses it "
-                f"({one.ref.namespace}/{pods[0]}{more}). Then it is deleted, and a pod that names "
-                "it cannot start before a new claim with this name exists. A StatefulSet creates "
-                "one from its template, without the old data."
+                f"({one.ref.namespace}/{pods[0]}{more}). Then the claim is deleted, and a pod "
+                "that names it cannot start before a new claim with this name exists. A "
+                "StatefulSet creates one from its template, without the old data."
             )
 
 

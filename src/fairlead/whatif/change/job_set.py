@@ -141,6 +141,7 @@ def job_set_notes(job_sets: Sequence[Manifest]) -> Iterator[str]:
         sets = "JobSet" if len(job_sets) == 1 else "JobSets"
         yield (
             f"For {sets} {listed([one.ref.key for one in job_sets], 2)}, all Jobs are created at "
-            "once, because the JobSet controller is not simulated: dependsOn, startupPolicy, "
-            "successPolicy, failurePolicy and exclusive topologies have no effect."
+            "once, because the JobSet controller is not simulated. The fields dependsOn, "
+            "startupPolicy, successPolicy and failurePolicy, and exclusive topologies, have no "
+            "effect."
         )

@@ -177,8 +177,8 @@ def test_a_claim_that_a_pod_uses_is_kept_until_the_pod_is_deleted(snapshot, make
     [note] = notes("pvc/shop/data")
     assert note.startswith(
         "PersistentVolumeClaim shop/data stays Terminating while a pod uses it (shop/db-0 and 1 "
-        "more). Then it is deleted, and a pod that names it cannot start before a new claim with "
-        "this name exists. A StatefulSet creates one"
+        "more). Then the claim is deleted, and a pod that names it cannot start before a new claim "
+        "with this name exists. A StatefulSet creates one"
     )
     [note] = notes("pvc/shop/data", "pod/shop/db-1")
     assert "uses it (shop/db-0)." in note

@@ -163,8 +163,8 @@ def test_equal_packings_are_compared_with_the_dump(two_replicas):
     answer = what_if(two_replicas, ClusterChange(reschedule="all"))
     [found] = answer.verdict.findings
     assert found.sentence.startswith(
-        "Scheduled again, the pods use 2 nodes with and without the change (in the dump: 2). Then "
-        "there is room for "
+        "Scheduled again, the pods use 2 nodes with and without the change (in the dump: 2). This "
+        "leaves room for "
     )
     assert answer.effect.workloads == ()
 

@@ -132,8 +132,9 @@ def _kept_field_notes(kept: Iterable[tuple[Manifest, list[str]]]) -> Iterator[st
         yield (
             "--apply keeps fields that the manifest lacks: "
             f"{'; '.join(texts[:_NAMED_MAX])}{_more(len(texts) - _NAMED_MAX)}. So does kubectl "
-            f"apply if the object has no annotation {LAST_APPLIED}. Helm removes the fields of its "
-            "last release. To remove a field, use --set KIND/NAMESPACE/NAME:FIELD=null."
+            f"apply if the object has no annotation {LAST_APPLIED}. Helm removes those of them "
+            "that its last release set. To remove a field, use --set "
+            "KIND/NAMESPACE/NAME:FIELD=null."
         )
 
 

@@ -708,7 +708,7 @@ def _unfinished_rollouts(effect: Effect, after: str) -> str:
         return _stopped_rollouts(one for one in rows if one.workload not in refused).strip()
     count = sum(one.outdated for one in rows)
     expected = expected_rollout(rows, seconds(effect.changed.virtual_seconds))
-    takes = "it takes" if len(rows) == 1 else "they take"
+    takes = "the rollout takes" if len(rows) == 1 else "the rollouts take"
     pace = "" if expected is None else f" At this pace, {takes} {for_readers(expected)}."
     return (
         f"The {_plural(len(rows), 'rollout')} of {_names([str(one.workload) for one in rows])} "
@@ -810,7 +810,7 @@ def _repacked(effect: Effect) -> str | None:
         unit = "node" if nodes.changed == 1 else "nodes"
         return (
             f"Scheduled again, the pods use {_amount(nodes.changed)} {unit} with and without the "
-            f"change (in the dump: {_amount(nodes.today)}). Then there is room for "
+            f"change (in the dump: {_amount(nodes.today)}). This leaves room for "
             f"{_amount(room.changed)} of the largest pods (in the dump: {_amount(room.today)})."
         )
     price = f", at {_instead(rows[PRICE], ' per hour')}" if PRICE in rows else ""
