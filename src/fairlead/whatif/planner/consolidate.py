@@ -572,7 +572,7 @@ def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
 
 def _about_drains_by_hand(found: ConsolidationPlan) -> Iterator[str]:
     causes = {one.cause for one in found.blockers}
-    volumes = " It deletes emptyDir volumes, and leaves the data of hostPath volumes behind."
+    volumes = " The drain deletes emptyDir volumes, and leaves the data of hostPath volumes behind."
     loss = volumes if BlockCause.LOCAL_STORAGE in causes else ""
     if found.has_autoscaler:
         yield f"A drain by hand does not follow the rules of Cluster Autoscaler.{loss}"

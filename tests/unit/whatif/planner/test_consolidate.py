@@ -687,7 +687,7 @@ def test_the_answer_says_what_a_drain_by_hand_could_remove(planner, make, is_ass
     )
     last = answer["findings"][-2]
     assert last.endswith(
-        ". It deletes emptyDir volumes, and leaves the data of hostPath volumes behind."
+        ". The drain deletes emptyDir volumes, and leaves the data of hostPath volumes behind."
     )
     assert last.startswith("The dump has no Cluster Autoscaler; its rules") == is_assumed
 
