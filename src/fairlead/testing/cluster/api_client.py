@@ -47,11 +47,29 @@ class ApiClient:
         return self._thread.call(listing)
 
     def kind(self, name: str) -> Kind:
-        """Return the kind whose name, plural, singular or short name is `name`.
+        """Return the first kind named `name` (`_kinds`) that has objects.
 
-        `.group` may follow each of these names. Of several such kinds, the first one with objects
-        is returned, or the first one if none has objects. Raises LookupError if the cluster does
+        If none has objects, return the first kind. Raises LookupError if the cluster does not serve
+        such a kind.
+        """
+        first, *more = self._kinds(name)
+        found = (kind for kind in (first, *more) if more and self.objects(kind, None))
+        return next(found, first)
+
+    def kind_of_object(self, name: str, namespace: str, key: str) -> Kind:
+        """Return the first kind named `name` (`_kinds`) that has an object with the name `key`.
+
+        If none has such an object, return the first kind. Raises LookupError if the cluster does
         not serve such a kind.
+        """
+        first, *more = self._kinds(name)
+        found = (kind for kind in (first, *more) if more and self.find(kind, namespace, key))
+        return next(found, first)
+
+    def _kinds(self, name: str) -> list[Kind]:
+        """Return the kinds whose name, plural, singular or short name is `name`, at least one.
+
+        `.group` may follow each of these names. Raises LookupError if there is no such kind.
         """
         wanted, _, group = name.lower().partition(".")
         found = [
@@ -62,9 +80,7 @@ class ApiClient:
         ]
         if not found:
             raise LookupError(f"there is no kind {name!r}")
-        if len(found) == 1:
-            return found[0]
-        return next((kind for kind in found if self.objects(kind, None)), found[0])
+        return found
 
     def kind_of(self, manifest: Json) -> Kind:
         """Return the kind of the object `manifest`.

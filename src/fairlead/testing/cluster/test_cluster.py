@@ -144,7 +144,8 @@ class TestCluster:
 
     def get(self, kind: str, name: str, namespace: str = DEFAULT) -> Json | None:
         """Return an object by its kind (`pod`, `deploy`, `Widget`) and name; None if missing."""
-        return self._client.find(self._client.kind(kind), namespace, name)
+        found = self._client.kind_of_object(kind, namespace, name)
+        return self._client.find(found, namespace, name)
 
     def list(self, kind: str, namespace: str | None = DEFAULT) -> Objects:
         """Return the objects of `kind` in `namespace`; None means all namespaces."""
@@ -155,7 +156,8 @@ class TestCluster:
 
         Raises RefusedError if the server refuses the deletion.
         """
-        self.request("DELETE", path_of(self._client.kind(kind), namespace, name))
+        found = self._client.kind_of_object(kind, namespace, name)
+        self.request("DELETE", path_of(found, namespace, name))
 
     def request(self, method: str, path: str, body: Body | None = None, **query: str) -> Json:
         """Send a request as the administrator; return the JSON of the response.

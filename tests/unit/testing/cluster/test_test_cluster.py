@@ -297,13 +297,16 @@ def test_invalid_actions_are_refused(cluster, act, error, words) -> None:
 
 
 @pytest.mark.parametrize("name", ["podgroup", "PodGroup", "podgroups.scheduling.volcano.sh", "pg"])
-def test_a_name_of_several_kinds_means_the_first_one_with_objects(cluster, name) -> None:
+def test_a_name_of_several_kinds_means_the_first_one_with_the_object(cluster, name) -> None:
     """Kube-batch, Volcano and scheduler-plugins all have a kind PodGroup."""
     assert cluster.list(name) == []
     group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}
+    other = {"apiVersion": "scheduling.incubator.k8s.io/v1alpha1", "kind": "PodGroup"}
     cluster.apply({**group, "metadata": {"name": "train"}, "spec": {"minMember": 2}})
     assert cluster.get(name, "train")["spec"]["minMember"] == 2
     assert [one["metadata"]["name"] for one in cluster.list(name)] == ["train"]
+    cluster.apply({**other, "metadata": {"name": "other"}, "spec": {"minMember": 3}})
+    assert cluster.get(name, "train")["spec"]["minMember"] == 2
     cluster.delete(name, "train")
     cluster.expect_gone(name, "train")
     assert cluster.get("podgroup.scheduling.volcano.sh", "train") is None
