@@ -86,7 +86,9 @@ def _refusals(model: ClusterModel, inventory: Inventory) -> dict[ObjectRef, str]
             try:
                 create_pod(model, new_pods_of("explain", one, inventory), 0)
             except ApiError as refused:
-                found[one.ref] = refused.message.rstrip(".")
+                # Without `pods "NAME" is forbidden: `, because the name is one of the trial.
+                why = refused.message.partition(" is forbidden: ")[2] or refused.message
+                found[one.ref] = why.rstrip(".")
             except InputError:  # an invalid Job
                 continue
     return found
