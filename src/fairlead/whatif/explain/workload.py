@@ -45,7 +45,7 @@ from fairlead.engine.workloads.deletion.pod_finalizers import is_kept_after_end
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
-from fairlead.engine.workloads.stateful_set.rule import is_ordered
+from fairlead.engine.workloads.stateful_set.rule import is_ordered, ordinals_of
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
 from fairlead.whatif.explain.device_shortage import device_shortages, may_need_devices
 from fairlead.whatif.explain.node_requirement import unmet_requirements
@@ -125,24 +125,26 @@ def explain_workload(
     present = [*every, *(one for one in _ended_pods(model) if _is_of(one, workload, ref, between))]
     placed = [pod for pod in pods if model.cluster.node_of(pod)]
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
-    ready = sum(is_up(model, pod) for pod in pods)
+    ready = [pod for pod in pods if is_up(model, pod)]
     with_nodes = ((ref, pod.pod, model.cluster.node_of(pod)) for pod in pods)
     lacking = _nodes_without_pod(model, workload, pods)
     wanted = wanted_pods(model.store, with_nodes, [ref])[ref] + len(lacking)
-    # Workloads of other kinds can have more pods than they want for a time, as in a rollout.
-    surplus = max(0, len(pods) - wanted) if workload.kind is STATEFUL_SET else 0
+    surplus = _surplus(workload, pods)
+    kept, kept_ready = _without(pods, surplus), _without(ready, surplus)
     one_more = _OneMore() if surplus else _one_more(planner, snapshot, workload)
     decision = one_more.placement
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
     cron = _cron_schedule(workload, snapshot) if workload.kind == CRON_JOB else None
+    verdict = f"{ref} has no pods now."
+    if wanted:
+        kept_pending, blocked = _without(pending, surplus), _blocked_names(workload, present)
+        verdict = _verdict(ref, wanted, len(kept_ready), kept, kept_pending, blocked)
+    elif cron is None or pods:
+        verdict = f"{ref} wants no pods and has {f'{len(pods):,}' if pods else 'none'}."
     return TabularAnswer(
         kind="WorkloadExplanation",
         source=snapshot.source,
-        verdict=(
-            _verdict(ref, wanted, ready, pods, pending, _blocked_names(workload, present))
-            if cron is None or wanted or pods
-            else f"{ref} has no pods now."
-        ),
+        verdict=verdict,
         findings=(
             *(() if cron is None else (cron.sentence,)),
             *(_job_state(workload, snapshot.inventory()) if workload.kind == JOB else ()),
@@ -151,8 +153,8 @@ def explain_workload(
             *_conditions(workload),
             *_bare_nodes(model, lacking, every),
             *_leaving(model, workload, present),
-            *_surplus_words(surplus),
-            *_ordered(workload, pods, wanted),
+            *(_surplus_words(workload, surplus, waits=len(kept_ready) < wanted) if surplus
+              else _ordered(workload, pods)),
             *_claims(pending, snapshot.inventory()),
             *_unmet(model, pending),
             *_devices(model, pending),
@@ -181,7 +183,7 @@ def explain_workload(
             "workload": str(ref),
             "wanted": wanted,
             "pods": len(pods),
-            "ready": ready,
+            "ready": len(ready),
             "one_more_goes_to": decision.node.name if decision is not None else "",
             "one_more_equals": decision.equals if decision is not None else 0,
             "one_more_preempts": [victim.key for victim in one_more.victims],
@@ -411,16 +413,14 @@ def _is_unready(pod: PodInfo) -> bool:
     return not is_ready(pod.pod) and not is_terminal(pod.pod)
 
 
-def _ordered(workload: Manifest, pods: Sequence[PodInfo], wanted: int) -> Iterator[str]:
+def _ordered(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:
     """Yield a sentence if a StatefulSet waits for one of its pods before it creates the next pod.
 
     If the StatefulSet has all its pods, the next pod would be that of a scale-up.
 
     upstream: pkg/controller/statefulset/stateful_set_control.go: processReplica
     """
-    if workload.kind is not STATEFUL_SET or len(pods) > wanted:
-        return
-    if not is_ordered(decode_as(StatefulSet, workload.value)):
+    if workload.kind is not STATEFUL_SET or not is_ordered(decode_as(StatefulSet, workload.value)):
         return
     ordinals = {
         ordinal: pod
@@ -432,11 +432,40 @@ def _ordered(workload: Manifest, pods: Sequence[PodInfo], wanted: int) -> Iterat
         yield f"It creates no further pod until {first.key} is ready (podManagementPolicy)."
 
 
-def _surplus_words(count: int) -> Iterator[str]:
-    """Yield a sentence about `count` pods that a workload does not want; nothing if it is 0."""
-    if count:
-        them = "it" if count == 1 else "them"
-        yield f"It has {counted(count, 'pod')} more than it wants. Its controller deletes {them}."
+def _surplus(workload: Manifest, pods: Iterable[PodInfo]) -> list[PodInfo]:
+    """Return those of `pods`, the pods of `workload`, that a StatefulSet does not want.
+
+    Return [] for other kinds, which can have more pods than they want for a time, as in a rollout.
+    """
+    if workload.kind is not STATEFUL_SET:
+        return []
+    wanted = ordinals_of(decode_as(StatefulSet, workload.value))
+    ordinals = ((pod, ordinal_of(workload.ref.name, pod.pod.metadata.name)) for pod in pods)
+    return [pod for pod, ordinal in ordinals if ordinal is not None and ordinal not in wanted]
+
+
+def _without(pods: Iterable[PodInfo], others: Iterable[PodInfo]) -> list[PodInfo]:
+    """Return `pods` without `others`."""
+    keys = {pod.key for pod in others}
+    return [pod for pod in pods if pod.key not in keys]
+
+
+def _surplus_words(workload: Manifest, surplus: Sequence[PodInfo], *, waits: bool) -> Iterator[str]:
+    """Yield a sentence about the pods in `surplus`, which the StatefulSet `workload` does not want.
+
+    `waits` is whether a pod that it wants is missing or not ready.
+
+    upstream: pkg/controller/statefulset/stateful_set_control.go: updateStatefulSet
+    """
+    names = listed([pod.key for pod in surplus])
+    them = "it" if len(surplus) == 1 else "them"
+    when = ""
+    if waits and is_ordered(decode_as(StatefulSet, workload.value)):
+        when = " only when all pods that it wants are ready (podManagementPolicy)"
+    yield (
+        f"It has {counted(len(surplus), 'pod')} that it does not want: {names}. Its controller "
+        f"deletes {them}{when}."
+    )
 
 
 def _ended_pods(model: ClusterModel) -> list[PodInfo]:
@@ -494,8 +523,6 @@ def _verdict(
     pending: Sequence[PodInfo],
     blocked: int,
 ) -> str:
-    if not wanted and not pods:
-        return f"{ref} wants no pods and has none."
     missing = wanted - len(pods)
     if ready >= wanted and not pending:
         pods_are = "The wanted pod" if wanted == 1 else f"All {wanted:,} wanted pods"

@@ -567,15 +567,35 @@ def test_pods_of_a_stateful_set_wait_for_old_pods_on_a_silent_node(explained, ma
     )
 
 
-def test_a_stateful_set_with_surplus_pods_has_no_pod_to_add(explained, make):
-    """The name of the next pod is that of a pod that the controller is about to delete."""
-    web = make.workload("StatefulSet", "web", replicas=1)
+@pytest.mark.parametrize(
+    ("replicas", "policy", "unready", "verdict", "finding"),
+    [
+        (1, "OrderedReady", (), "The wanted pod of sts/default/web is ready.",
+         "1 pod that it does not want: default/web-2. Its controller deletes it."),
+        (1, "OrderedReady", (0,), "0 of 1 wanted pod of sts/default/web is ready: 1 not ready.",
+         "1 pod that it does not want: default/web-2. Its controller deletes it only when"),
+        (1, "Parallel", (0,), "0 of 1 wanted pod of sts/default/web is ready: 1 not ready.",
+         "1 pod that it does not want: default/web-2. Its controller deletes it."),
+        (2, "Parallel", (), "1 of 2 wanted pods of sts/default/web is ready: 1 not created.",
+         "1 pod that it does not want: default/web-2. Its controller deletes it."),
+        (0, "OrderedReady", (0,), "sts/default/web wants no pods and has 2.",
+         "2 pods that it does not want: default/web-0, default/web-2. Its controller deletes"),
+    ],
+)  # fmt: skip
+def test_a_stateful_set_says_which_pods_it_does_not_want(  # noqa: PLR0917
+    explained, make, replicas, policy, unready, verdict, finding
+):
+    """They do not count as wanted pods, and no pod is added to them. Pod web-1 is missing."""
+    web = make.workload("StatefulSet", "web", replicas=replicas)
     web["metadata"]["uid"] = "web"
-    pods = [replica(make, number, "a") for number in range(2)]
+    web["spec"]["podManagementPolicy"] = policy
+    pods = [replica(make, number, "a", ready=number not in unready) for number in (0, 2)]
     for pod in pods:
         pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
     answer = explained("sts/web", make.node("a"), web, *pods)
-    assert answer.findings == ("It has 1 pod more than it wants. Its controller deletes it.",)
+    assert answer.verdict == verdict
+    [found] = answer.findings
+    assert found.startswith(f"It has {finding}")
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
