@@ -147,7 +147,8 @@ def _cordon(node: Node, inventory: Inventory) -> _Reason:
     found = inventory.get(NODE, "", node.metadata.name)
     for entry in () if found is None else found.managed_fields:
         if at(entry, "fieldsV1", "f:spec", "f:unschedulable") is not None:
-            return _Reason(f"cordoned by {text(entry, 'manager')}", since or text(entry, "time"))
+            by = f" by {manager}" if (manager := text(entry, "manager")) else ""
+            return _Reason(f"cordoned{by}", since or text(entry, "time"))
     return _Reason("cordoned", since)
 
 

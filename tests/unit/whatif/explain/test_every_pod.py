@@ -363,6 +363,7 @@ LABELLED = {"manager": "labeller", "fieldsV1": {"f:metadata": {"f:labels": {"f:a
     [
         ([LABELLED], "", [], ("cordoned", None)),
         ([LABELLED], ADDED, [], ("cordoned", 120.0)),
+        ([CORDONED | {"manager": ""}], "", [], ("cordoned", 60.0)),
         ([LABELLED, CORDONED], "", [], ("cordoned by kubectl", 60.0)),
         ([LABELLED, CORDONED], ADDED, [], ("cordoned by kubectl", 120.0)),
         ([CORDONED], "", [LOST | {"message": "", "lastHeartbeatTime": CREATED}],
