@@ -266,7 +266,8 @@ def _part(resource: str, part: _Amounts, whole: _Amounts) -> str:
 def _amount(resource: str, amount: int) -> str:
     """Return `amount` in cores or Gi, rounded to whole numbers from 100 on."""
     value = amount / (_MILLI if resource == "cpu" else _GIB)
-    text = f"{value:,.0f}" if abs(value) >= _LARGE else f"{round(value, 2):,g}"
+    # The sum with 0 turns -0.0 into 0.0.
+    text = f"{value:,.0f}" if abs(value) >= _LARGE else f"{round(value, 2) + 0:,g}"
     return f"{text}Gi" if resource == "memory" and amount else text
 
 
@@ -305,9 +306,10 @@ def _pending(pending: int, placed: int, returned: int | None) -> Iterator[str]:
         now = f"there is room for {f'{placed:,} of ' if pending > 1 else ''}{them} now"
     back = ""
     if returned is not None:
-        room = f"room for {returned:,}" if returned else "no room"
-        more = " more" if placed else "" if returned else " either"
-        back = f"; if all nodes were in service, there would be {room}{more}"
+        there = f"room for {returned:,}{' more' if placed else ''}"
+        if not returned:
+            there = "no more room" if placed else "no room either"
+        back = f"; if all nodes were in service, there would be {there}"
     yield f"{pending:,} {is_} pending: {now}{back}."
 
 

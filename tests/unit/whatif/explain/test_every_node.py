@@ -129,6 +129,21 @@ def test_a_node_that_is_being_deleted_does_not_return(explained, make):
     assert answer.findings == ("1 pod is pending: there is no room for it now.",)
 
 
+def test_the_return_of_nodes_may_give_no_more_room(explained, make):
+    waiting = pending(make, "new", cpu="4"), pending(make, "large", cpu="9")
+    answer = explained(make.node("a"), lost_node(make, "lost"), *waiting)
+    assert answer.findings[-1] == (
+        "2 pods are pending: there is room for 1 of them now; if all nodes were in service, there "
+        "would be no more room."
+    )
+
+
+def test_free_resources_that_round_to_zero_have_no_sign(explained, make):
+    answer = explained(make.node("a", "1"), make.pod("p", node_name="a", cpu="1001m"))
+    [row] = rows(answer, "in_service")
+    assert (row["free"]["cpu"], row["cpu_free"]) == (-1, "0")
+
+
 def test_pods_that_fit_nowhere_are_counted(explained, make):
     """Nodes out of service would not help."""
     answer = explained(make.node("a"), lost_node(make, "lost"), pending(make, "vast", cpu="9"))
