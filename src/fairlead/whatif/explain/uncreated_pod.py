@@ -1,13 +1,17 @@
 """Workloads whose controllers have not created all wanted pods when the dump was taken.
 
-Such pods are in no list of pods. The workload's status says how many pods it has, and its condition
-ReplicaFailure why the API server refused a pod. A Job has no such condition, so a trial finds out
-whether the API server would refuse its next pod.
+Such pods are in no list of pods. The workload's status says how many pods it has. The condition
+ReplicaFailure says why the API server refused a pod. The Deployment controller copies it from the
+ReplicaSets, but not while the Deployment is paused. A Job has no such condition, so a trial finds
+out whether the API server would refuse its next pod.
+
+upstream: pkg/controller/deployment/sync.go: sync; progress.go: syncRolloutStatus
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -25,7 +29,7 @@ from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.explain.pod_cause import seconds_since
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.cluster_model import ClusterModel, ending_namespaces
 from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import new_pods_of
 from fairlead.whatif.result.tabular_answer import Row
@@ -40,16 +44,21 @@ def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
     """Return a row for each workload of `inventory` that lacks pods; most lacking pods first.
 
     A Deployment gets the row, not its ReplicaSet. A workload without a status gets no row: its
-    controller has not seen it yet. `since_s` is None if the time is unknown.
+    controller has not seen it yet. A workload that is being deleted, or whose namespace is being
+    deleted, gets no row: its controller creates no pods. `since_s` is None if the time is unknown.
     """
+    ending = ending_namespaces(model.objects)
+    replica_sets = _replica_sets_of_deployments(inventory)
     rows: list[Row] = []
     refusals = _refusals(model, inventory)
     for one in _workloads(inventory):
+        if one.metadata.deletion_timestamp or one.ref.namespace in ending:
+            continue
         status = mapping(one.value, "status")
         missing = _missing(one, status)
         if status and missing > 0:
-            refusal = refusals.get(one.ref, "")
-            why, since = (refusal, "") if refusal else _why(one, status)
+            refusal, own = refusals.get(one.ref, ""), replica_sets.get(one.identity, [])
+            why, since = (refusal, "") if refusal else _why(one, status, own)
             ref = WorkloadRef(one.kind.kind, one.ref.namespace, one.ref.name)
             rows.append({
                 "pods": missing,
@@ -109,16 +118,34 @@ def _has_deployment(workload: Manifest, inventory: Inventory) -> bool:
     )
 
 
-def _why(workload: Manifest, status: Json) -> tuple[str, str]:
-    """Return (why `workload` lacks pods, timestamp since when); "" for what is unknown."""
-    for one in items(status, "conditions"):
+def _replica_sets_of_deployments(
+    inventory: Inventory,
+) -> dict[tuple[str, str, str], list[Manifest]]:
+    """Return the ReplicaSets of each Deployment by the `identity` of the Deployment."""
+    found: dict[tuple[str, str, str], list[Manifest]] = defaultdict(list)
+    for one in inventory.of_kind(REPLICA_SET):
+        owner = one.controller
+        if owner is not None and owner.kind == DEPLOYMENT.kind:
+            found[DEPLOYMENT.resource, one.ref.namespace, owner.name].append(one)
+    return found
+
+
+def _why(workload: Manifest, status: Json, replica_sets: Sequence[Manifest]) -> tuple[str, str]:
+    """Return (why `workload` lacks pods, timestamp since when); "" for what is unknown.
+
+    `status` is its status, and `replica_sets` are the ReplicaSets of a Deployment.
+    """
+    statuses = (status, *(mapping(one.value, "status") for one in replica_sets))
+    for one in (one for each in statuses for one in items(each, "conditions")):
         if (text(one, "type"), text(one, "status")) == ("ReplicaFailure", "True"):
             why = text(one, "message") or text(one, "reason")
             return why.rstrip("."), text(one, "lastTransitionTime")
     spec = mapping(workload.value, "spec")
-    if workload.kind is DEPLOYMENT and spec.get("paused") is True:
+    # A paused Deployment scales the ReplicaSets that it has.
+    if workload.kind is DEPLOYMENT and spec.get("paused") is True and not replica_sets:
         return "it is paused", ""
-    if workload.kind is STATEFUL_SET and spec.get("podManagementPolicy") != PARALLEL:
+    is_ordered = workload.kind is STATEFUL_SET and spec.get("podManagementPolicy") != PARALLEL
+    if is_ordered and number(status, "availableReplicas") < number(status, "replicas"):
         return "it creates a pod only if all pods with lower numbers are ready", ""
     if workload.kind is JOB and number(status, "failed"):
         # upstream: pkg/controller/job/job_controller.go: MaxJobPodFailureBackOff

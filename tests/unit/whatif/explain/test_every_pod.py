@@ -211,6 +211,8 @@ REFUSED = {
         ("StatefulSet", {}, {"replicas": 2},
          (1, "sts/default/web", None,
           "it creates a pod only if all pods with lower numbers are ready")),
+        ("StatefulSet", {}, {"replicas": 2, "availableReplicas": 2},
+         (1, "sts/default/web", None, "its controller has not created them")),
         ("StatefulSet", {"podManagementPolicy": "Parallel"}, {"replicas": 2},
          (1, "sts/default/web", None, "its controller has not created them")),
         ("ReplicaSet", {}, {"replicas": 2},
@@ -230,8 +232,8 @@ def test_workloads_that_lack_pods_are_listed(explained, make, kind, spec, status
         for one in rows(answer, "uncreated")
     ]
     assert found == ([] if row is None else [row])
-    sentence = "" if row is None else f"{row[0]} pod{'s' * (row[0] > 1)} of {row[1]} "
-    assert any(one.startswith(sentence) for one in answer.findings)
+    named = [] if row is None else [f"{row[0]} pod{'s' * (row[0] > 1)} of {row[1]}"]
+    assert [one.partition(" is ")[0].partition(" are ")[0] for one in answer.findings[:-1]] == named
     assert answer.facts["uncreated_pods"] == (0 if row is None else row[0])
 
 
@@ -295,6 +297,37 @@ def test_workloads_of_custom_resources_that_lack_pods_are_listed(explained, make
     workload["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
     [row] = rows(explained(make.node("a"), workload, placed(make, "other", "a")), "uncreated")
     assert row["pods"] == 2
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ([REFUSED], ('pods "web-x" is forbidden: exceeded quota: q', 300.0)),
+        ([], ("its controller has not created them", None)),
+    ],
+)
+def test_the_replica_set_of_a_paused_deployment_says_why_it_lacks_pods(
+    explained, make, conditions, expected
+):
+    """A paused Deployment still scales, but has no condition ReplicaFailure."""
+    web, old = make.workload("Deployment", "web", replicas=3), make.workload("ReplicaSet", "web-1")
+    web["spec"]["paused"], web["status"] = True, {"replicas": 1}
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "web"}
+    old["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+    old["status"] = {"replicas": 1, "conditions": conditions}
+    [row] = rows(explained(lost_node(make), web, old), "uncreated")
+    assert (row["why"], row["since_s"]) == expected
+
+
+@pytest.mark.parametrize("is_namespace", [True, False])
+def test_workloads_that_are_being_deleted_lack_no_pods(explained, make, is_namespace):
+    """Their controllers create no pods, nor do those of a namespace that is being deleted."""
+    web = make.workload("Deployment", "web", replicas=3)
+    web["status"] = {"replicas": 1}
+    deleted = {"deletionTimestamp": CREATED, "finalizers": ["example.com/hold"]}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    (namespace if is_namespace else web)["metadata"] |= deleted
+    assert rows(explained(make.node("a"), namespace, web), "uncreated") == []
 
 
 def test_pods_of_several_workloads_are_counted(explained, make):
