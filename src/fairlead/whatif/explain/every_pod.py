@@ -64,13 +64,14 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     It lists the pending pods, the workloads that lack pods, the pods that have a node but are not
     ready, and the nodes that take no new pods. Terminating pods are in none of the lists.
     """
+    inventory = snapshot.inventory()
     every = [pod for pod in model.pods() if not is_terminating(pod.pod)]
     pending = in_queue_order(pod for pod in every if not model.cluster.node_of(pod))
     placed = sorted((pod for pod in every if model.cluster.node_of(pod)), key=lambda pod: pod.key)
-    unready = unready_causes(model, snapshot.inventory(), placed)
+    unready = unready_causes(model, inventory, placed)
     causes = pending_causes(model, pending)
-    uncreated = uncreated_rows(model, snapshot.inventory())
-    nodes = out_of_service_rows(model, snapshot.inventory())
+    uncreated = uncreated_rows(model, inventory)
+    nodes = out_of_service_rows(model, inventory)
     node_reasons = out_of_service_reasons(nodes)
     pending_reasons = _with_ages(model, _by_reason(causes))
     unready_reasons = [row for row, _ in _by_reason(unready)]

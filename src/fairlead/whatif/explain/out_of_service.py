@@ -48,12 +48,14 @@ _COLUMNS: Final = (
 def out_of_service_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
     """Return a row for each node of `model` that takes no new pods for now; most pods first.
 
-    These nodes are not Ready, are cordoned, are being deleted, or have a temporary taint, for
-    example because of a full disk. A taint that a row's other reasons imply is left out. `since_s`
-    is the time since the first of the reasons. `inventory` has the objects of the snapshot.
+    These nodes are not Ready, are cordoned, or have a temporary taint, for example because of a
+    full disk. A taint that a row's other reasons imply is left out. A row also says that its node
+    is being deleted. The deletion alone does not keep pods away from a node: the scheduler ignores
+    it. `since_s` is the time since the first of the reasons. `inventory` has the objects of the
+    snapshot.
     """
     rows = [
-        _row(model, info, reasons)
+        _row(model, info, [*_deletion(info.node), *reasons])
         for info in model.table.nodes()
         if (reasons := list(_reasons(info.node, inventory)))
     ]
@@ -120,10 +122,14 @@ def _row(model: ClusterModel, info: NodeInfo, reasons: Sequence[_Reason]) -> Row
     }
 
 
+def _deletion(node: Node) -> Iterator[_Reason]:
+    """Yield that `node` is being deleted; nothing if it is not."""
+    if words := deletion_words(node):
+        yield _Reason(words.removeprefix("it is "), node.metadata.deletion_timestamp)
+
+
 def _reasons(node: Node, inventory: Inventory) -> Iterator[_Reason]:
     """Yield each reason why `node` takes no new pods for now."""
-    if deletion := deletion_words(node):
-        yield _Reason(deletion.removeprefix("it is "), node.metadata.deletion_timestamp)
     implied = set[str]()
     if node.spec.unschedulable:
         implied.add(UNSCHEDULABLE)

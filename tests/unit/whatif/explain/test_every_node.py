@@ -119,14 +119,29 @@ def test_a_node_has_room_for_pods_after_its_terminating_pods_have_stopped(explai
     assert row["room_for"] == 1
 
 
-def test_a_node_that_is_being_deleted_does_not_return(explained, make):
+def leaving_node(make, *, cordoned):
     node = make.node("a")
     node["metadata"] |= {"deletionTimestamp": NOW, "finalizers": ["example.com/hold"]}
-    node["spec"] = {"unschedulable": True}
-    answer = explained(node, pending(make, "new"))
+    node["spec"] = {"unschedulable": cordoned}
+    return node
+
+
+def test_a_node_that_is_being_deleted_does_not_return(explained, make):
+    answer = explained(leaving_node(make, cordoned=True), pending(make, "new"))
     [row] = rows(answer, "out_of_service")
-    assert row["room_for"] is None
+    why = "being deleted, and waits for finalizer example.com/hold; cordoned"
+    assert (row["why"], row["room_for"]) == (why, None)
     assert answer.findings == ("1 pod is pending: there is no room for it now.",)
+
+
+def test_a_node_that_is_being_deleted_takes_pods_if_nothing_keeps_them_away(explained, make):
+    """The scheduler ignores the deletionTimestamp of nodes. A note says that the node leaves."""
+    answer = explained(leaving_node(make, cordoned=False), pending(make, "new"))
+    assert answer.verdict == "The node takes new pods."
+    [row] = rows(answer, "in_service")
+    assert row["room_for"] == 1
+    [note] = [one for one in answer.notes if "removed" in one]
+    assert note.startswith("a was being removed when the dump was taken")
 
 
 def test_the_return_of_nodes_may_give_no_more_room(explained, make):
