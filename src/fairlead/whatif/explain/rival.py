@@ -3,7 +3,8 @@
 An explanation evaluates one pod alone. But the scheduler tries pods of higher priority first. Pods
 of equal priority are tried in the order of their last attempts, which a dump does not show. So all
 other pending pods of at least the pod's priority may take the room that an explanation promises.
-These pods are called rivals here.
+These pods are called rivals here. A rival with another schedulerName may be in the queue of another
+scheduler, so it does not surely come first, even with a higher priority.
 
 upstream: pkg/scheduler/framework/plugins/queuesort/priority_sort.go: Less
 """
@@ -35,14 +36,17 @@ def refusal_after_rivals(model: ClusterModel, pod: PodInfo) -> str:
     with model.hypothesis():
         rivals = _rivals(model, pod)
         left = {one.key for one in place_each(model, rivals)[1]}
+        placed = [one for one in rivals if one.key not in left]
+        if not placed:
+            return ""
         decision = model.schedule(pod)
         if isinstance(decision, Placement):
             return ""
-    placed = [one for one in rivals if one.key not in left]
     names = listed([one.key for one in placed])
     one = len(placed) == 1
     then = f"this pod fits no node: {short_reason(decision.message)}."
-    if placed[-1].priority > pod.priority:
+    queue = pod.pod.spec.scheduler_name
+    if all(one.priority > pod.priority and one.pod.spec.scheduler_name == queue for one in placed):
         come, take = (
             ("pod of higher priority comes", "takes")
             if one

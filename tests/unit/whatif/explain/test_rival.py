@@ -47,6 +47,15 @@ def test_a_pod_that_fits_names_the_pods_that_can_take_its_room(
     assert found.after_rivals == sentence
 
 
+def test_a_rival_of_another_scheduler_may_be_placed_before_the_pod(snapshot, make):
+    """The priority decides only within the queue of one scheduler."""
+    other = rival(make, "peer", priority=1, schedulerName="other")
+    bound = rival(make, "bound", cpu="1", schedulerName="other") | {"status": {"phase": "Running"}}
+    bound["spec"]["nodeName"] = "a"
+    found = explain_pod(snapshot(make.node("a", "3"), rival(make, "p"), other, bound), "pod/p")
+    assert found.after_rivals == PEER
+
+
 @pytest.mark.parametrize(
     ("others", "count"),
     [
