@@ -101,8 +101,16 @@ def unready_causes(
 
 
 def seconds_since(model: ClusterModel, timestamp: str) -> float | None:
-    """Return the seconds from `timestamp` until the time of the dump; None if it is ""."""
-    return to_seconds(model.now - parse_timestamp(timestamp)) if timestamp else None
+    """Return the seconds from `timestamp` until the time of the dump; None if it is unknown.
+
+    The time of the dump is the newest time in a status. Other fields, such as the managedFields,
+    can have a later time, for which the result is 0, or a text that is not a timestamp.
+    """
+    try:
+        since = parse_timestamp(timestamp)
+    except ValueError:
+        return None
+    return to_seconds(max(0, model.now - since))
 
 
 def cause_rows(causes: Iterable[PodCause]) -> list[dict[str, object]]:

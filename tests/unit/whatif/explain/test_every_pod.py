@@ -397,6 +397,8 @@ LABELLED = {"manager": "labeller", "fieldsV1": {"f:metadata": {"f:labels": {"f:a
         ([LABELLED], "", [], ("cordoned", None)),
         ([LABELLED], ADDED, [], ("cordoned", 120.0)),
         ([CORDONED | {"manager": ""}], "", [], ("cordoned", 60.0)),
+        ([CORDONED | {"time": "2026-03-01T10:06:00Z"}], "", [], ("cordoned by kubectl", 0.0)),
+        ([CORDONED | {"time": "today"}], "", [], ("cordoned by kubectl", None)),
         ([LABELLED, CORDONED], "", [], ("cordoned by kubectl", 60.0)),
         ([LABELLED, CORDONED], ADDED, [], ("cordoned by kubectl", 120.0)),
         ([CORDONED], "", [LOST | {"message": "", "lastHeartbeatTime": CREATED}],
