@@ -131,7 +131,9 @@ def explain_workload(
     wanted = wanted_pods(model.store, with_nodes, [ref])[ref] + len(lacking)
     surplus = _surplus(workload, pods)
     kept, kept_ready = _without(pods, surplus), _without(ready, surplus)
-    one_more = _OneMore() if surplus else _one_more(planner, snapshot, workload)
+    # The next pod could not have its name while a surplus pod of this name exists.
+    is_shrinking = bool(_surplus(workload, present))
+    one_more = _OneMore() if is_shrinking else _one_more(planner, snapshot, workload)
     decision = one_more.placement
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
     cron = _cron_schedule(workload, snapshot) if workload.kind == CRON_JOB else None
@@ -451,21 +453,22 @@ def _without(pods: Iterable[PodInfo], others: Iterable[PodInfo]) -> list[PodInfo
 
 
 def _surplus_words(workload: Manifest, surplus: Sequence[PodInfo], *, waits: bool) -> Iterator[str]:
-    """Yield a sentence about the pods in `surplus`, which the StatefulSet `workload` does not want.
+    """Yield sentences about the pods in `surplus`, which the StatefulSet `workload` does not want.
 
-    `waits` is whether a pod that it wants is missing or not ready.
+    `waits` is whether a pod that it wants is missing or not ready. While a StatefulSet is being
+    deleted, its controller deletes no pods.
 
     upstream: pkg/controller/statefulset/stateful_set_control.go: updateStatefulSet
     """
     names = listed([pod.key for pod in surplus])
     them = "it" if len(surplus) == 1 else "them"
+    yield f"It has {counted(len(surplus), 'pod')} that it does not want: {names}."
+    if workload.metadata.deletion_timestamp:
+        return
     when = ""
     if waits and is_ordered(decode_as(StatefulSet, workload.value)):
         when = " only when all pods that it wants are ready (podManagementPolicy)"
-    yield (
-        f"It has {counted(len(surplus), 'pod')} that it does not want: {names}. Its controller "
-        f"deletes {them}{when}."
-    )
+    yield f"Its controller deletes {them}{when}."
 
 
 def _ended_pods(model: ClusterModel) -> list[PodInfo]:

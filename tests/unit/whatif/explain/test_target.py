@@ -594,8 +594,30 @@ def test_a_stateful_set_says_which_pods_it_does_not_want(  # noqa: PLR0917
         pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
     answer = explained("sts/web", make.node("a"), web, *pods)
     assert answer.verdict == verdict
-    [found] = answer.findings
-    assert found.startswith(f"It has {finding}")
+    assert " ".join(answer.findings).startswith(f"It has {finding}")
+    assert len(answer.findings) == 2
+
+
+@pytest.mark.parametrize("terminating", ["sts", "pod"])
+def test_no_deletion_of_a_surplus_pod_is_announced_if_it_cannot_come(explained, make, terminating):
+    """A StatefulSet that is being deleted deletes no pods. A terminating pod is deleted already.
+
+    A terminating pod still has its name, so no further pod is tried.
+    """
+    web = make.workload("StatefulSet", "web", replicas=1)
+    web["metadata"]["uid"] = "web"
+    pods = [replica(make, number, "a") for number in range(2)]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    deleted = web if terminating == "sts" else pods[1]
+    deleted["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.com/x"]}
+    answer = explained("sts/web", make.node("a"), web, *pods)
+    assert answer.verdict == "The wanted pod of sts/default/web is ready."
+    if terminating == "sts":
+        assert answer.findings[1:] == ("It has 1 pod that it does not want: default/web-1.",)
+    else:
+        assert answer.findings[0] == "1 more pod of the workload is terminating."
+        assert not any("One more pod" in one for one in answer.findings)
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
