@@ -9,6 +9,8 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static
+from fairlead.api.quantity import whole_value
+from fairlead.api.resource_name import is_extended_resource
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.framework.diagnosis import Diagnosis
@@ -114,22 +116,33 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
 
 
 def size_problem(model: ClusterModel, pod: PodInfo) -> str:
-    """Return which requests of `pod` exceed the size of every node, as text; "" if none do."""
+    """Return which requests of `pod` exceed the size of every node, as text; "" if none do.
+
+    The size of a node includes devices that cannot be allocated now, for example because the device
+    plugin has stopped.
+    """
     names, nodes = model.table.resources.names, list(model.table.nodes())
-    largest = {
-        column: max((node.allocatable_of(column) for node in nodes), default=amount)
-        for column, amount in pod.shape.wanted
-    }
+    if not nodes:
+        return ""
     short = {
-        names[c]: largest[c]
+        names[c]: max(_size_of(one, c, names[c]) for one in nodes)
         for c, amount in pod.shape.wanted
-        if amount > largest[c]
+        # In the usual case, one of the first nodes is large enough.
+        if not any(_size_of(one, c, names[c]) >= amount for one in nodes)
         and not any(is_provided_by_devices(model.cluster, one, c) for one in nodes)
     }
     missing = [name for name, amount in short.items() if not amount]
     if missing:
         return f"no node has {' or '.join(missing)}"
     return f"no node is large enough; the largest has {amounts_text(short)}" if short else ""
+
+
+def _size_of(info: NodeInfo, column: int, resource: str) -> int:
+    """Return how much of `resource`, the resource of `column`, pods could use on an empty node."""
+    capacity = info.node.status.capacity.get(resource)
+    if capacity is None or not is_extended_resource(resource):
+        return info.allocatable_of(column)
+    return max(info.allocatable_of(column), whole_value(capacity))
 
 
 def _kind_of(info: NodeInfo, devices: DeviceKinds) -> Hashable:

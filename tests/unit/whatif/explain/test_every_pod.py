@@ -171,6 +171,27 @@ def test_many_workloads_with_one_reason_share_a_row(explained, make):
     assert len(answer.to_json()["pending"]) == 12
 
 
+@pytest.mark.parametrize(
+    ("capacity", "why"),
+    [
+        ({}, "no node has nvidia.com/gpu"),
+        ({"nvidia.com/gpu": "1"}, "no node is large enough; the largest has 1 nvidia.com/gpu"),
+        ({"nvidia.com/gpu": "2"}, "Insufficient nvidia.com/gpu"),
+    ],
+)
+def test_devices_that_cannot_be_allocated_now_belong_to_the_size_of_a_node(
+    explained, make, capacity, why
+):
+    """The kubelet reports no allocatable devices while the device plugin is stopped."""
+    node, pod = make.node("a"), pending(make, "p", "p", cpu="1")
+    node["status"]["capacity"] = capacity
+    node["status"]["allocatable"]["nvidia.com/gpu"] = "0"
+    devices = {"nvidia.com/gpu": "2"}
+    pod["spec"]["containers"][0]["resources"] = {"requests": devices, "limits": devices}
+    [row] = rows(explained(node, pod), "pending")
+    assert row["why"] == why
+
+
 def test_reasons_are_in_the_json_of_a_small_cluster(explained, cluster):
     """A terminal shows the rows of the workloads only, because there are few of them."""
     answer = explained(*cluster)
