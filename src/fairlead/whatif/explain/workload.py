@@ -132,14 +132,15 @@ def explain_workload(
     surplus = _surplus(workload, pods)
     kept, kept_ready = _without(pods, surplus), _without(ready, surplus)
     # The next pod could not have its name while a surplus pod of this name exists.
-    is_shrinking = bool(_surplus(workload, present))
-    one_more = _OneMore() if is_shrinking else _one_more(planner, snapshot, workload)
+    all_surplus = _surplus(workload, present)  # with terminating pods
+    one_more = _OneMore() if all_surplus else _one_more(planner, snapshot, workload)
     decision = one_more.placement
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
     cron = _cron_schedule(workload, snapshot) if workload.kind == CRON_JOB else None
     verdict = f"{ref} has no pods now."
     if wanted:
-        kept_pending, blocked = _without(pending, surplus), _blocked_names(workload, present)
+        blocked = _blocked_names(workload, _without(present, all_surplus))
+        kept_pending = _without(pending, surplus)
         verdict = _verdict(ref, wanted, len(kept_ready), kept, kept_pending, blocked)
     elif cron is None or pods:
         verdict = f"{ref} wants no pods and has {f'{len(pods):,}' if pods else 'none'}."

@@ -620,6 +620,19 @@ def test_no_deletion_of_a_surplus_pod_is_announced_if_it_cannot_come(explained, 
         assert not any("One more pod" in one for one in answer.findings)
 
 
+def test_the_old_pod_of_another_name_blocks_no_pod_of_a_stateful_set(explained, make):
+    """Pod web-2 is not wanted any more; pod web-1 can be created before web-2 is gone."""
+    web = make.workload("StatefulSet", "web", replicas=2)
+    web["metadata"]["uid"] = "web"
+    pods = [replica(make, number, "a") for number in (0, 2)]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    pods[1]["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    answer = explained("sts/web", make.node("a"), web, *pods)
+    expected = "1 of 2 wanted pods of sts/default/web is ready: 1 not created."
+    assert answer.verdict == expected
+
+
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
 def test_pods_of_a_stateful_set_wait_for_old_pods_that_a_finalizer_keeps(explained, make, phase):
     """The grace period is over. Kubelets before 1.27 do not report the end of the pod."""
