@@ -50,14 +50,15 @@ class ListWatch:
         also receives one when a watch has been open for `open_seconds`, or when the server has not
         answered a list request for `slow_seconds`. In these cases, the reflector's state may have
         changed although no object has changed. `clock` returns the time in ns. The ListWatches that
-        share `recovery` end their pauses when the server answers one of them again.
+        share `recovery` end their pauses when one of them can read its resource again.
         """
         self._reflector = reflector
         self._client = client
         self._on_updates = on_updates
         self._clock = clock
         self._recovery = Recovery() if recovery is None else recovery
-        self._is_cut_off = False  # whether the server may be unavailable since the last request
+        # Whether the last request failed, perhaps because the server is unavailable.
+        self._is_cut_off = False
         self._open_seconds, self._slow_seconds = open_seconds, slow_seconds
         self._path = reflector.resource.collection()
 
@@ -77,8 +78,9 @@ class ListWatch:
                     with self._slow_timer():
                         answer = await self._client.exchange(request, LIST_SECONDS_MAX)
                     if answer.is_success:
-                        self._succeeded()
-                        self._on_updates(reflector.listed(answer.body, clock()))
+                        updates = reflector.listed(answer.body, clock())
+                        self._note_answer()
+                        self._on_updates(updates)
                     else:
                         problem = f"{self._client.config.server}: {answer.message}"
                         self._failed(answer.status, answer.retry_after_s, problem, answer.reason)
@@ -97,14 +99,20 @@ class ListWatch:
         self._is_cut_off = may_be_temporary(code) and not repeats and not retry_after_s
         self._reflector.failed(code, self._clock(), retry_after_s, problem, repeats=repeats)
 
-    def _succeeded(self) -> None:
-        """Record that the server has answered a list or accepted a watch."""
-        if self._is_cut_off:
+    def _note_answer(self) -> None:
+        """Record whether the answer shows that the resource can be read again.
+
+        An accepted watch alone does not show this: if each accepted watch ended the other pauses, a
+        server that accepts watches and breaks them would get requests without pauses.
+        """
+        if self._reflector.is_failing:  # perhaps something else answered in place of the server
+            self._is_cut_off = True
+        elif self._is_cut_off:
             self._is_cut_off = False
             self._recovery.report()
 
     async def _pause(self, seconds: float) -> None:
-        """Wait for `seconds`, or less if the server answers another ListWatch again."""
+        """Wait for `seconds`, or less if another ListWatch can read its resource again."""
         if not self._is_cut_off:
             await asyncio.sleep(seconds)
         elif await self._recovery.wait(seconds):
@@ -122,7 +130,6 @@ class ListWatch:
             async with aclosing(self._client.stream(self._path, watch.query, lasts)) as chunks:
                 async for lines in chunks:
                     if stays_open is None:
-                        self._succeeded()
                         loop = asyncio.get_running_loop()
                         stays_open = loop.call_later(self._open_seconds, self._stayed_open)
                     if lines:
@@ -132,9 +139,12 @@ class ListWatch:
                     for line in lines:
                         found = self._reflector.watched(line, self._clock())
                         if found is None:
+                            self._note_answer()
                             self._on_updates(updates)
                             return
                         updates += found
+                    if lines:
+                        self._note_answer()
                     self._on_updates(updates)
         finally:
             if stays_open is not None:
@@ -145,6 +155,7 @@ class ListWatch:
             self._reflector.failed(0, now, problem=problem)
         else:
             self._reflector.ended(now)
+        self._note_answer()
         self._on_updates([])
 
     @contextmanager
@@ -163,4 +174,5 @@ class ListWatch:
 
     def _stayed_open(self) -> None:
         self._reflector.stayed_open()
+        self._note_answer()
         self._on_updates([])

@@ -1,7 +1,8 @@
 """Recovery: ends the pauses of several ListWatches when their API server answers again.
 
 After a long outage, each ListWatch pauses for up to a minute before its next request. The first one
-that succeeds tells the others. In client-go, each reflector waits for the end of its own pause.
+that can read its resource again tells the others. In client-go, each reflector waits for the end of
+its own pause.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ class Recovery:
         self._happened = asyncio.Event()
 
     def report(self) -> None:
-        """End all waits, because a request has succeeded after a failure."""
+        """End all waits, because a resource can be read again after a failure."""
         self._happened.set()
         self._happened = asyncio.Event()
 

@@ -174,6 +174,11 @@ class Reflector:
         common = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         return OpenWatch(common | query, seconds)
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last request failed, and nothing usable has arrived since."""
+        return self._failures > 0
+
     def end_pause(self, now: int) -> None:
         """Let the next action be a request, although a pause after a failure has not ended."""
         self._not_before = min(self._not_before, now)

@@ -230,3 +230,63 @@ def test_a_server_that_answers_one_list_watch_ends_the_pauses_of_the_others(refu
         return slow.has_synced
 
     assert asyncio.run(synced()) == is_early
+
+
+class Answers:
+    """Streams a list, and then answers each request with a list of lines from `answers`.
+
+    A watch without lines is accepted, and breaks. After `answers`, watches get a bookmark.
+    """
+
+    config = ConnectionConfig(name="test", server="https://x")
+
+    def __init__(self, *answers):
+        self.answers = [[FIRST], *answers]
+        self.requests = 0
+
+    def next_answer(self):
+        self.requests += 1
+        return self.answers[self.requests - 1] if self.requests <= len(self.answers) else None
+
+    async def stream(self, path, query, seconds_max):
+        answer = self.next_answer()
+        await asyncio.sleep(0)
+        yield []
+        if answer is None:
+            yield [FIRST]
+            await asyncio.Event().wait()
+        for line in answer:
+            yield [line]
+        if not answer:
+            raise RequestError("https://x", 0, "", "connection reset")
+
+    async def exchange(self, request, seconds_max):
+        await asyncio.sleep(0)
+        return ApiAnswer(200, b"".join(self.next_answer() or [b"{}"]))
+
+
+@pytest.mark.parametrize("first", [[], [b"<html>"]])
+@pytest.mark.parametrize("others", [[], [b"<html>"]])
+@pytest.mark.parametrize(("count_of_others", "ends_pause"), [(200, False), (3, True)])
+def test_only_a_usable_answer_ends_the_pauses_of_others(first, others, count_of_others, ends_pause):
+    """If an accepted watch ended them, a server that breaks all watches would get no rest."""
+
+    async def requests():
+        recovery, times = Recovery(), count(step=10**12)
+        slow, quick = Answers(first), Answers(*[others] * count_of_others)
+        tasks = [
+            asyncio.ensure_future(ListWatch(reflector, server, lambda _: None, clock,
+                                            recovery=recovery).run())
+            for reflector, server, clock in (
+                (Reflector(PODS, lambda: 1e6), slow, lambda: 0),
+                (Reflector(PODS, lambda: 0.0), quick, lambda: next(times)),
+            )
+        ]  # fmt: skip
+        for _ in range(200):
+            await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        return slow.requests, quick.requests
+
+    ours, theirs = asyncio.run(requests())
+    assert (ours, theirs > 4) == (2 + ends_pause, True)
