@@ -151,7 +151,7 @@ def upgrade_check(
             plan = planned()
     limits = budgets_on(planner, plan.nodes)
     notes = (
-        *upgrade_method_notes(read.snapshot.manifests, plan.nodes),
+        *upgrade_method_notes(read.snapshot.manifests, plan.nodes, read.snapshot.taken_at),
         *planner.waiting.notes,
         *read.notes_of(plan, experiment),
     )

@@ -8,23 +8,25 @@ The labels of a node show to which row it belongs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from fairlead.api.objects import Node
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE
-from fairlead.engine.workloads.drain.protected_pod import protects_from_karpenter
+from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT, NODE_POOL
+from fairlead.engine.autoscaling.karpenter.pod import is_disruptable
+from fairlead.engine.core.instant import Instant
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import AKS_AGENT_POOL, EKS_NODE_GROUP, GKE_NODE_POOL
 from fairlead.whatif.snapshot.samples import matching_pods, samples
 
-_NODE_POOL: Final = "karpenter.sh/nodepool"
 _NAMED_MAX: Final = 3
 _DRIFT: Final = (
     "it replaces nodes that have drifted, for example because their node class selects another "
-    "image. The disruption budgets of the NodePools limit the pace, not --surge, --max-unavailable "
-    "and --for."
+    "image. The pace depends on the disruption budgets of the NodePools. It does not depend on "
+    "--surge, --max-unavailable and --for."
 )
 _DRIFTED: Final = (
     "--autoscale karpenter --set nodepool/{}:spec.template.metadata.labels.upgrade=now, with "
@@ -42,49 +44,62 @@ _MANAGED: Final[Mapping[str, tuple[str, str, str]]] = {
 }
 
 
-def upgrade_method_notes(manifests: Iterable[Manifest], names: Collection[str]) -> tuple[str, ...]:
+def upgrade_method_notes(
+    manifests: Iterable[Manifest], names: Iterable[str], now: Instant
+) -> tuple[str, ...]:
     """Return notes about how Karpenter and cloud providers upgrade the nodes `names`.
 
-    `manifests` are the objects of the dump.
+    `manifests` are the objects of the dump, which was taken at `now`.
     """
-    nodes = [one.node for one in samples(manifests) if one.kind is NODE]
-    labels = {one.metadata.name: one.metadata.labels for one in nodes if one.metadata.name in names}
-    own = {name: found[_NODE_POOL] for name, found in labels.items() if _NODE_POOL in found}
-    others = [found for name, found in labels.items() if name not in own]
-    notes = [_karpenter_note(own, len(others), manifests)] if own else []
+    wanted = frozenset(names)
+    found = [one.node for one in samples(manifests) if one.kind is NODE]
+    nodes = [one for one in found if one.metadata.name in wanted]
+    own = [one for one in nodes if NODE_POOL in one.metadata.labels]
+    others = [one.metadata.labels for one in nodes if NODE_POOL not in one.metadata.labels]
+    notes = [_karpenter_note(own, len(others), manifests, now)] if own else []
     return (*notes, *_provider_notes(others))
 
 
-def _karpenter_note(pools: Mapping[str, str], others: int, manifests: Iterable[Manifest]) -> str:
-    """Return the note about Karpenter's nodes. `pools` maps each to its NodePool.
+def _karpenter_note(
+    nodes: Sequence[Node], others: int, manifests: Iterable[Manifest], now: Instant
+) -> str:
+    """Return the note about Karpenter's `nodes`.
 
     `others` is the number of nodes to upgrade that are not Karpenter's.
     """
+    pool = min(one.metadata.labels[NODE_POOL] for one in nodes)
     parts = [
-        f"Karpenter does not drain its {counted(len(pools), 'node')} for an upgrade as shown here: "
+        f"Karpenter does not drain its {counted(len(nodes), 'node')} for an upgrade as shown here: "
         + _DRIFT,
-        *_kept(pools, manifests),
-        f"To simulate it: fairlead whatif DUMP {_DRIFTED.format(min(pools.values()))}",
+        *_kept(nodes, manifests, now),
+        f"To simulate it: fairlead whatif DUMP {_DRIFTED.format(pool)}",
     ]
     if others:
-        parts[-1] += f". --nodes '!{_NODE_POOL}' checks only the {counted(others, 'other node')}"
+        parts[-1] += f". --nodes '!{NODE_POOL}' checks only the {counted(others, 'other node')}"
     return f"{' '.join(parts)}."
 
 
-def _kept(nodes: Collection[str], manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a sentence about those of `nodes` that Karpenter does not replace because of pods.
+def _kept(nodes: Sequence[Node], manifests: Iterable[Manifest], now: Instant) -> Iterator[str]:
+    """Yield a sentence about those of `nodes` that do-not-disrupt keeps from being replaced.
 
-    A terminationGracePeriod of the NodeClaim ends the protection by the pods' annotation.
-    upstream: pkg/controllers/state/statenode.go: ValidatePodsDisruptable
+    A terminationGracePeriod of the NodeClaim ends the protection by the annotation of a pod.
+    upstream: pkg/controllers/state/statenode.go: ValidateNodeDisruptable, ValidatePodsDisruptable
     """
-    ended = set(_with_grace_period(samples(manifests)))
-    pods = [one.pod for one in matching_pods(manifests, protects_from_karpenter)]
-    held = [one for one in pods if one.spec.node_name in nodes]
-    held = [one for one in held if one.spec.node_name not in ended]
-    if held:
-        where = listed(sorted({one.spec.node_name for one in held}), _NAMED_MAX)
-        why = listed(sorted(one.key for one in held), _NAMED_MAX)
-        yield f"It does not replace {where}, because of karpenter.sh/do-not-disrupt on pod {why}."
+    annotated = {
+        one.metadata.name for one in nodes if one.metadata.annotations.get(DO_NOT_DISRUPT) == "true"
+    }
+    protected = {one.metadata.name for one in nodes} - set(_with_grace_period(samples(manifests)))
+    found = matching_pods(manifests, lambda pod: DO_NOT_DISRUPT in pod.metadata.annotations)
+    pods = [one.pod for one in found]
+    held = [one for one in pods if one.spec.node_name in protected and not is_disruptable(one, now)]
+    kept = annotated | {one.spec.node_name for one in held}
+    if kept:
+        holders = [f"node {name}" for name in sorted(annotated)]
+        holders += [f"pod {key}" for key in sorted(one.key for one in held)]
+        yield (
+            f"Karpenter does not replace {listed(sorted(kept), _NAMED_MAX)}, because of "
+            f"{DO_NOT_DISRUPT} on {listed(holders, _NAMED_MAX)}."
+        )
 
 
 def _with_grace_period(manifests: Iterable[Manifest]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment
 
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.planner.node_drain.drain_plan import run_plan, unsafe_because
@@ -106,18 +107,36 @@ def test_notes_say_how_karpenter_and_providers_upgrade_nodes(snapshot, make):
     claim["spec"] = {"terminationGracePeriod": "1h"}
     claim["status"] = {"nodeName": "k2"}
     objects = snapshot(*nodes, *pods, claim).manifests
-    drift, eks, gke = upgrade_method_notes(objects, ["k1", "k2", "k3", "m0", "m1"])
+    drift, eks, gke = upgrade_method_notes(objects, ["k1", "k2", "k3", "m0", "m1"], 0)
     assert drift.startswith("Karpenter does not drain its 3 nodes for an upgrade as shown here: ")
-    why = "does not replace k1, because of karpenter.sh/do-not-disrupt on pod default/on-k1."
+    key = "karpenter.sh/do-not-disrupt"
+    why = f"Karpenter does not replace k1, because of {key} on pod default/on-k1."
     assert why in drift
     assert "--set nodepool/general:spec.template.metadata.labels.upgrade=now" in drift
     assert drift.endswith("--nodes '!karpenter.sh/nodepool' checks only the 2 other nodes.")
     assert eks.startswith("EKS upgrades node group sys with surge nodes.")
     assert gke.endswith("--surge and --max-unavailable state them.")
-    assert upgrade_method_notes(objects, ["m0"]) == (eks,)
-    [only] = upgrade_method_notes(objects, ["k3"])
+    assert upgrade_method_notes(objects, ["m0"], 0) == (eks,)
+    [only] = upgrade_method_notes(objects, ["k3"], 0)
     assert "do-not-disrupt" not in only
     assert "other node" not in only
+
+
+def test_the_note_about_karpenter_reads_do_not_disrupt_as_karpenter(snapshot, make):
+    """A duration ends at a time; a pod that has ended protects nothing; nodes can be annotated."""
+    key = "karpenter.sh/do-not-disrupt"
+    nodes = [make.node(f"k{number}", **{"karpenter.sh/nodepool": "p"}) for number in range(4)]
+    nodes[3]["metadata"]["annotations"] = {key: "true"}
+    pods = [make.pod(f"on-k{number}", node_name=f"k{number}", owner="rs") for number in range(3)]
+    for pod, value in zip(pods, ("true", "1h", "3h"), strict=True):
+        pod["metadata"]["annotations"] = {key: value}
+        pod["status"] = {"phase": "Running", "startTime": "2026-01-01T10:00:00Z"}
+    pods[0]["status"]["phase"] = "Succeeded"
+    now = parse_timestamp("2026-01-01T12:00:00Z")
+    names = [f"k{number}" for number in range(4)]
+    [note] = upgrade_method_notes(snapshot(*nodes, *pods).manifests, names, now)
+    kept = f"Karpenter does not replace k2, k3, because of {key} on node k3, pod default/on-k2."
+    assert kept in note
 
 
 def test_a_surge_node_adds_room_to_its_pool(planner, make):
