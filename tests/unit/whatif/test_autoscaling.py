@@ -105,6 +105,36 @@ def test_the_limit_on_the_number_of_all_nodes_is_named(snapshot, make, write):
     assert text in found.verdict.first.sentence
 
 
+@pytest.mark.parametrize(
+    ("cpu", "maximum", "limits"),
+    [
+        ("3", 4, ["--max-nodes-total"]),
+        ("3", 1, ["--max-nodes-total", "general"]),
+        ("30", 4, []),  # larger than the nodes of the only group
+    ],
+)
+def test_the_limit_on_all_nodes_is_named_only_for_pods_that_a_group_suits(
+    snapshot, make, write, cpu, maximum, limits
+):
+    """At this limit, scale-up compares no pod with any group."""
+    [group] = GROUPS["node-groups"]
+    groups = {"node-groups": [group | {"max": maximum}], "flags": {"max-nodes-total": 1}}
+    small, web = (
+        make.workload(name="other", replicas=1, cpu="3"),
+        make.workload(replicas=1, cpu=cpu),
+    )
+    options = AutoscaleOptions("cluster-autoscaler", str(write("g.yaml", json.dumps(groups))))
+    found = what_if(
+        snapshot(make.node("a", pool="a"), small, web),
+        ClusterChange(scale=("deploy/web=2",)),
+        Conditions(autoscale=options),
+    )
+    named = found.changed.autoscaling.limits
+    waiting = {key for key in found.changed.autoscaling.waiting if "/web-" in key}
+    assert waiting
+    assert [[one.name for one in named.get(key, ())] for key in waiting] == [limits] * len(waiting)
+
+
 def test_each_node_of_a_group_costs_the_price_of_its_type(snapshot, make, write):
     group, kind = {"kops.k8s.io/instancegroup": "ig"}, "node.kubernetes.io/instance-type"
     nodes = [make.node(name, **group, **{kind: name}) for name in ("a", "b")]

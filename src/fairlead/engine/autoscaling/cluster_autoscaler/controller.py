@@ -390,15 +390,26 @@ class ClusterAutoscaler:
 
     def reached_limits(self, now: Instant) -> dict[str, tuple[ReachedLimit, ...]]:
         """Return the limits without which pods would get new nodes, by the key of the pod."""
-        waiting, found = self.history.without_scale_up, dict[str, tuple[ReachedLimit, ...]]()
+        waiting = {
+            pod: why
+            for pod, why in self.history.without_scale_up.items()
+            if MAX_NODES_REACHED in why or MAX_SIZE_REACHED in why
+        }
+        if not waiting:
+            return {}
+        pending = self.autoscaler.context.listers.unschedulable_pods()
+        limited = [one for one in pending if one.key in waiting]
         most = counted(self._options.max_nodes_total, "node")
         total = ReachedLimit("flag", "--max-nodes-total", most)
-        found |= {pod: (total,) for pod, why in waiting.items() if MAX_NODES_REACHED in why}
-        limited = {pod for pod, why in waiting.items() if MAX_SIZE_REACHED in why}
-        if limited:
-            pending = self.autoscaler.context.listers.unschedulable_pods()
-            full = self.autoscaler.full_groups([one for one in pending if one.key in limited], now)
-            found |= {pod: tuple(map(_size_limit, groups)) for pod, groups in full.items()}
+        found: dict[str, tuple[ReachedLimit, ...]] = {}
+        for pod, groups in self.autoscaler.suitable_groups(limited, now).items():
+            full = [one for one in groups if one.target_size() >= one.max_size]
+            sizes = tuple(map(_size_limit, full))
+            if MAX_NODES_REACHED in waiting[pod]:
+                # A group below its maximum size would grow if only the total were higher.
+                found[pod] = (total, *sizes) if len(full) == len(groups) else (total,)
+            elif sizes:
+                found[pod] = sizes
         return found
 
     def nodes_without_scale_down(self) -> dict[str, str]:

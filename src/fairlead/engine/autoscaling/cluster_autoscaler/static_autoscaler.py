@@ -276,10 +276,13 @@ class StaticAutoscaler:
             context.snapshot.remove_node(name)
         return [node for node in nodes if node.metadata.name not in starting]
 
-    def full_groups(self, pods: Iterable[Pod], now: Instant) -> dict[str, tuple[NodeGroup, ...]]:
-        """Return the groups at their maximum size whose new nodes would suit `pods`, by pod.
+    def suitable_groups(
+        self, pods: Iterable[Pod], now: Instant
+    ) -> dict[str, tuple[NodeGroup, ...]]:
+        """Return the groups whose new nodes would suit `pods`, by the key of the pod.
 
-        Scale-up does not compare pods with such groups. Pods without such groups are left out.
+        Groups at their maximum size are included; scale-up does not compare pods with them. Pods
+        without such groups are left out.
         """
         context, found = self.context, dict[str, tuple[NodeGroup, ...]]()
         nodes = self._listed_nodes()
@@ -288,7 +291,7 @@ class StaticAutoscaler:
             samples = build_pod_groups([context.snapshot.pod_info(pod) for pod in pods])
             for group in context.provider.node_groups():
                 template = templates.get(group.id)
-                if template is None or group.target_size() < group.max_size:
+                if template is None:
                     continue
                 with context.snapshot.fork():
                     template.add_to(context.snapshot)
