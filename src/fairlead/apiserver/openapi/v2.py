@@ -21,8 +21,6 @@ _ANY_BODY: Final = ("*/*",)
 # Keywords of custom resource schemas that v2 does not support, and `default`, which upstream
 # prunes (kube-openapi, pkg/handler/default_pruning.go).
 _PRUNED_KEYWORDS: Final = ("oneOf", "anyOf", "not", "nullable", "default")
-# Keywords that a schema which preserves unknown fields does not have in v2.
-_CLOSING_KEYWORDS: Final = ("type", "items", "properties", "required")
 
 
 def swagger(registry: ServedKinds) -> Json:
@@ -120,17 +118,48 @@ def _schema(schema: Any) -> Any:
     made = {key: _schema(value) for key, value in schema.items() if key not in _PRUNED_KEYWORDS}
     if isinstance(schema.get("properties"), dict):  # property names may equal keywords
         made["properties"] = {name: _schema(one) for name, one in schema["properties"].items()}
-    if schema.get("x-kubernetes-preserve-unknown-fields"):
-        # Clients of v2 would refuse fields that are not in `properties`.
-        # upstream: openapi/v2/conversion.go:ToStructuralOpenAPIV2
-        made = {key: value for key, value in made.items() if key not in _CLOSING_KEYWORDS}
+    made = _opened(schema, made)
     reference = made.get("$ref")
     if isinstance(reference, str):
         made["$ref"] = reference.replace(V3.prefix, V2.prefix)
-    if "oneOf" in schema and "type" not in made:
+    # Types such as Quantity; structural schemas of custom resources have no type in `oneOf`.
+    if "type" not in made and any("type" in one for one in schema.get("oneOf", ())):
         made["type"] = "string"
     wrapped = made.get("allOf")
     if isinstance(wrapped, list) and len(wrapped) == 1 and "$ref" in wrapped[0]:
         made.pop("allOf")
         made |= wrapped[0]
     return made
+
+
+def _opened(schema: Json, made: Json) -> Json:
+    """Return `made`, the v2 form of `schema`, without keywords that mislead clients of v2.
+
+    They would refuse null, and fields that are not in `properties`.
+
+    upstream: openapi/v2/conversion.go:ToStructuralOpenAPIV2, openapi/builder/builder.go:
+    addEmbeddedProperties
+    """
+    is_open, is_nullable = (
+        schema.get(key) is True for key in ("x-kubernetes-preserve-unknown-fields", "nullable")
+    )
+    removed = {"items", "properties"} if is_open or is_nullable else set[str]()
+    kind = schema.get("type")
+    has_items = "items" in made and "items" not in removed
+    if is_nullable or (is_open and kind == "object") or (kind == "array" and not has_items):
+        removed.add("type")
+    made = {key: value for key, value in made.items() if key not in removed}
+    if isinstance(made.get("required"), list):
+        optional = _nullable(schema.get("properties")) if "properties" in made else set[str]()
+        if is_open and schema.get("x-kubernetes-embedded-resource"):
+            optional |= {"apiVersion", "kind"}  # added in v3
+        made["required"] = [one for one in made["required"] if one not in optional]
+        if not made["required"] or _nullable({"": schema.get("additionalProperties")}):
+            del made["required"]
+    return made
+
+
+def _nullable(properties: Any) -> set[str]:
+    """Return the names of those of `properties` whose schema allows null."""
+    found = properties.items() if isinstance(properties, dict) else ()
+    return {name for name, one in found if isinstance(one, dict) and one.get("nullable") is True}

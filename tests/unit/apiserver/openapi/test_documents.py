@@ -170,6 +170,39 @@ def test_embedded_resources_have_api_version_kind_and_metadata():
     }
 
 
+def test_schemas_of_v2_refuse_no_null_and_no_unknown_field():
+    """kubectl refuses values that differ from a schema of v2."""
+    text, choice = {"type": "string"}, {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
+    open_ = {"x-kubernetes-preserve-unknown-fields": True}
+    fields = {"type": "object", "properties": {"a": text}, "required": ["a"]}
+    spec = {
+        "type": "object",
+        "required": ["open", "null", "list"],
+        "properties": {
+            "open": {**fields, **open_, **choice},
+            "null": {**fields, "nullable": True},
+            "list": {"type": "array", "items": {**text, "nullable": True}},
+            "nulls": {"type": "array", "items": text, "nullable": True},
+            "map": {**fields, "properties": {}, "additionalProperties": {**text, "nullable": True}},
+        },
+    }
+    version = {"name": "v1", "served": True, "storage": True}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    registry = ServedKinds()
+    made = {**WIDGET, "versions": [{**version, "schema": schema}]}
+    registry.define("widgets.example.com", kinds_of({"spec": made}))
+    answer = body(ask(OpenApi(registry, "0.1"), "/openapi/v2"))
+    found = answer["definitions"]["com.example.v1.Widget"]["properties"]["spec"]
+    assert found["required"] == ["open", "list"]
+    assert found["properties"] == {
+        "open": {**open_, "required": ["a"]},
+        "null": {"required": ["a"]},
+        "list": {"type": "array", "items": {}},
+        "nulls": {},
+        "map": {"type": "object", "properties": {}, "additionalProperties": {}},
+    }
+
+
 def test_custom_resources_have_descriptions_of_the_common_fields():
     """`kubectl explain` prints them; the texts are those of upstream's builder."""
     registry = ServedKinds()
