@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.core.instant import seconds, to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -652,6 +653,26 @@ def test_only_limits_of_pools_whose_nodes_suit_the_pods_are_named(tmp_path: Path
         "The limits of 2 NodePools allow no further node: small (cpu 1, 0 in use; nodes 9, "
         "0 in use), default (cpu 2, 2 in use)." in answer.verdict.first.sentence
     )
+
+
+def test_pods_that_are_alike_are_compared_with_the_limits_once(tmp_path: Path, monkeypatch) -> None:
+    """A pass with thousands of pods takes seconds, and there is a pass for each NodePool."""
+    passes = []
+    examine = Provisioner.fitting_without_limits
+
+    def counted(provisioner, pool, pods, now):
+        passes.append(len(pods))
+        return examine(provisioner, pool, pods, now)
+
+    monkeypatch.setattr(Provisioner, "fitting_without_limits", counted)
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": web(1)["spec"]["template"]["spec"]}
+    alone = [pod | {"metadata": {"name": f"p{n}", "namespace": "default"}} for n in range(20)]
+    objects = [pool(limits={"cpu": "2"}), node("n1"), *alone]
+    answer = ask(tmp_path, objects, ClusterChange())
+    found = answer.changed.autoscaling
+    assert found is not None
+    assert len(found.limits) == len(found.waiting) > 10
+    assert set(passes) == {1}
 
 
 def test_a_change_of_limits_takes_effect(tmp_path: Path) -> None:

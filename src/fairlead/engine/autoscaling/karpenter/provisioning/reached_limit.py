@@ -7,7 +7,8 @@ limits of a NodePool shows whether the pod would get a node of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
@@ -20,6 +21,7 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.scheduler imp
 )
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
 from fairlead.engine.autoscaling.karpenter.state.pool_count import limited_use
+from fairlead.engine.autoscaling.karpenter.state.storage import claim_keys
 from fairlead.engine.autoscaling.reached_limit import ReachedLimit
 from fairlead.engine.core.instant import Instant
 
@@ -29,34 +31,40 @@ def reached_limits(
 ) -> dict[str, tuple[ReachedLimit, ...]]:
     """Return the limits because of which the pods in `errors` get no node, by the key of the pod.
 
-    `errors` has the error text of each pod. Pods without such limits are left out. Only one pod of
-    each controller is examined.
+    `errors` has the error text of each pod. Pods without such limits are left out. Of pods that are
+    alike, only one is examined, because a pass with many pods takes long.
     """
-    found: dict[str, tuple[ReachedLimit, ...]] = {}
-    samples = {
-        _owner(pod): pod
-        for key in sorted(errors, reverse=True)
-        if (pod := cluster.unbound_pods.get(key)) is not None
-    }
-    by_owner: dict[str, list[ReachedLimit]] = {}
+    unbound = (cluster.unbound_pods.get(key) for key in errors)
+    groups: defaultdict[Hashable, list[Pod]] = defaultdict(list)
+    for pod in unbound:
+        if pod is not None:
+            groups[_likeness(provisioner, pod)].append(pod)
+    samples = {min(pod.key for pod in alike): alike for alike in groups.values()}
+    limits: defaultdict[str, list[ReachedLimit]] = defaultdict(list)
     for pool in provisioner.usable_pools():
         texts = [one.format(pool.name) for one in (LIMITS_EXCEEDED, NODES_EXHAUSTED)]
-        named = [pod for pod in samples.values() if any(text in errors[pod.key] for text in texts)]
-        fitting = provisioner.fitting_without_limits(pool.name, named, now)
-        for pod in named:
-            if pod.key in fitting:
-                by_owner.setdefault(_owner(pod), []).append(_limit(pool, cluster, now))
-    for key in errors:
-        pod = cluster.unbound_pods.get(key)
-        if pod is not None and (limits := by_owner.get(_owner(pod))):
-            found[key] = tuple(limits)
-    return found
+        named = [key for key in samples if any(text in errors[key] for text in texts)]
+        pods = [cluster.unbound_pods[key] for key in named]
+        fitting = provisioner.fitting_without_limits(pool.name, pods, now)
+        limit = _limit(pool, cluster, now) if fitting else None
+        for key in named:
+            if limit is not None and key in fitting:
+                limits[key].append(limit)
+    return {pod.key: tuple(found) for key, found in limits.items() for pod in samples[key]}
 
 
-def _owner(pod: Pod) -> str:
-    """Return the uid of the pod's controller; without a controller, the key of the pod."""
-    owner = controller_of(pod.metadata)
-    return pod.key if owner is None else owner.uid
+def _likeness(provisioner: Provisioner, pod: Pod) -> Hashable:
+    """Return a value that is equal for pods that the same NodePools suit.
+
+    It is the identity of the facts that pods with equal specs share. These facts do not cover other
+    pods and volumes; if the spec names some, the value is the uid of the pod's controller.
+    """
+    spec, owner = pod.spec, controller_of(pod.metadata)
+    affinity = spec.affinity
+    with_pods = affinity and (affinity.pod_affinity or affinity.pod_anti_affinity)
+    if with_pods or spec.topology_spread_constraints or any(claim_keys(pod)):
+        return pod.key if owner is None else owner.uid
+    return id(provisioner.pending(pod).facts)
 
 
 def _limit(pool: NodePool, cluster: KarpenterCluster, now: Instant) -> ReachedLimit:
