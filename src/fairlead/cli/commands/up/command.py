@@ -31,7 +31,7 @@ USER_HELP: Final = (
 )
 NAME_HELP: Final = (
     "Name of the cluster, its administrator and its context in the kubeconfig (default: fairlead). "
-    "With another name than the default, the contexts of other users are named USER@NAME. If "
+    "With another name than the default, other users and their contexts are named USER@NAME. If "
     "clusters have different names, kubectl can use their kubeconfigs together."
 )
 CERTIFICATES_HELP: Final = (
