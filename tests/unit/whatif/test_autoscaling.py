@@ -194,6 +194,7 @@ def test_a_run_that_ends_before_nodes_may_be_removed_says_when(snapshot, make, w
         ("11:52", "11:57", ("11:58",), 8),
         ("11:52", "08:00", ("11:58", "--node-deletion-candidate-ttl=10m"), 2),
         ("11:52", "08:00", ("11:58", "--node-deletion-candidate-ttl=5m"), 8),
+        ("11:52", "08:00", (5,), 2),  # not a timestamp
     ],
 )
 def test_the_time_for_which_a_node_is_unneeded_begins_at_its_taint(
@@ -218,7 +219,8 @@ def test_the_time_for_which_a_node_is_unneeded_begins_at_its_taint(
             "image": "cluster-autoscaler:v1.36.0",
             "args": ["--nodes=1:9:ig", *flags],
         }
-        running = {"name": "c", "state": {"running": {"startedAt": hour(started)}}}
+        at = hour(started) if isinstance(started, str) else started
+        running = {"name": "c", "state": {"running": {"startedAt": at}}}
         pod = make.pod("ca", node_name="a", owner="ca")
         pod |= {"spec": spec | {"nodeName": "a"}}
         objects += [

@@ -87,7 +87,7 @@ def _starts(manifest: Manifest) -> Iterator[Instant]:
     names = {one.name for one in containers if CLUSTER_AUTOSCALER in one.image}
     for status in (manifest.value.get("status") or {}).get("containerStatuses") or ():
         match status:
-            case {"name": name, "state": {"running": {"startedAt": started}}} if name in names:
+            case {"name": name, "state": {"running": {"startedAt": str(started)}}} if name in names:
                 yield from _instants(started)
 
 
