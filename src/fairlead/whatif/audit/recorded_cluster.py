@@ -48,7 +48,8 @@ from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.worlds.seeded_ids import SeededIds
 
 _VERSION_DIGITS_MAX: Final = 20  # a resourceVersion is a 64-bit number
-_FORBIDDEN: Final = 403
+# The end of the error for an unknown PriorityClass (apiserver.admission.plugins.priority).
+_UNKNOWN_CLASS: Final = " was found"
 _TERMINAL: Final = ("Succeeded", "Failed")
 _GRACE_DEFAULT_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
 _DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
@@ -285,8 +286,7 @@ class RecordedCluster(Struct):
                 stored = self._store.admission.admit(operation, kind, stored)
         except ApiError as refused:
             refusal = refusal_of(self.source, f"{write.where}: {manifest.title}", refused)
-            # The recorded API server admitted the object, so an object is missing here.
-            hint = f"; {self.remedy}" if refused.code == _FORBIDDEN else ""
+            hint = f"; {self.remedy}" if refusal.problem.endswith(_UNKNOWN_CLASS) else ""
             raise InputError(
                 refusal.source,
                 f"{refusal.problem}{hint}",

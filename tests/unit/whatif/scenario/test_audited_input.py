@@ -365,6 +365,10 @@ def test_the_error_for_an_unknown_priority_class_names_the_way_out(simulate):
     expected = r"urgent was found; add a dump that contains it to cluster\.files$"
     with pytest.raises(InputError, match=expected):
         simulate([created])
+    created["requestObject"]["spec"]["priority"] = 5
+    known = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 10}
+    with pytest.raises(InputError, match=r"from the given PriorityClass name$"):
+        simulate([created], known | {"metadata": {"name": "urgent"}})
 
 
 def test_a_recorded_workload_of_too_many_pods_is_refused(simulate):
