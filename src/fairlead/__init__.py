@@ -5,4 +5,4 @@ A deterministic Kubernetes simulator in virtual time, behind `fairlead simulate`
 first.
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
