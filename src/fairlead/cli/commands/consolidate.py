@@ -77,7 +77,7 @@ def consolidate(
     help text of `fairlead drain-plan` states when a drain is safe.
 
     The command tries the most promising plans, not all plans. So a plan that saves more can exist.
-    The answer states the number of nodes that no plan can exceed.
+    The answer gives an upper bound: no plan can remove more nodes than this.
 
     SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or
     `-o yaml`). It is a file, a directory of such files, or `-` for standard input. To read a

@@ -124,11 +124,13 @@ def _stamp(status: os.stat_result) -> _Stamp:
 
 @cache
 def _end_on_bus_error() -> Any:
-    """Let SIGBUS end the process with one line on stderr; return the handler, which must be kept.
+    """Let SIGBUS end the process with one line on stderr; return the handler.
+
+    The handler must not be freed. So `cache` holds it until the process ends.
 
     A handler of `signal.signal` would never run: Python calls it after the instruction that reads
-    the missing page, and this instruction never ends. A handler that the program has already set,
-    such as that of faulthandler, is kept.
+    the missing page, and this instruction never ends. If the program has already set a handler,
+    such as that of faulthandler, it is not replaced.
     """
     owner = os.getpid()
     of_handler = ctypes.CFUNCTYPE(None, ctypes.c_int)

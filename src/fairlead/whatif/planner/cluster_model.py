@@ -193,8 +193,9 @@ class ClusterModel:
     lacks are added (`missing_storage`, `missing_classes`). Bindings of claims are completed
     (`missing_bindings`). Pods in a namespace that is being deleted get a deletionTimestamp, if they
     have none. `now` is the time of the snapshot. If `preempts` is set, pods that fit nowhere try
-    preemption. Extenders are not called (`profiles_without_extenders`). `snapshot_words` name the
-    snapshot in a command. `errors` are the errors of all placements that were tried so far.
+    preemption. Extenders are not called (`profiles_without_extenders`). In the commands that an
+    answer suggests, the arguments `snapshot_words` name the snapshot. `errors` are the errors of
+    all placements that were tried so far.
     """
 
     def __init__(self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0) -> None:

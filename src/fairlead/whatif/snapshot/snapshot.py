@@ -212,8 +212,8 @@ def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> d
 def copied_annotations(snapshot: Snapshot) -> dict[str, str]:
     """Return the annotations for a List that is a copy of `snapshot`.
 
-    If Fairlead did not read the objects from a cluster, an annotation says that kubectl read them.
-    Namespaces may then be missing.
+    If kubectl, and not Fairlead, read the objects from the cluster, an annotation says so. A list
+    of kubectl may contain the objects of only one namespace (`has_all_namespaces`).
     """
     annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
     return annotations if snapshot.has_all_namespaces else {**annotations, _READ_BY: _KUBECTL}

@@ -123,9 +123,10 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
 ) -> tuple[Any, dict[Name, FieldSet]]:
     """Return (object, owners) after `manager` applies a configuration.
 
-    The object is None if it is unchanged. If `other_versions` contains `manager`,
-    `other_versions[manager]` is the version of the manager's last apply. Raises ItemKeyError.
-    Raises OwnershipConflictError if there is a conflict and `force` is False.
+    The object is None if it is unchanged. `other_versions[manager]` is the API version in which
+    `manager` last applied. It is missing if this was `version`, or if `manager` has not applied
+    yet. Raises ItemKeyError. Raises OwnershipConflictError if there is a conflict and `force` is
+    False.
     """
     # upstream: update.go:Apply
     # 1. The applier claims all fields of its configuration, even if they do not change.

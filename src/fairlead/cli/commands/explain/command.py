@@ -86,12 +86,12 @@ def explain(
 
     The answer depends on the kind of OBJECT:
 
-    - pods, the kind without a name: all pending pods, all workloads that lack pods, all pods that
-      have a node but are not ready, and all nodes that take no new pods, each with the reason.
+    - pods (without a name): all pending pods, all workloads that lack pods, all pods that have a
+      node but are not ready, and all nodes that take no new pods, each with the reason.
 
-    - nodes, the kind without a name: the nodes that take no new pods, with the reasons, and the
-      requests and free resources of all other nodes. The answer also counts the pending pods for
-      which these nodes have room, or would have room if they were in service.
+    - nodes (without a name): the nodes that take no new pods, with the reasons, and the requests
+      and free resources of all other nodes. The answer also says for how many pending pods each
+      node has room, or would have room if it took new pods.
 
     - Pod: for each node, either the score from each scheduler plugin, or the reason why the pod
       does not fit. In large clusters, nodes with the same reason share a row. A pod that already
@@ -112,7 +112,7 @@ def explain(
 
     - PriorityClass: the pods that use it, the pods that they may preempt, and the classes whose
       pods may preempt them. The answer also says how many of the possible victims have a disruption
-      budget. The kind without a name (pc) lists all classes.
+      budget. Without a name, pc lists all classes.
 
     - HorizontalPodAutoscaler: the number of replicas that each metric proposes, why the autoscaler
       does not scale, and how many more pods fit, up to maxReplicas.
