@@ -60,7 +60,7 @@ def bench(
 
         fairlead bench Outage/5000Nodes_24h
 
-        fairlead bench --baseline benchmarks/releases/0.2.0.json
+        fairlead bench --baseline benchmarks/releases/0.3.0.json
 
     Parameters
     ----------
