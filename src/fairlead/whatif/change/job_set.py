@@ -18,6 +18,7 @@ from msgspec import Meta, Struct, field
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB
+from fairlead.whatif.change.job_pod_template import JobPodTemplate, TemplateMetadata
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import decode_strictly
@@ -32,23 +33,13 @@ _JOBS_MAX: Final = 100_000
 _Count = Annotated[int, Meta(ge=0)]
 
 
-class _Metadata(Struct):
-    annotations: dict[str, str] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
-
-
-class _PodTemplate(Struct):
-    spec: Json
-    metadata: _Metadata = field(default_factory=_Metadata)
-
-
 class _JobSpec(Struct):
-    template: _PodTemplate
+    template: JobPodTemplate
 
 
 class _JobTemplate(Struct):
     spec: _JobSpec
-    metadata: _Metadata = field(default_factory=_Metadata)
+    metadata: TemplateMetadata = field(default_factory=TemplateMetadata)
 
 
 class _ReplicatedJob(Struct, rename="camel"):
@@ -131,7 +122,7 @@ def _job(given: _JobTemplate, spec: Json, marks: dict[str, str]) -> Json:
     }
 
 
-def _marked(given: _Metadata, marks: dict[str, str]) -> Json:
+def _marked(given: TemplateMetadata, marks: dict[str, str]) -> Json:
     return {"labels": given.labels | marks, "annotations": given.annotations | marks}
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Final
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
@@ -22,6 +22,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.batch.scheduler_name import VOLCANO
+from fairlead.whatif.change.job_pod_template import JobPodTemplate
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import decode_strictly
@@ -36,18 +37,8 @@ _UNNAMED: Final = "default"  # the name of a task without a name is this and its
 _Count = Annotated[int, Meta(ge=0)]
 
 
-class _Metadata(Struct):
-    annotations: dict[str, str] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
-
-
-class _Template(Struct):
-    spec: Json
-    metadata: _Metadata = field(default_factory=_Metadata)
-
-
 class _Task(Struct, rename="camel"):
-    template: _Template
+    template: JobPodTemplate
     name: str = ""
     replicas: _Count = 0
     min_available: _Count | None = None
