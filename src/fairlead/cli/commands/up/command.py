@@ -31,8 +31,8 @@ USER_HELP: Final = (
 )
 NAME_HELP: Final = (
     "Name of the cluster, its administrator and its context in the kubeconfig (default: fairlead). "
-    "With another name than the default, other users and their contexts are named USER@NAME. If "
-    "clusters have different names, kubectl can use their kubeconfigs together."
+    "If NAME is not fairlead, the users of --user and their contexts are named USER@NAME in the "
+    "kubeconfig. If clusters have different names, kubectl can use their kubeconfigs together."
 )
 CERTIFICATES_HELP: Final = (
     "Write client certificates into the kubeconfig, instead of tokens. The cluster's own CA signs "

@@ -14,10 +14,10 @@ the zones in the random order of a Go map. It stops at the first zone that has c
 not fully disrupted before.
 
 `DefectPolicy.UPSTREAM` reproduces an upstream defect. Each pass compares the zones before and after
-the pass: if not all zones were fully disrupted before, and all are now, evictions stop. Upstream
-leaves out the earlier states of the zones that the pass drops. Suppose that the pass drops the only
-zone with a ready node, and all other zones were fully disrupted before. Then the pass sees no
-change and does not stop evictions.
+the pass: if not all zones were fully disrupted before, and all are now, evictions stop. In this
+comparison, upstream ignores the earlier states of the zones that the pass drops. Suppose that the
+pass drops the only zone with a ready node, and all other zones were fully disrupted before. Then
+the pass sees no change and does not stop evictions.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:handleDisruption,
 isNodeExcludedFromDisruptionChecks; legacyIsMasterNode (until 1.20); metrics.go: zone_health,

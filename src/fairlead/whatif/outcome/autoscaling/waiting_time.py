@@ -21,10 +21,11 @@ WAITED_MIN: Final = seconds(60)
 
 
 class PodWait(Struct, frozen=True):
-    """A wait of a pod (`namespace/name`) for a node; `until` is None if the pod still waits.
+    """A wait of a pod for a node; `until` is None if the pod still waits.
 
-    `group` is the name of the pod's PodGroup, "" if the pod has none. If the pod replaces another
-    pod, `pod` is the key of that pod, and `key` is the key of the pod itself.
+    `key` is the key (`namespace/name`) of the pod that waits. `pod` is the same key, or, if the
+    waiting pod replaces another pod, the key of the replaced pod. `group` is the name of the pod's
+    PodGroup, "" if the pod has none.
     """
 
     pod: str

@@ -259,7 +259,7 @@ class _Successors(Generic[Item, Result]):
     def next_result(self) -> Result:
         """Wait for the next result, and return it.
 
-        Raises EOFError if the process that makes this call ended without sending its result.
+        Raises EOFError if the forked process ended without sending this result.
         """
         assert self._process is not None
         self._missing -= 1
