@@ -23,7 +23,7 @@ def drain_plan(
         repeatable(
             "NODE",
             "Nodes to drain, by name or label selector (pool=old). Without this option, the "
-            "command checks which nodes can be drained, each alone.",
+            "command checks for each node whether it can be drained alone.",
         ),
     ] = (),
     max_unavailable: DrainPace = None,

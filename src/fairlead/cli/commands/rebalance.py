@@ -29,7 +29,7 @@ def rebalance(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Also move pods that a node autoscaler would not evict because of RULE. "
+            "Also move pods that RULE protects from eviction by a node autoscaler. "
             "'annotations': annotations such as "
             "cluster-autoscaler.kubernetes.io/safe-to-evict=false. 'local-storage': pods with "
             "hostPath volumes, or with emptyDir volumes that are not in memory. 'unmanaged': pods "

@@ -39,7 +39,7 @@ def replay(
         named(
             "DURATION",
             "For a SimKube trace or the pod table of openb: simulated and recorded start times "
-            "count as equal up to this difference (default: 10s).",
+            "count as equal if they differ by at most this time (default: 10s).",
         ),
     ] = None,
     present: RecordedOptions = RECORDED_DEFAULTS,

@@ -54,11 +54,11 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="The last step of the search replaces nodes by cheaper ones. Its limit is a "
-            "number of scheduling cycles: N times the number of pods that the search places. Fewer "
-            "than 500 pods count as 500. A larger N takes more time, and never gives a more "
-            "expensive answer. In small clusters, the search often ends before the limit, because "
-            "it has tried all its changes. The answer then says that a larger N changes nothing.",
+            help="The last step of the search replaces nodes by cheaper ones. This step may use N "
+            "scheduling cycles for each pod that the search places; fewer than 500 pods count as "
+            "500. A larger N takes more time, and never gives a more expensive answer. In small "
+            "clusters, the search often ends before the limit, because it has tried all its "
+            "changes. The answer then says that a larger N changes nothing.",
             metavar="N",
             converter=integer,
         ),

@@ -56,8 +56,8 @@ def torture(
     changes and the faults stop, so that the cluster can reach a stable state. After every action
     and at the end, the command checks the laws, which are the safety rules in docs/torture.md.
 
-    If a law is broken, the command prints a scenario that breaks the law, reduced to the necessary
-    parts.
+    If a law is broken, the command prints a scenario that breaks the law and contains only the
+    necessary parts.
 
     Try:
 

@@ -68,7 +68,7 @@ def upgrade_check(
             "Karpenter, EKS, eksctl, GKE, AKS or kops). If no node has such a label, a pool "
             "consists of the nodes that have the same taints, size and labels. This comparison "
             "ignores zone labels and labels that name the node. Memory and ephemeral storage may "
-            "differ by 5%.",
+            "differ by up to 5%.",
         ),
     ] = "",
     connection: ConnectionOptions = NO_CONNECTION,

@@ -86,7 +86,7 @@ def explain(
 
     The answer depends on the kind of OBJECT:
 
-    - pods (without a name): all pending pods, all workloads that lack pods, all pods that have a
+    - pods (without a name): all pending pods, all workloads with too few pods, all pods that have a
       node but are not ready, and all nodes that take no new pods, each with the reason.
 
     - nodes (without a name): the nodes that take no new pods, with the reasons, and the requests
@@ -110,9 +110,9 @@ def explain(
 
     - PodDisruptionBudget: the number of allowed disruptions, and the pods that it selects.
 
-    - PriorityClass: the pods that use it, the pods that they may preempt, and the classes whose
-      pods may preempt them. The answer also says how many of the possible victims have a disruption
-      budget. Without a name, pc lists all classes.
+    - PriorityClass: the pods that use it, the pods that a pod of the class may preempt, and the
+      classes whose pods may preempt a pod of this class. The answer also says how many of the
+      possible victims have a disruption budget. Without a name, pc lists all classes.
 
     - HorizontalPodAutoscaler: the number of replicas that each metric proposes, why the autoscaler
       does not scale, and how many more pods fit, up to maxReplicas.
@@ -162,7 +162,7 @@ def explain(
         option such as --context, --snapshot or --process names the cluster.
     second
         The object to explain: KIND/NAME (deploy/web), or KIND/NAMESPACE/NAME (deploy/store/web) if
-        several namespaces have such an object. The kinds pods, nodes and pc alone mean all pods,
+        several namespaces have such an object. Without a name, pods, nodes and pc mean all pods,
         all nodes and all PriorityClasses.
     """
     from fairlead.cli.commands.explain.run import (

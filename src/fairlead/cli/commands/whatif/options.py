@@ -78,7 +78,7 @@ class ChangeOptions:
             "KIND/NAME:path=value",
             "Set a field of an object (deploy/web:spec.paused=true). The value null removes the "
             "field. Items of lists are selected by name (spec.template.spec.containers[app].image) "
-            "or number. Keys with dots are written in brackets (spec.hard[requests.cpu]).",
+            "or index. Keys with dots are written in brackets (spec.hard[requests.cpu]).",
         ),
     ] = ()
     set_resources: Annotated[
