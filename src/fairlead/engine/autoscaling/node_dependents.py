@@ -77,7 +77,7 @@ def copied_dependent(one: Json, like: str, name: str) -> Json:
     """Return a copy of `one` for the new node `name`.
 
     `one` is the CSINode or a ResourceSlice of the node `like`. Devices have no taints in the copy:
-    drivers taint unhealthy devices, and those of a new machine are healthy.
+    drivers taint unhealthy devices, and the devices of a new machine are healthy.
     """
     head = {"apiVersion": one["apiVersion"], "kind": one["kind"]}
     spec = one.get("spec") or {}

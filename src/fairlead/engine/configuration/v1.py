@@ -1,7 +1,8 @@
 """KubeSchedulerConfiguration v1, field by field.
 
 `parallelism`, `leaderElection`, `clientConnection` and the fields about profiling and the cache do
-not affect decisions. They are here because unknown and mistyped fields are refused.
+not affect decisions. They are declared here because the reader refuses unknown fields and values
+of the wrong type.
 upstream: staging/src/k8s.io/kube-scheduler/config/v1/types.go
 """
 

@@ -3,8 +3,8 @@
 The library cronsim computes the times. Fields that upstream's library interprets differently are
 rewritten first. `?` and a list with a `*` become `*`. The day of the month and the weekday need
 another change: a `*` with a step above 1 becomes a range. For example, `*/2` becomes `1-31/2` or
-`0-6/2`. The reason is that `*/2` restricts a field in upstream, but not in cronsim. This makes a
-difference if both fields are restricted: a day then needs to match only one of them.
+`0-6/2`. The reason is that `*/2` restricts a field in upstream, but not in cronsim. If the day of
+the month and the weekday are both restricted, a date needs to match only one of them.
 
 upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/utils.go
 """
@@ -113,7 +113,7 @@ def read_zone(name: str) -> tzinfo:
 
 
 def missed_times(schedule: Schedule, since: Instant, now: Instant) -> int:
-    """Return approximately how often the schedule occurs after `since` and until `now`.
+    """Return the approximate number of times of the schedule after `since` and not after `now`.
 
     The result is exact if all intervals of the schedule are equal.
     """

@@ -48,7 +48,7 @@ class ObjectDeleted(Struct, frozen=True):
 
 
 class ObjectsLoaded(Struct, frozen=True, dict=True):
-    """All objects at the start, from a snapshot or a first list; no two have the same key.
+    """All objects at the start, from a snapshot or an initial LIST; no two have the same key.
 
     The objects are in the order in which they would have arrived one by one.
     """
@@ -112,8 +112,8 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
         """The pods of each node, as {node name: {pod key: pod}}; pods without a node are left out.
 
         The pods of a node are in the order of `pods`. Callers must not change the result, but they
-        may change a copy of it. A copy builds its own dictionary of a node when a caller first
-        reads the pods of this node.
+        may change a copy of it. The copy builds its own dictionary {pod key: pod} for a node when
+        a caller first reads the pods of this node.
         """
         there: defaultdict[str, _NodeRows] = defaultdict(_NodeRows)
         for pods in self.replicas:

@@ -64,7 +64,7 @@ def place_in_freed_room(session: Session) -> None:
 
     The tasks of such a job are placed on resources that are idle or still being released. A job
     gets no precedence if its queue is overused, or if the first waiting job of the queue would
-    preempt the job. Ends the reservation of the last session.
+    preempt the job. This function first ends the reservation that the last session made.
     """
     session.room.reserve(None)
     if not any(job.victims for job in session.jobs.values()):

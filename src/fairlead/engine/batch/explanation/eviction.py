@@ -37,10 +37,10 @@ _WHY_NO_GANG: Final = {
 def why_no_eviction(session: Session, job: JobInfo) -> Iterator[str]:
     """Yield why reclaim and preempt evict no pods for `job`: at most one sentence for each action.
 
-    The actions of `session` have run. The sentence about reclaim is left out if no pods of other
-    queues are running. The sentence about preempt is left out if no pods of other jobs in the queue
-    of `job` are running. If preempt is not configured, only jobs with a lower priority than `job`
-    count as other jobs.
+    Call this function after the actions of `session` have run. The sentence about reclaim is left
+    out if no pods of other queues are running. The sentence about preempt is left out if no pods of
+    other jobs in the queue of `job` are running. If preempt is not configured, only jobs with a
+    lower priority than `job` count as other jobs.
 
     There are no sentences if all pending tasks of `job` request nothing. With the defect
     `tier-first-wins`, there are none either, because the reasons assume that every tier counts.

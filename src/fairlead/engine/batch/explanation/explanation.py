@@ -81,7 +81,8 @@ class NodeFact(Struct, frozen=True):
 
     `lacking` maps resources to the missing amounts: cpu in millicores, memory in bytes, other
     resources in units. It is filled only if missing resources are the only reason. `members` is the
-    number of other members of the group that still fit on the node. Their requests count as used.
+    number of other members of the group that still fit on the node. `reason` and `lacking` count
+    the requests of these members as used.
     """
 
     node: str
@@ -209,7 +210,7 @@ def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) ->
     """Return `found` with `start`, an estimated time that takes other groups into account.
 
     If only other groups delay the start, `obstacle` becomes OTHERS_FIRST. If the group lacks
-    something else than free resources (`_is_refuted`), the estimate is too early: `starts_at`
+    something other than free resources (`_is_refuted`), the estimate is too early: `starts_at`
     becomes None, and `lacks_other` is set.
     """
     is_later = start is not None and start > now
@@ -473,8 +474,8 @@ class _Trial:
 def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> list[NodeFact]:
     """Return the nodes on which `task` cannot run, each with the reason.
 
-    Nodes that lack only resources come first, sorted by the sum of the lacking shares of the task's
-    requests. The smallest sum comes first.
+    Nodes that lack only resources come first. They are sorted by the sum of missing amount ÷
+    requested amount over all resources. The smallest sum comes first.
     """
     names = session.table.resources.names
     requests = {names[column]: amount for column, amount in task.request.starting}

@@ -81,8 +81,8 @@ class JobInfo:
     A member counts as having a node if its status is one of ALLOCATED_STATUSES. A pipelined or
     releasing member does not count. `ready_count` is the number of members that have a node or have
     succeeded. `held` is the sum of the requests of members that have a node or are pipelined.
-    `pending` is the sum of the requests of pending tasks. Both are lists by resource column.
-    Missing columns at the end count as 0.
+    `pending` is the sum of the requests of pending tasks. `held` and `pending` are lists by
+    resource column. Missing columns at the end count as 0.
 
     `waiting_since` is the time of the first session at whose end the job waited to start. A session
     sets it back to None if the job no longer waits to start. `broken_since` is the time of the

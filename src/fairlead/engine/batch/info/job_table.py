@@ -40,8 +40,9 @@ from fairlead.engine.state.pod_info import PodInfo
 class Ownership(Struct, frozen=True):
     """The scheduler names of the pods that this scheduler owns, and the default queue of groups.
 
-    If `own_groups_only` is set, this scheduler ignores PodGroups of scheduling.k8s.io. It is set if
-    the default scheduler schedules these groups (feature gate GenericWorkload).
+    If `own_groups_only` is set, this scheduler ignores PodGroups of scheduling.k8s.io.
+    `own_groups_only` is set if the default scheduler schedules these groups (feature gate
+    GenericWorkload).
     """
 
     scheduler_names: tuple[str, ...] = SCHEDULER_NAMES

@@ -39,8 +39,8 @@ class Slack(Struct, frozen=True):
     def margin(self, column: int) -> int:
         """Return the amount that kube-batch adds to a request when it lists the lacking resources.
 
-        The resource in `column` counts as lacking if less than the request plus this amount is
-        free. The result is 0 if amounts are compared exactly (`NO_SLACK`).
+        The resource in `column` counts as lacking if its free amount is less than the request plus
+        the result. The result is 0 if amounts are compared exactly (`NO_SLACK`).
         upstream: resource_info.go: FitDelta
         """
         return 0 if self == NO_SLACK else self.least(column)
@@ -62,7 +62,7 @@ _LEAST_PART: Final = 0.01  # resource_info.go: minMilliScalarResources, in units
 
 
 class TaskRequest:
-    """The resources that a task uses (`running`), and that must be free to start it (`starting`).
+    """The resources that a task uses (`running`), and those that it needs to start (`starting`).
 
     Both consist of pairs (column, amount). cpu is in millicores. `floors` are pairs of a column and
     the smallest free amount that a node needs to start the task. `is_best_effort` is set if all

@@ -213,7 +213,7 @@ class Preparations:
 
         The result concerns the tasks that were dispatched together with this pod. If their gang has
         too few members left, the result contains these tasks, and their placements must be undone.
-        Otherwise, if all these tasks are prepared, the result contains their binds.
+        Otherwise, if all these tasks are prepared, the result contains their Bind commands.
         """
         group = self._groups.get(pod_id)
         self.release(pod_id)

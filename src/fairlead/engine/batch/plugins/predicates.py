@@ -1,7 +1,7 @@
 """predicates: filters nodes with the Filter plugins of the default scheduler.
 
-The `BatchRules` of the configuration name the plugins. The plugins do not check resources, because
-each action compares different resources: idle, releasing, or none.
+`BatchRules.filters` of the configuration lists the plugins. The plugins do not check resources,
+because each action compares different resources: idle, releasing, or none.
 
 upstream: pkg/scheduler/plugins/predicates/predicates.go
 """

@@ -172,9 +172,9 @@ class StartSearch:
     def plan(self, job: JobInfo) -> Reservation | None:
         """Return a reservation for the earliest start of `job`.
 
-        Returns None if `job` has no `lacking_tasks`, or if these tasks would not fit even if no
-        placed pod had requests, except those that never end. Also returns None if the queue would
-        exceed its limits even after all pods with a declared end have ended.
+        Returns None if `job` has no `lacking_tasks`. Also returns None if these tasks would not fit
+        even if, of the placed pods, only those that never end had requests. Also returns None if
+        the queue would exceed its limits even after all pods with a declared end have ended.
         """
         lacking = lacking_tasks(self.session, job)
         if not lacking or self.exceeded_limits(job, self._with_end):

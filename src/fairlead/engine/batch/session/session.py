@@ -98,9 +98,9 @@ class NodeChoices(Struct, frozen=True):
     """Four objects of class NodeChoice, which count different resources as available.
 
     `now` finds nodes whose idle resources suffice. `later` finds nodes whose idle and releasing
-    resources together suffice. With kube-batch's defect `evict-ignores-idle`, only the releasing
-    resources count. `either` finds all nodes that `now` or `later` finds. `ignoring_resources`
-    finds nodes on which the task would fit after enough evictions.
+    resources together suffice. With kube-batch's defect `evict-ignores-idle`, `later` counts only
+    the releasing resources. `either` finds all nodes that `now` or `later` finds.
+    `ignoring_resources` finds nodes on which the task would fit after enough evictions.
     """
 
     now: NodeChoice

@@ -172,7 +172,7 @@ class ImmediateOperations:
 
     @property
     def evicts(self) -> bool:
-        """True, because operations are not recorded, so any of them may have been an eviction."""
+        """Whether the operations may include an eviction: always True, as they are not recorded."""
         return True
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:

@@ -40,9 +40,10 @@ class HighestTotals:
     """
 
     def __init__(self, log: ChangeLog[int], mask: Mask | None = None) -> None:
-        """`log` names the rows whose pods changed; after any other change of totals, call `reset`.
+        """Prepare to find the highest totals; `log` names the rows whose pods changed.
 
-        If `mask` is given, positions where it is False are ignored. The mask must not change.
+        After any other change of totals, call `reset`. If `mask` is given, positions
+        where it is False are ignored. The mask must not change.
         """
         self._log = log
         self.mask = mask

@@ -52,7 +52,7 @@ class RowEvaluator:
     """
 
     def __init__(self, table: NodeTable, state: CycleState) -> None:
-        """`table` has the nodes to evaluate, and `state` has the PreFilter data for the plugins."""
+        """Prepare to evaluate nodes of `table`; `state` has the PreFilter data for the plugins."""
         self._table = table
         self._state = state
         self.rows: Rows = table.every_row()[:0]

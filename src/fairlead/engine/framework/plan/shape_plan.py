@@ -1,10 +1,10 @@
 """ShapePlan: cached results of one profile's plugins on every node, for pods of one shape.
 
 The results of NODE and ROW plugins are cached per row. So the cost of a scheduling cycle depends on
-the number of changes, not of nodes. `refresh` recomputes the rows that changed since the last
-refresh. The node table lists these rows in `node_log` and `pod_log`. If only a few rows changed,
-they are recomputed one by one. Otherwise, the plugins compute columns of results for all these rows
-together.
+the number of changed rows, not on the number of nodes. `refresh` recomputes the rows that changed
+since the last refresh. The node table lists these rows in `node_log` and `pod_log`. If only a few
+rows changed, they are recomputed one by one. Otherwise, the plugins compute columns of results for
+all these rows together.
 
     static               the results of the NODE plugins, shared with plans of similar shapes
     statuses[codes[i]]   the first rejection of the node in rows[i]; code 0 if the pod fits,

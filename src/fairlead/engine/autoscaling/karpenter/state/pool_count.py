@@ -59,7 +59,7 @@ def exceeds_limits(cluster: KarpenterCluster, pool: NodePool, now: Instant) -> b
 
 
 def limited_use(cluster: KarpenterCluster, pool: NodePool, now: Instant) -> dict[str, int]:
-    """Return the capacity of the nodes of `pool`, by resource that the pool limits.
+    """Return, for each resource that `pool` limits, the capacity of the pool's nodes.
 
     Nodes that are being removed do not count.
     """

@@ -170,7 +170,7 @@ class StateNode(Struct, frozen=True, dict=True):
         return self._amounts("capacity")
 
     def _amounts(self, field: str) -> dict[str, int]:
-        """Return the amounts in `field` of the status: capacity or allocatable.
+        """Return the amounts in the field `field` of the status (`capacity` or `allocatable`).
 
         Before the node is initialized, missing amounts come from the NodeClaim.
         """

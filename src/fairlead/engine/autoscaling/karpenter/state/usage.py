@@ -100,7 +100,7 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 def conflicting_port(
     requested: Iterable[HostPort], used: Iterable[HostPort]
 ) -> tuple[HostPort, HostPort] | None:
-    """Return the first conflicting port in `requested`, and the conflicting port in `used`.
+    """Return the first two ports that conflict: one in `requested`, and one in `used`.
 
     Returns None if no ports conflict.
     """

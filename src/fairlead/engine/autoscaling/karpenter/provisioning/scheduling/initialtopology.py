@@ -52,7 +52,7 @@ class MovedPods:
     def selected(self, group: TopologyGroup) -> list[Pod]:
         """Return the moved pods that are in a namespace of `group` and match its selector.
 
-        A group without a selector counts all pods of its namespaces.
+        A group without a selector selects all moved pods in its namespaces.
         """
         selector = group.selector
         return [
@@ -142,7 +142,7 @@ class InitialTopology:
         leaving: Iterable[StateNode],
         moved: MovedPods,
     ) -> None:
-        """Set the counts of a new group, leaving out the nodes in `leaving` and the `moved` pods.
+        """Set the counts of a new group, without the nodes in `leaving` and the pods in `moved`.
 
         `tolerations` are those of the pod whose term forms the group. The group contains the
         domains of the counted nodes and of the NodePools whose taints are tolerated. For a spread

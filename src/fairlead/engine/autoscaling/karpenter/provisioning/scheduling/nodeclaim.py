@@ -300,7 +300,7 @@ class InFlightNodeClaim:
         """Complete the NodeClaim at the end of the pass.
 
         If the claim holds reservations, its requirements are limited to these reservations.
-        `min_values_relaxed` is set if minValues was relaxed.
+        Stores `min_values_relaxed`, which tells whether minValues was relaxed.
         """
         # upstream: nodeclaim.go:FinalizeScheduling
         self.min_values_relaxed = min_values_relaxed

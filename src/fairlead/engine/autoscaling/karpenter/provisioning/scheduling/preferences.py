@@ -36,7 +36,7 @@ Relaxed = tuple[Pod, str]
 
 
 def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
-    """Relax the pod by one step; return (new pod, upstream's text), None if no step is left.
+    """Relax the pod by one step; return (new pod, upstream's text), or None if no step is left.
 
     If `tolerates_prefer_no_schedule` is set, the last step adds a toleration of PreferNoSchedule
     taints.
@@ -56,7 +56,7 @@ def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
 
 
 def without_required_node_affinity_term(pod: Pod) -> Relaxed | None:
-    """Return the pod without its first required node affinity term, and upstream's text on this.
+    """Return (pod without its first required node affinity term, upstream's text about that).
 
     Returns None if the pod has at most one such term.
     """
@@ -119,7 +119,7 @@ def _without_preferred_node_affinity(pod: Pod) -> Relaxed | None:
 
 
 def _without_schedule_anyway(pod: Pod) -> Relaxed | None:
-    """Return the pod without its first ScheduleAnyway constraint, and upstream's text on this.
+    """Return (pod without its first ScheduleAnyway constraint, upstream's text about that).
 
     As in upstream, the last constraint of the list moves to the position of the removed one.
     """

@@ -81,8 +81,8 @@ class PassResult(Struct):
     """The result of a pass; `errors` maps the keys of unplaced pods to upstream's texts.
 
     `existing` are the existing nodes on which pods were placed. `misplaced` is set if the pass
-    ended early because it placed a running pod on a node that is not initialized. It contains this
-    node and the key of the pod. In this case, the other fields are incomplete.
+    ended early because it placed a running pod on a node that is not initialized. `misplaced` then
+    contains this node and the key of the pod, and the other fields are incomplete.
     """
 
     queue: list[Pod] = field(default_factory=list)
@@ -154,9 +154,10 @@ class ProvisioningScheduler:
         """Prepare a pass; `templates` are in the order in which NodePools are tried.
 
         `existing` are the existing nodes. The pass places no pods on nodes with keys in `leaving`.
-        `state_nodes` are the nodes that count for limits. If `strict_reservations` is set, a pod
-        stays without a node if all reservations that it could use are used up. The pass ends early
-        if a pod whose key is in `running` is placed on a node that is not initialized.
+        `state_nodes` are the nodes that count towards the limits of their NodePools. If
+        `strict_reservations` is set, a pod stays without a node if all reservations that it could
+        use are used up. The pass ends early if a pod whose key is in `running` is placed on a node
+        that is not initialized.
         """
         self._templates = templates
         self._overheads = overheads
@@ -393,8 +394,8 @@ class ProvisioningScheduler:
     def _take_largest(self, claim: InFlightNodeClaim) -> None:
         """Subtract the largest possible capacity of `claim` from the NodePool's remaining limits.
 
-        For each resource, this is the largest capacity among the possible types of `claim`. Call
-        this once for each NodeClaim.
+        For each resource, the largest possible capacity is the maximum over the possible types of
+        `claim`. Call this method once for each NodeClaim.
         """
         # upstream: scheduler.go:subtractMax
         remaining = self._remaining.get(claim.template.pool_name)

@@ -77,8 +77,8 @@ class Topology:
         """Start with the inverse groups of the running pods of `cluster`.
 
         The module docstring explains inverse groups. `initial` contains the counts of all running
-        pods and nodes. The topology groups do not count the pods with keys in `moved` and the nodes
-        in `leaving`. Preferences form groups only if `respects_preferences` is set.
+        pods and nodes. The topology groups count neither the pods with keys in `moved` nor the
+        nodes in `leaving`. Preferences form groups only if `respects_preferences` is set.
         """
         self._cluster = cluster
         self._initial = initial
@@ -254,8 +254,8 @@ class Topology:
     def closed_domains(self, pending: PendingPod) -> list[tuple[str, Collection[str]]]:
         """Return pairs (label, values); a node with one of these label values cannot get the pod.
 
-        The pairs do not exclude every unsuitable node. They let a search over many nodes skip nodes
-        without a call of `added_requirements`, which is slower.
+        The pairs do not exclude every unsuitable node. A search over many nodes uses them to skip
+        nodes quickly, because `added_requirements` is slower.
         """
         shape, strict = pending.labels_shape, pending.facts.strict
         return [

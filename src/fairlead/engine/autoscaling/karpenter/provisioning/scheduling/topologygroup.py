@@ -34,9 +34,9 @@ _SHOWN_DOMAINS: Final = 25
 class TopologyGroup:
     """One spread, affinity or anti-affinity term over the domains of the label `key`.
 
-    `counts` maps domains to the number of pods that the term selects. In an inverse group, it
-    counts the pods that have the term. In the methods, the parameter `selects` tells whether the
-    term selects the pod to place.
+    `counts` maps domains to the number of pods that the term selects. In an inverse group, `counts`
+    maps domains to the number of pods that have the term. In the methods, the parameter `selects`
+    tells whether the term selects the pod to place.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the identity of a term
