@@ -3,9 +3,9 @@
 The detector reads the records that the controllers send to the reporter. For each finding, the
 reporter gets an additional record, and the cluster gets a warning event.
 
-A displacement is a preemption, or an eviction in favour of another pod. Several pods of a workload
-that one decision displaces, such as the members of a gang, are one displacement. Displacements form
-a graph of workloads, with edges from the workload that gained to the workload that lost. A cycle
+A displacement is a preemption, or an eviction in favour of another pod. If one decision displaces
+several pods of a workload, such as the members of a gang, this is one displacement. Displacements
+form a graph of workloads. An edge leads from the workload that gained to the one that lost. A cycle
 means wasted work. For example, a pod of A displaces a pod of B. The pod that replaces the pod of B
 displaces a pod of A, and so on. A breadth-first search finds the smallest cycle that a new
 displacement closes. A displacement within one workload closes no cycle. It can happen after the

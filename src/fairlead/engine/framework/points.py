@@ -88,9 +88,9 @@ def locality_of(plugin: object) -> Locality:
 class FilterPoint(Struct, frozen=True, eq=False):
     """The Filter of one plugin, callable for one node (`one`) and over columns (`many`).
 
-    `one` does not catch exceptions of the plugin. If `many` is derived from `one`, it catches them
-    and returns an ERROR status for each node on which the plugin fails. Otherwise, `many` does not
-    catch exceptions either.
+    `one` does not catch exceptions of the plugin. If `many` is derived from `one`, `many` catches
+    the exceptions and returns an ERROR status for each node on which the plugin fails. Otherwise,
+    `many` does not catch exceptions either.
     """
 
     name: str

@@ -41,8 +41,8 @@ class _PendingPreparation(Struct, eq=False):
     """The preparation of a pod by one plugin, while it is in progress.
 
     `outstanding` is the number of commands that must still succeed. `since` is the time at which
-    this number became 0. This is the success of the last such command, or the start of the
-    preparation if no command must succeed.
+    this number became 0. At this time, the last command succeeded. If the preparation has no
+    commands, `since` is the time at which it started.
     """
 
     preparing: PodPreparation
@@ -109,8 +109,8 @@ class PreparingPods:
     ) -> PreparationResult | None:
         """Handle the outcome of a command; a failed command ends the preparation of its pod.
 
-        The result then contains the refusal. Returns None if the command succeeded, or if the
-        command belongs to no preparation.
+        If the command failed, the result contains the refusal. Returns None if the command
+        succeeded, or if it belongs to no preparation.
         """
         _, work = self._in_flight.pop(id(outcome.command), (None, None))
         if work is None:

@@ -69,8 +69,8 @@ class Profile(Struct, frozen=True):
     def all_plugins(self) -> tuple[tuple[str, int], ...]:
         """All plugins of the profile, as (name, score weight) pairs.
 
-        The entries of `plugins` come first. The plugins that only `points` enables follow, with
-        weight 0.
+        The entries of `plugins` come first. Plugins that are enabled in `points` but are not in
+        `plugins` come last, with weight 0.
         """
         known = dict(self.plugins)
         at_points = (name for point in self.points.values() for name, _ in point.enabled)

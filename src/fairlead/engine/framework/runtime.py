@@ -147,7 +147,8 @@ class Framework:
     ) -> PreFilterResult | Status | None:
         """Run one PreFilter plugin; if the plugin returns SKIP, record this in `state`.
 
-        Returns None to go on, a PreFilterResult that limits the nodes, or a rejection or error.
+        Returns a Status if the plugin rejects the pod or fails. Returns a PreFilterResult if the
+        plugin limits the nodes. Otherwise, returns None.
         """
         try:
             answer = plugin.pre_filter(state, pod)
@@ -211,8 +212,8 @@ class Framework:
     ) -> Status | None:
         """Run the Filters on `node`, both with and without the pods nominated to the node.
 
-        Returns the first rejection; None if the pod fits in both cases. Nominated pods may never
-        arrive, so `pod` must not depend on affinity to them.
+        Returns the first rejection; None if the pod fits in both cases. A nominated pod might never
+        be bound, so `pod` must also fit if its affinity is not satisfied by nominated pods.
         upstream: RunFilterPluginsWithNominatedPods
         """
         rivals = self.nominator.competing_pods_on(node.name, pod)

@@ -66,10 +66,10 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
 
     If `accepts_pods` is set, the kubelet also writes the status of pods that it accepts or is about
     to remove, and of pods with a changed specification. If `applies_readiness_gates` is set, a pod
-    is ready only if all of its readiness gates are true. In addition, no container may have stopped
-    according to the pod's status. If `waits_for_claims` is set, a pod does not start before its
-    PersistentVolumeClaims are bound (`claim_mount`). `nodes` are the names of the nodes that have a
-    kubelet (None: all nodes). `eviction` configures node-pressure eviction.
+    is ready only if all of its readiness gates are true and its status shows no stopped container.
+    If `waits_for_claims` is set, a pod does not start before its PersistentVolumeClaims are bound
+    (`claim_mount`). `nodes` are the names of the nodes that have a kubelet (None: all nodes).
+    `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT

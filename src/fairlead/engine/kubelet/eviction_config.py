@@ -60,10 +60,11 @@ REPORT_OF: Final[Mapping[Signal, Report]] = {
 class Threshold(Struct, frozen=True):
     """An eviction threshold. It is crossed while too little of a resource is available.
 
-    If `share` is None, the limit is `amount` (in whole units). Otherwise the limit is `share` times
-    the node's capacity. `grace` is the time in ns for which the threshold must be crossed before
-    pods are evicted. It is 0 for a hard threshold. `reclaim` (upstream: minimum reclaim) is the
-    amount that must be available beyond the limit before a shortage ends.
+    If `share` is None, the limit is `amount`. Otherwise the limit is `share` times the node's
+    capacity. `grace` is the time in ns for which the threshold must be crossed before pods are
+    evicted. It is 0 for a hard threshold. `reclaim` (upstream: minimum reclaim) is the amount that
+    must be available beyond the limit before a shortage ends. Amounts are numbers of bytes or of
+    process ids.
     """
 
     signal: Signal
@@ -73,7 +74,7 @@ class Threshold(Struct, frozen=True):
     reclaim: int = 0
 
     def value(self, capacity: int) -> int:
-        """Return the part of `capacity` that must be available, in whole units."""
+        """Return the limit for a node with the capacity `capacity` (bytes or process ids)."""
         return self.amount if self.share is None else int(capacity * self.share)
 
 

@@ -62,8 +62,8 @@ class _NodeState(Struct, eq=False):
     `users` are the pods that use resources, by pod key. `since` maps each crossed threshold to the
     time of the check that first found it crossed. `seen` maps each reported pressure to the time at
     which it was last observed. `crossed` contains the pressures whose thresholds were crossed at
-    the last check. `leaving` maps the keys of evicted pods to the end of the grace period and the
-    message.
+    the last check. `leaving` maps the key of each evicted pod to a pair: the time at which its
+    grace period ends, and the eviction message.
     """
 
     name: str
@@ -343,7 +343,8 @@ def _written(amount: int) -> str:
 class Shortage(Struct, frozen=True):
     """A crossed threshold: `available` is the available amount, `threshold` the limit.
 
-    Both are in whole units. `available` may be above the limit (see `Threshold.reclaim`).
+    Both are numbers of bytes or of process ids. `available` may be above the limit (see
+    `Threshold.reclaim`).
     """
 
     signal: Signal

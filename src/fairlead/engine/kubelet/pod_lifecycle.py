@@ -17,8 +17,8 @@ phase of a running pod to Failed or Succeeded. The kubelet then stops the pod's 
 completes the status (STOP).
 
 Each pod waits for at most one act at a time. `next_act` computes it from the pod. `pod_workers`
-adds REJECT, RESTART, every other STOP, and the OBSERVE of a resize. Containers that have ended by
-themselves are not restarted.
+adds REJECT, RESTART, the STOP for any other reason, and the OBSERVE of a resize. Containers that
+have ended by themselves are not restarted.
 """
 
 from __future__ import annotations

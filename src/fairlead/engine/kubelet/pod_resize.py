@@ -1,9 +1,10 @@
 """Finds in-place resizes of pods, and describes the resizes that a kubelet defers.
 
-A resize changes the requests in a pod's spec. If the new requests fit its node, by the same rules
-as for admitting a new pod (`pod_admission`), the kubelet allocates them. Otherwise it defers the
-resize. The pod gets the condition PodResizePending, and the kubelet tries again when pods of the
-node change. The API server refuses a resize that can never fit.
+A resize changes the requests in a pod's spec. If the new requests fit the pod's node, the kubelet
+allocates them. The rules are the same as for the admission of a new pod (`pod_admission`). If the
+new requests do not fit, the kubelet defers the resize. The pod gets the condition PodResizePending,
+and the kubelet tries again when pods of the node change. The API server refuses a resize that can
+never fit.
 
 upstream: pkg/kubelet/allocation/allocation_manager.go:handlePodResourcesResize, canResizePod;
 pkg/kubelet/events/pod_resize.go:PodResizePendingMsg

@@ -1,9 +1,9 @@
 """The pod statuses that a kubelet writes.
 
 A running pod is ready when its containers are ready and all readiness gates are true. Gates are
-conditions that other controllers write. A client can write that a container has stopped. In a
-simulation without such controllers and clients, both are ignored (`applies_readiness_gates` is
-False). Container statuses are written only in these cases:
+conditions that other controllers write. A client can write that a container has stopped. A
+simulation without such controllers and clients sets `applies_readiness_gates` to False. Gates and
+stopped containers are then ignored. Container statuses are written only in these cases:
 
 - the containers were lost because their machine went down
 - the containers stopped in a deleted pod (in a simulation, only if a finalizer keeps the pod)

@@ -192,9 +192,9 @@ class PodWorkers(Struct):
     _volumes: SingleNodeVolumes | None = None
 
     def __post_init__(self) -> None:
-        """Prepare to let pods wait while their volumes are attached to other nodes.
+        """Set `_volumes`, which finds pods whose volumes are still attached to other nodes.
 
-        If `cluster` is not set, pods do not wait for volumes.
+        If `cluster` is None, `_volumes` stays None, and pods do not wait for volumes.
         """
         if self.cluster is not None:
             self._volumes = SingleNodeVolumes(self.cluster)
@@ -341,7 +341,7 @@ class PodWorkers(Struct):
 
         Also decide whether to admit the pods that the kubelet sees for the first time, and the
         rejected pods for which the node may have room now. Return the events of running pods that
-        the kubelet stops because the new pods need their resources.
+        the kubelet stops to free resources for the new pods.
         """
         self._expired.extend(self._suspended.pop(node, ()))
         for worker in self._unplanned.pop(node, {}).values():

@@ -50,7 +50,7 @@ class RepeatedRejections(Struct):
         without a controller. The rejections of a controller's pods form a series, and the pause of
         the first rejection is 0. The series ends when a pod of the controller is admitted. It also
         ends if the time since the report of its last rejection exceeds the duration of the series.
-        The controller then does not replace a rejected pod immediately.
+        Such a long time shows that the controller does not replace rejected pods immediately.
         """
         owner = controller_of(pod.metadata)
         if owner is None:

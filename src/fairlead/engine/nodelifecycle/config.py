@@ -34,7 +34,7 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     If `node_monitor_grace_period` is None, the default of `profile` applies. If both
     `taint_based_evictions` and `enable_taint_manager` are True, the pods of a not-ready node stay
     as long as their tolerations allow (`TaintEviction`). `pod_eviction_timeout` then has no effect.
-    Otherwise the pods are deleted when the `pod_eviction_timeout` of the node has expired, at the
+    Otherwise, when `pod_eviction_timeout` has expired for a node, its pods are deleted at the
     zone's rate (`PodEvictionMode`). If `enable_taint_manager` is False, NoExecute taints evict no
     pods.
 

@@ -136,8 +136,8 @@ def config_of_flags(
 ) -> NodeLifecycleConfig:
     """Return the configuration that `flags` set, with defaults for the other options.
 
-    `flags` maps names without dashes to values. Raises FlagError if a flag or feature gate is
-    unknown in the version of `profile`. Also raises it for an invalid value.
+    `flags` maps names without leading dashes to values. Raises FlagError if a flag or feature gate
+    is unknown in the version of `profile`. Also raises it for an invalid value.
     """
     values = {
         _known(name).field: _parsed(name, text, profile)

@@ -3,7 +3,7 @@
     1 register     nodes that were added or deleted since the last pass
     2 examine      each queued node: mark it Unknown if its heartbeat is overdue, report its Ready
                    status to the EvictionMode (see below), count it in its zone
-    3 assess       the zone states; stop, resume or adjust the eviction rates
+    3 assess       the zone states; stop or resume evictions, or change their rates
 
 All decisions use the objects at the start of the pass. A node whose heartbeat is overdue counts as
 not ready immediately. Its conditions are not written if Ready changes before the write is sent.

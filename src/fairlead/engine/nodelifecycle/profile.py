@@ -33,8 +33,8 @@ class VersionProfile(Struct, frozen=True, kw_only=True):
 
     - `has_pod_eviction`: the version has the mode that deletes the pods of not-ready nodes, with
       its flags and feature gates
-    - `zone_labels`, `region_labels`: the labels with a node's zone and region; the first that the
-      node has is used
+    - `zone_labels`, `region_labels`: the keys of labels that contain a node's zone or region; if a
+      node has several of these labels, the one that is listed first is used
     - `label_copies`: pairs (source, copy) of node labels that are kept equal
     - `excludes_labelled`: nodes with the label exclude-disruption do not count toward the zone's
       state

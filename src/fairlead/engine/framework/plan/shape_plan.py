@@ -228,7 +228,7 @@ class ShapePlan:
     # --- updates ---------------------------------------------------------------------------
 
     def refresh(self, pod: PodInfo) -> None:
-        """Recompute the rows changed since the last call; `pod` is any pod of the shape."""
+        """Recompute the rows that changed since the last call; `pod` is any pod of the shape."""
         table = self.table
         self._pod = pod
         if self._size < 0:
@@ -292,13 +292,16 @@ class ShapePlan:
         return self._masked[1]
 
     def detach(self, position: int) -> None:
-        """Leave the PlanMatrix, which has updated this plan up to `position` in the pod log."""
+        """Stop using the PlanMatrix; it has updated this plan up to `position` in the pod log."""
         self.matrix = None
         self.total = self.total.copy()
         self._pod_position = position
 
     def redo_row(self, row: int) -> None:
-        """Recompute `row` after the pods on its node changed; the plan must have all rows."""
+        """Recompute `row` after the pods on its node changed.
+
+        The plan must not be limited to certain nodes (`node_names`).
+        """
         self._redo_one(self._pod, row)
 
     def open_row(self, row: int) -> None:

@@ -13,7 +13,7 @@ nodes by name.
     raw_scores[name][i]  raw score of the NODE plugin `name`, if its scores are normalized over the
                          feasible nodes; `live` lists the plugins whose scores are not all 0
 
-If few Nodes changed, `refresh` evaluates them one by one, otherwise over columns.
+If few Nodes changed, `refresh` evaluates them one by one, otherwise all of them together.
 
 Invariant after `refresh`: every array equals the array of newly built StaticResults.
 """
@@ -53,9 +53,9 @@ class StaticResults:
     """The verdicts and scores of the plugins in `points` on every node.
 
     If `node_names` is not None, there are results only for the nodes with these names. The results
-    are up to date with the entries of the node log before `position`. `changed_at` is the value of
-    `position` after the last call of `refresh` that may have changed a result. `refresh` increments
-    `version` if results of unchanged nodes may have changed.
+    take into account the entries of the node log before `position`. `refresh` sets `changed_at` to
+    the new `position` if it may have changed a result. It increments `version` if results of
+    unchanged nodes may have changed.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class StaticResults:
         return has_changed
 
     def _redo_one(self, pod: PodInfo, row: int) -> bool:
-        """Recompute one row, as `_redo` does for many; there must be results for all nodes.
+        """Recompute one row; call this only if `node_names` is None.
 
         Return False if the node is rejected, and was rejected before for the same reason.
         """
@@ -202,8 +202,8 @@ class StaticResults:
     def _refresh_epochs(self, pod: PodInfo) -> bool:
         """Recompute scores that depend on the set of all nodes, if that set has changed.
 
-        Increments `version`, and returns True, only if a score changes. Often no score does, for
-        example if no node has an image of the pod.
+        If a score changes, this method increments `version` and returns True. Often no score
+        changes, for example if no node has an image of the pod.
         """
         epochs = self._current_epochs()
         if epochs == self._epochs:

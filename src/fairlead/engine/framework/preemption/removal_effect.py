@@ -21,11 +21,11 @@ from fairlead.engine.state.pod_info import PodInfo
 class RemovalEffect(Struct, frozen=True):
     """The pods whose removal from a node can change the verdict of a Filter on that node.
 
-    `concerns` returns whether a placed pod is one of these pods. One pod may stand for a group of
-    pods, so `concerns` may read only the facts that are equal in a group
-    (`engine.state.loaded_pods.Representatives`). `locations` contains the NodeTable rows of all
-    nodes with pods that `concerns` accepts. None means that every node may have such pods. If
-    `may_harm` is False, a removal never makes the Filter reject a node that it accepted.
+    `concerns` returns whether a placed pod is one of these pods. Its argument can be one pod that
+    represents a group of pods. So `concerns` must read only data that is equal for all pods of a
+    group (`engine.state.loaded_pods.Representatives`). `locations` contains the NodeTable rows of
+    all nodes with pods for which `concerns` returns True. None means that every node may have such
+    pods. If `may_harm` is False, a removal never makes the Filter reject a node that it accepted.
     """
 
     concerns: Callable[[PodInfo], bool]
@@ -47,10 +47,10 @@ def has_volumes(pod: PodInfo) -> bool:
 
 @runtime_checkable
 class RemovalEffectPlugin(Plugin, Protocol):
-    """A Filter plugin that states which pods can change its verdicts when they are removed."""
+    """A Filter plugin that states which pods can change its verdicts if they are removed."""
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return which pods can change verdicts of this cycle when they are removed.
+        """Return the pods whose removal can change verdicts of this cycle.
 
         Not called if PreFilter returned SKIP.
         """

@@ -1,8 +1,8 @@
 """guarded: wraps a user's plugin so that its failures do not stop the scheduler.
 
 A method fails if it raises an exception, calls sys.exit or returns a value that is not allowed.
-`SUBSTITUTES` lists methods that have a safe default, such as a sort key or a queueing hint. If one
-of these methods fails, the failure is reported and the default is returned. If any other method
+`SUBSTITUTES` lists the methods that have a safe default, such as `sort_key` and `is_woken_by`. If
+one of these methods fails, the failure is reported and the default is returned. If any other method
 fails, `PluginFault` is raised. The runtime turns it into an ERROR status.
 """
 

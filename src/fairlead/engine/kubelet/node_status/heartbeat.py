@@ -53,7 +53,10 @@ LEASE_DURATION_S: Final = 40
 
 
 class Resumption(Struct, frozen=True):
-    """A kubelet that has resumed. `was_down` is True if its machine was off, not only paused."""
+    """A kubelet that has resumed.
+
+    `was_down` is True if the machine was off, and False if the kubelet was only paused.
+    """
 
     node: str
     was_down: bool
@@ -321,7 +324,7 @@ class Heartbeats(Struct):
         return kubelet.behaviour.every or self.period
 
     def _adopted(self, kubelet: KubeletState, now: Instant) -> Renewals:
-        """Return the renewals of the kubelet's lease from now on.
+        """Return the renewals that the kubelet's lease has from `now` on.
 
         The renewals recorded in the lease continue, with the kubelet's current period. If the lease
         has no renewals, or if they begin in the future, new renewals begin (`first_renewals`).
@@ -351,8 +354,8 @@ class Heartbeats(Struct):
 def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
     """Return renewals with the period `every` ns for a node that is added at `now`.
 
-    The time of the first renewal is not after `now`, and at most one period before it. The exact
-    time depends on the hash of `name`.
+    The first renewal is at `now`, or up to one period earlier. The exact time depends on the hash
+    of `name`.
     """
     phase = crc32(name.encode()) * every >> 32
     return renewals_from(now - (now - phase) % every, every)

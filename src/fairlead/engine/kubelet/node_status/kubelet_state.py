@@ -72,7 +72,7 @@ def read_behaviour(
 ) -> tuple[KubeletBehaviour, list[Command]]:
     """Return the behaviour that the annotation of `node` specifies, and warning events.
 
-    If the annotation is invalid, the result is `otherwise` and one warning.
+    If the annotation is invalid, return the argument `otherwise` and one warning.
     """
     try:
         return parse_kubelet_behaviour(node.metadata.annotations.get(KUBELET, "")), []

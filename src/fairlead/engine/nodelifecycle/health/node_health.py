@@ -149,7 +149,7 @@ def caught_up(
 ) -> NodeHealth | None:
     """Return `health` as updated by the passes up to `last_pass`; None if `health` is None.
 
-    These passes must have observed no changes except `renewals`.
+    The only change that these passes found must be the renewal of the lease (`renewals`).
     """
     if health is None or health.lease is None or renewals is None:
         return health

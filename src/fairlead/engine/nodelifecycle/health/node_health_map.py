@@ -20,9 +20,10 @@ from fairlead.engine.nodelifecycle.period import Period
 class NodeRecord(Struct):
     """The state of a node, which is identified by its name.
 
-    `node` is the newest Node, None if it does not exist. `renewals` are the renewals of the node's
-    lease. `registered` is the Node as it was when the controller registered the node, None if the
-    node is not registered. `health` is the NodeHealth after all passes up to `last_pass`.
+    `node` is the newest version of the Node, None if it does not exist. `renewals` are the renewals
+    of the node's lease. `registered` is the Node as it was when the controller registered the node,
+    None if the node is not registered. `health` is the NodeHealth after all passes up to
+    `last_pass`.
     """
 
     last_pass: Instant

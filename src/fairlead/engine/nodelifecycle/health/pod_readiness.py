@@ -66,12 +66,11 @@ class NotReadyMarker:
         return [mark]
 
     def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the NodeNotReady event of the pod that a command of `mark` was to patch.
+        """Return the NodeNotReady event for a pod, given the outcome of a command of `mark`.
 
-        `outcome` is the outcome of a command. Returns [] if `mark` did not return this command, if
-        the pod no longer exists, or if the constructor's `reports` is False. If the command failed
-        although the pod exists, the event is returned nevertheless, and the pod's node is added to
-        `nodes_to_retry`.
+        Returns [] if `outcome` is of a command that `mark` did not return, if the pod no longer
+        exists, or if the constructor's `reports` is False. If the command failed although the pod
+        exists, the event is returned nevertheless, and the pod's node is added to `nodes_to_retry`.
         """
         command = outcome.command
         if not isinstance(command, PatchStatus):

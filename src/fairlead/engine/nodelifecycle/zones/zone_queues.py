@@ -134,7 +134,8 @@ class RateLimitedQueue:
     def requeue_each_pass(self, name: str) -> None:
         """Give `name` a requeued entry, which replaces its timed entry if it has one.
 
-        A handled name waits again. The module docstring explains requeued and timed entries.
+        If `name` was handled, it waits again. The module docstring explains requeued and timed
+        entries.
         """
         if name in self._waiting and self._due[name] is None:
             return

@@ -262,7 +262,7 @@ def _uuid(text: str) -> str:
 def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedRequest]:
     """Return the chosen alternative of each request.
 
-    If `taken` contains no device for a request, the result contains its first alternative.
+    If `taken` contains no device for a request, its first alternative counts as chosen.
     """
     got = {request.parent: request for request, _, _ in taken}
     return [
@@ -298,8 +298,8 @@ def _config(source: str, names: Sequence[str], config: Json, requests: int) -> J
     """Return one entry of `allocation.devices.config`.
 
     `names` are the requests to which `config` applies. If `names` is empty, `config` applies to all
-    requests. `requests` is the number of requests of the claim. If `config` applies to all of them,
-    the entry has no field `requests`.
+    requests. The argument `requests` is the number of requests of the claim. If `config` applies to
+    all of them, the field `requests` is left out of the entry.
     """
     own = {key: value for key, value in config.items() if key != "requests"}
     named = {"requests": list(names)} if names and len(names) != requests else {}

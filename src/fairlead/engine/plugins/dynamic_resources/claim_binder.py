@@ -72,7 +72,10 @@ class ClaimBinder:
     def bound(
         self, claim: ResourceClaim, pod: PodInfo, allocation: ClaimAllocation | None
     ) -> ResourceClaim:
-        """Return a copy of `claim` that is reserved for `pod`, with `allocation` if not None."""
+        """Return a copy of `claim` that is reserved for `pod`.
+
+        The copy gets the allocation `allocation`. If this is None, it keeps that of `claim`.
+        """
         consumers = self._ledger.consumers(claim)
         if not is_reserved_for(claim, pod.pod, self._ledger):
             consumers = (*consumers, _consumer(pod))

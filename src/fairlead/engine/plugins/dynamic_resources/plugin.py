@@ -4,8 +4,8 @@ The plugin's PostFilter runs before preemption. If PreFilter did not run, PostFi
 upstream's error "not found". Preemption is then not attempted (dynamicresources.go: getStateData).
 
 Fairlead differs from upstream 1.36 for a pod that has claims in its spec and also requests extended
-resources. If the node lists all of these resources, upstream creates an empty special claim and
-then fails to bind the pod. Fairlead creates no special claim.
+resources. If the node lists all of these resources, upstream creates an empty claim for extended
+resources (`SpecialClaim`) and then fails to bind the pod. Fairlead creates no such claim.
 """
 
 from __future__ import annotations
@@ -155,10 +155,10 @@ class _Claims:
     `extended` are the pod's extended resources. It is None if no DeviceClass is mapped to any of
     them. A special claim is the claim that the scheduler creates for a pod's extended resources.
     `stale` is the special claim of an earlier attempt. `demands` caches the results of `_demand`.
-    `unready` are the indexes in `all` of the claims whose binding conditions failed or timed out.
-    `unavailable` are the indexes in `all` of the claims that made Filter reject a node. `shared`
-    are the keys of the claims whose allocation another pod of the same PodGroup assumed. `all`
-    contains these claims with that allocation.
+    `unready` are the claims whose binding conditions failed or timed out. `unavailable` are the
+    claims that made Filter reject a node. Both contain indexes into `all`. `shared` are the keys of
+    the claims whose allocation another pod of the same PodGroup assumed. `all` contains these
+    claims with that allocation.
 
     Reserve sets the other fields. `special` is the special claim for the chosen node. `placed` are
     the claims that Reserve allocated, including `special`. `assumed` are the allocations of

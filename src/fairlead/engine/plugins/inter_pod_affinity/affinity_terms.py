@@ -40,9 +40,9 @@ class OwnTerms:
     """The affinity terms that some incoming pods share, with live counts of the matching pods.
 
     `affinity` selects the pods that match all required affinity terms, and `attracted` counts them.
-    `anti_affinity` holds (selector, topology key) of each required anti-affinity term, and
-    `repelled` counts the pods that match these terms. `preferred` sums the weights of the preferred
-    terms that pods match.
+    `anti_affinity` holds (selector, topology key) of each required anti-affinity term. `repelled`
+    counts the pods that match such a term, once for each term that they match. `preferred` sums the
+    weights of the preferred terms that pods match.
     """
 
     __slots__ = (

@@ -59,8 +59,8 @@ class IncomingPodTerms:
 
     A `PodClass` is the set of pods with the same namespace and labels. A term matches all pods of a
     class or none of them. `matches_own_affinity` is True if the pod matches its own required
-    affinity. The incoming pod's terms that match another PodClass are cached by this class for one
-    scheduling cycle.
+    affinity. For one scheduling cycle, `keys_of` caches which of the incoming pod's terms match a
+    PodClass.
     """
 
     __slots__ = ("_known", "matches_own_affinity", "namespace_labels", "own", "pods")

@@ -43,7 +43,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class NodeResourcesFit:
-    """Rejects nodes that lack free resources for the pod; scores nodes by use (Filter, Score)."""
+    """Rejects nodes that lack free resources for the pod, and scores nodes by utilisation."""
 
     name = NAME
     locality = Locality.ROW

@@ -117,7 +117,10 @@ class PodTopologySpread:
         return found.refresh()
 
     def _scope(self, shape: Shape) -> bytes:
-        """Return a key of the constraints and of the fields that decide which nodes count."""
+        """Return a cache key for the fields of a pod's spec that the counts depend on.
+
+        These are its constraints, nodeSelector, node affinity and tolerations.
+        """
         found = self._scopes.get(shape.id)
         if found is None:
             # Shapes are dropped and created again, so the cache could grow without limit.

@@ -38,7 +38,7 @@ def _inter_pod_affinity(handle: Handle, _args: Mapping[str, Any]) -> Plugin:
 def release_1_16(sums: Sums) -> Mapping[str, Factory]:
     """Return the factories of the plugins of 1.16, keyed by plugin name.
 
-    `sums` computes the requests of pods and nodes.
+    `sums` computes the requests of a pod, and the total requests of the pods on a node.
     """
     return {
         "CheckNodeCondition": lambda _h, _a: CheckNodeCondition(),

@@ -1,4 +1,4 @@
-"""NodePreferAvoidPods of 1.19: pods avoid nodes whose annotation names their controller.
+"""NodePreferAvoidPods of 1.19: a pod avoids nodes whose annotation names the pod's controller.
 
 The annotation scheduler.alpha.kubernetes.io/preferAvoidPods of a node names ReplicaSets and
 ReplicationControllers by kind and UID. The plugin's weight of 10000 outweighs all other plugins.

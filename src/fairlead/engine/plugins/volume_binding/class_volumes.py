@@ -158,7 +158,7 @@ class ClassVolumes:
 
 
 class _RowsByLabel:
-    """For each label key, the rows of the nodes by the value of this label.
+    """The rows of the nodes that have a certain label, by label key and value.
 
     The rows for a key are found when the key is first used.
     """
