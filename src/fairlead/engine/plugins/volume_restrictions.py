@@ -90,9 +90,10 @@ class VolumeRestrictions:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP if no disk of the pod can conflict and no ReadWriteOncePod claim is in use.
+        """Return SKIP if none of the pod's disks can conflict and none of its claims is in use.
 
-        Returns a rejection if one of the pod's claims does not exist.
+        Of the claims, only those with access mode ReadWriteOncePod matter. Returns a rejection if
+        one of the pod's claims does not exist.
         """
         claims: dict[str, None] = {}
         for name in named_claims(pod.pod):
@@ -117,7 +118,10 @@ class VolumeRestrictions:
         state.read(_ExclusiveUse).move(removed, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject nodes with a disk conflict, or all nodes if a ReadWriteOncePod claim is in use."""
+        """Reject a node with a disk conflict.
+
+        If a ReadWriteOncePod claim of the pod is in use, every node is rejected.
+        """
         found = state.read(_ExclusiveUse)
         if found.disks and any(in_conflict(found.disks, other) for other in node.pods.values()):
             return DISK_CONFLICT

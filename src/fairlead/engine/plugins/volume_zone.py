@@ -1,7 +1,7 @@
 """VolumeZone: a bound volume with zone or region labels needs a node with matching labels.
 
 As in upstream, the claims of ephemeral volumes are not checked here. VolumeBinding checks the node
-affinity of their volumes. Nodes without a zone or region label are not rejected.
+affinity of their volumes. A node that has neither a zone label nor a region label is not rejected.
 upstream: plugins/volumezone/volume_zone.go
 """
 

@@ -96,7 +96,7 @@ class BindingCycles:
     ) -> None:
         """Start without bindings; one of `extenders` may bind a pod in place of Bind plugins.
 
-        Failed calls to extenders that are ignored are reported to `reporter`.
+        Failed calls to `ignorable` extenders are reported to `reporter`.
         """
         self._cluster = cluster
         self._reporter = reporter

@@ -77,8 +77,8 @@ class BuiltProfile(Struct, frozen=True):
     has extenders or limits the search for nodes. In such a profile, pods with equal keys may get
     different decisions. `is_stateless` is set if decisions depend only on the pod and the state of
     the cluster. This is the case if the scheduler has only in-tree plugins, and the profile has
-    neither extenders nor a limited search. Failed calls to extenders that are ignored are reported
-    to `reporter`.
+    neither extenders nor a limited search. If a call to an extender fails and the failure is
+    ignored, the failure is reported to `reporter`.
     """
 
     framework: Framework

@@ -52,8 +52,8 @@ def schedule_one(
 ) -> Consultation[Decision]:
     """Decide on a node for `pod`.
 
-    The function changes only the caches in `built` and the counters in `built` and `tie_break`. If
-    `runs_post_filter` is False, no PostFilter plugin runs.
+    The function changes nothing except the caches and counters in `built` and the counters in
+    `tie_break`. If `runs_post_filter` is False, no PostFilter plugin runs.
     """
     known = known_decision(built, pod, tie_break, runs_post_filter=runs_post_filter)
     if known is not None:

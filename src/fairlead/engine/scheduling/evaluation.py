@@ -110,8 +110,8 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate `pod` as if it were scheduled now.
 
-    `call` calls an extender; if it is None, no extender is called. Failed calls that are ignored
-    are reported to `reporter`.
+    `call` calls an extender. If `call` is None, no extender is called. Failed calls that are
+    ignored are reported to `reporter`.
     """
     result = Evaluation()
     table = built.framework.cluster.table

@@ -25,8 +25,8 @@ def _add_nominated_rejector(plans: PlanCache, pod: PodInfo, found: Feasibility) 
     """Add to `found.restricting` the plugin that rejects the pod's nominated node.
 
     Upstream has one set for the plugins whose PreFilter limits the nodes and for the plugin that
-    rejects the nominated node. The message about the nodes that PreFilter excluded names all
-    plugins in this set (schedule_one.go: findNodesThatFitPod, evaluateNominatedNode).
+    rejects the nominated node. All plugins in this set are named in the message about the nodes
+    that PreFilter excluded (schedule_one.go: findNodesThatFitPod, evaluateNominatedNode).
     """
     node = found.plan.table.find(pod.pod.status.nominated_node_name)
     if node is None:

@@ -47,7 +47,7 @@ _COUNTING: Final = (InterPodAffinity, PodTopologySpread)
 class NominatedVerdicts:
     """The cached verdicts on nodes with nominated pods, for one pod spec (`Shape`) and priority.
 
-    `plan` contains the cached verdicts on pods with this spec if nominated pods are not counted.
+    `plan` contains the cached verdicts for pods with this spec, computed without nominated pods.
     `codes[i]` is about the node at `plan.rows[i]`. `_NO_NOMINATION` means that no pod with at least
     this priority is nominated to the node. Any other code is the verdict on the node: 0 if the pod
     fits, or else an index in `plan.statuses`.
@@ -155,7 +155,7 @@ def only_fit(plan: ShapePlan, state: CycleState) -> NodeResourcesFit | None:
 
 
 def only_row_filter(plan: ShapePlan) -> NodeResourcesFit | None:
-    """Return NodeResourcesFit if it is the only cached Filter that depends on the node's pods."""
+    """Return NodeResourcesFit if it is the only Filter cached in `plan` that depends on pods."""
     if len(plan.row_filters) != 1:
         return None
     plugin = original_of(plan.row_filters[0].plugin)

@@ -1,6 +1,6 @@
 """The engine's view of the cluster: node columns, pods by node, assumed and hypothetical changes.
 
-Only two things write the state: `Cluster.apply`, which applies observed changes, and assumptions.
+Only two things write the state: assumptions, and `Cluster.apply`, which applies observed changes.
 An assumption records a scheduling decision about pods, volumes or devices before the API shows the
 decision. All other code either reads the state or changes it inside a `fork()`. If a fork is not
 committed, its changes are reverted.

@@ -151,9 +151,10 @@ class Representatives:
         return self._by_id[id(replicas)][1]
 
     def of(self, pods: dict[str, PodInfo]) -> Iterable[PodInfo]:
-        """Return one PodInfo for each of `pods`, which is `stored_pods` of a node.
+        """Return one PodInfo for each of `pods`.
 
-        A pod that has no PodInfo of its own is represented by the PodInfo of its group.
+        `pods` is `stored_pods` of a node. A pod that has no PodInfo of its own is represented by
+        the PodInfo of its group.
         """
         if not isinstance(pods, LazyDict):
             return pods.values()

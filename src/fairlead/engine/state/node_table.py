@@ -7,7 +7,7 @@ whole columns. `NodeTable` is the only writer of both.
 
     columns (int64, [resource, row]):  allocatable, requested
     columns (int64, [row]):            allowed_pods, pod_count, taint_ids, nonzero_cpu,
-                                       nonzero_memory (the last two are the rows of `nonzero`)
+                                       nonzero_memory (these two are nonzero[0] and nonzero[1])
     columns (bool,  [row]):            alive, unschedulable
     columns (float64, [2, row]):       offered: allocatable cpu and memory as floats, for divisions
 """
@@ -101,8 +101,8 @@ class NodeTable:
     """The nodes of the cluster and their columns; each node has a row.
 
     `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
-    `unusual` are the rows of nodes without cpu or memory, or with at least EXACT_BELOW (2^45) units
-    of either. `resource_epoch` increases when an extended resource gains, changes or loses its
+    `unusual` are the rows of nodes whose allocatable cpu or memory is 0, or is at least EXACT_BELOW
+    (2^45) units. `resource_epoch` increases when an extended resource gains, changes or loses its
     DeviceClass, because this may affect all nodes. The entry of a node in `taint_ids` is 0 if the
     node has no taints. Nodes with the same entry have the same taints in the same order, apart from
     timeAdded. Nodes with equal taints usually, but not always, have the same entry. The columns are

@@ -155,8 +155,8 @@ class Workloads:
     def next_deadline(self) -> Instant | None:
         """Return the time of the next retry or follow-up (see `FollowUpPace`).
 
-        Returns 0 (immediately) if there are unprocessed changes, except changes to the pods of an
-        owner whose follow-up is already scheduled. Returns None if there is nothing to do.
+        Returns 0 (immediately) if there are unprocessed changes. Changes to the pods of an owner
+        whose follow-up is already scheduled do not count. Returns None if there is nothing to do.
         """
         if self._rollouts.changed or not self._pace.are_waiting(self._pod_sets.changed):
             return IMMEDIATELY
@@ -215,10 +215,9 @@ class Workloads:
                 yield pods.ref, rule.wanted(len(pods.active))
 
     def unreplaced_pods(self) -> Iterator[tuple[ObjectRef, list[Pod]]]:
-        """Yield (reference, pods without a replacement yet) of each owner that is not in the state.
+        """Yield (reference, pods without a replacement) of each owner with an UnknownOwnerRule.
 
-        Only the owners whose pods are replaced are yielded (`UnknownOwnerRule`), also those with no
-        such pod.
+        The state does not contain these owners. The list of pods may be empty.
         """
         for key, rule in self._pod_sets.rules.items():
             if is_unknown_owner(rule):

@@ -20,7 +20,9 @@ class ExtenderError(Exception):
 
 
 def read_answer(calls: ExtenderCalls, answer: CallOutcome, form: type[Message]) -> Message:
-    """Return the extender's `answer` to one of `calls`, decoded to the type `form`.
+    """Return `answer`, an extender's answer to a call, decoded to the type `form`.
+
+    `calls` is the ExtenderCalls that built the call.
 
     Raises ExtenderError if the call failed or the answer is invalid.
     """

@@ -2,7 +2,7 @@
 
     1 try     for each waiting pod of the group, by priority and arrival: schedule it, assume it on
               its node, and run Reserve and Permit, so that the next pod's cycle counts it
-    2 judge   the group can start once Permit allows one of its pods
+    2 judge   the group can start if Permit has allowed at least one of its pods
     3 revert  undo step 1 for all pods. Later, if the group can start, the scheduler
               binds the pods that found a node; otherwise, it requeues all pods
 

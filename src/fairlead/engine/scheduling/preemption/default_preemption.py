@@ -195,7 +195,7 @@ class DefaultPreemption:
     ) -> tuple[DryRun, Pick | None]:
         """Rate `candidates` as if they were results of dry runs, and pick the best.
 
-        The DryRun holds the ratings. The Pick is None if `candidates` is empty.
+        Returns a DryRun with the ratings, and a Pick, which is None if `candidates` is empty.
         """
         return self._evaluator.rank(candidates, diagnosis)
 

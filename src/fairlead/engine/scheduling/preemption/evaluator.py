@@ -49,7 +49,7 @@ class Evaluator:
     ) -> tuple[DryRun, Pick | None]:
         """Rate `candidates` as if they were results of dry runs, and pick the best.
 
-        The DryRun holds the ratings. The Pick is None if `candidates` is empty.
+        Returns a DryRun with the ratings, and a Pick, which is None if `candidates` is empty.
         """
         columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
         for candidate in candidates:

@@ -53,7 +53,7 @@ class Execution(Protocol):
     def handle_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command] | None:
         """Return the next commands after `outcome`.
 
-        Returns None if `outcome` is that of a command of another preemption.
+        Returns None if another preemption sent the command.
         """
         ...
 

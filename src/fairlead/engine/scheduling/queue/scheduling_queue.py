@@ -364,12 +364,12 @@ class SchedulingQueue:
         self.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None), now, spare)
 
     def activate(self, key: str, now: Instant) -> None:
-        """Move a waiting pod to the active queue after its preemption failed, even during backoff.
+        """Move a preemptor that must be retried to the active queue, even during backoff.
 
         If PreEnqueue rejects the pod, the pod becomes unschedulable instead. In virtual time, an
-        API call may take no time. A pod's preemption could then fail endlessly at the same instant.
-        To prevent this, a pod that is activated too often at one instant backs off as after an
-        error.
+        API call may take no time. The preemptions for a pod could then fail endlessly at the same
+        instant. To prevent this, a pod that is activated too often at one instant backs off as
+        after an error.
         """
         queued = self._pods.get(key)
         if queued is None or queued.place in (QueueName.ACTIVE, _IN_FLIGHT):

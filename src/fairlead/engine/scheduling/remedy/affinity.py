@@ -41,9 +41,9 @@ def propose_for_node_affinity(
 
     The nodeSelector and each required term are considered separately. The terms are those of the
     pod's node affinity and of the profile's addedAffinity. A label change is proposed if the node
-    fails exactly one requirement of a term or one entry of the nodeSelector. No label change is
-    proposed for the operators Gt and Lt, or for terms with matchFields. A label that states a fact
-    about the machine, such as its zone, is never changed.
+    fails exactly one requirement of a term, or exactly one entry of the nodeSelector. No label
+    change is proposed for the operators Gt and Lt, or for terms with matchFields. A label that
+    states a fact about the machine, such as its zone, is never changed.
     """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]
@@ -120,7 +120,7 @@ def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
 def delete_conflicting(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the deletion of each pod whose presence keeps `pod` off `node` by anti-affinity.
+    """Yield one deletion for each pod that keeps `pod` off `node` by anti-affinity.
 
     The required anti-affinity term may belong to `pod` or to the other pod.
     """
@@ -155,7 +155,7 @@ def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInf
     found: dict[str, PodInfo] = {}
 
     def nearby(term: AffinityTerm, where: PodLocations) -> Iterator[PodInfo]:
-        """Yield all pods on the nodes in `where` that are in the same topology domain as `node`.
+        """Yield all pods on those nodes in `where` that share a topology domain with `node`.
 
         `term` names the topologyKey. `node` is an argument of the enclosing function `_blockers`.
         """

@@ -101,7 +101,7 @@ def _free_port(
 def _free_volumes(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the deletion of the pods whose volumes conflict with the volumes of `pod`.
+    """Yield one change that deletes all pods whose volumes conflict with the volumes of `pod`.
 
     A pod on any node conflicts if it shares a ReadWriteOncePod claim with `pod`. A pod on `node`
     also conflicts if it shares a disk with `pod`.

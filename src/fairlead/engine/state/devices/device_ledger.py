@@ -146,7 +146,7 @@ class DeviceLedger:
 
         If `changed` is a claim, assumptions about it may be dropped. An assumed reservation is
         dropped if the claim's status contains it. An assumed allocation is dropped if the status
-        contains an allocation, or if it was assumed for an earlier claim of the same name.
+        contains an allocation, or if the assumption was about an earlier claim of the same name.
 
         Returns whether the mapping of extended resources to DeviceClasses changed.
         """

@@ -34,9 +34,9 @@ class AffinityTerm(Struct, frozen=True, eq=False):
     """One affinity or anti-affinity term of a pod, required or preferred.
 
     `weight` is 0 for required terms and negative for preferred anti-affinity. The term matches a
-    pod if it matches the pod's namespace and its labels. It matches a namespace that is in
-    `namespaces` or that `namespace_selector` matches. It matches labels that `selector` matches. A
-    selector of None matches nothing.
+    pod if it matches both the namespace and the labels of the pod. The term matches a namespace
+    that is in `namespaces` or that `namespace_selector` matches. The term matches labels that
+    `selector` matches. A selector of None matches nothing.
     """
 
     kind: TermKind

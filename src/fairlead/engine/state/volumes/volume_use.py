@@ -1,4 +1,4 @@
-"""VolumeUse: the claims and disks of placed pods, and the number of pods with volumes on each node.
+"""VolumeUse: the claims and disks of placed pods; for each node, the number of pods with volumes.
 
 A node is identified by its row in `NodeTable`.
 

@@ -53,8 +53,9 @@ class ResourceFinalizers(NoDeadlines, Struct):
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Remove finalizers of a changed custom resource that is being deleted.
 
-        The finalizers of simulated controllers stay, because these controllers remove them. Custom
-        resources that were already being deleted when they were loaded keep all their finalizers.
+        This method does not remove the finalizers of simulated controllers, because these
+        controllers remove their finalizers themselves. Custom resources that were already being
+        deleted when they were loaded keep all their finalizers.
         """
         match stimulus:
             case ObjectChanged(Unstructured() as one):

@@ -109,7 +109,10 @@ def sized_status(deployment: Deployment, count: PodCounts, collisions: int, now:
 def rollout_status(
     deployment: Deployment, count: PodCounts, collisions: int, inputs: ProgressInput, now: Instant
 ) -> Json:
-    """Return the status of a Deployment that is neither paused nor being scaled or deleted."""
+    """Return the current status of a Deployment.
+
+    The Deployment must not be paused. It must be neither scaling nor terminating.
+    """
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
     if not has_deadline(deployment):

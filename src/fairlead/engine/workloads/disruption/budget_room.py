@@ -41,8 +41,8 @@ class BudgetLimit(Struct, frozen=True):
     the budget, such as `Cluster db/pg`, or "".
 
     `has_scales` is False if the limit is a number of pods (minAvailable) and the budget could not
-    use maxUnavailable instead. The reason is that the pods have no controller, or that one of their
-    controllers has no known scale. In all other cases, `has_scales` is True.
+    use maxUnavailable instead. A budget cannot use maxUnavailable if its pods have no controller,
+    or if one of their controllers has no known scale. In all other cases, `has_scales` is True.
     """
 
     key: str
@@ -85,7 +85,10 @@ class BudgetLimit(Struct, frozen=True):
 
 
 class BudgetRoom:
-    """The budgets of a cluster. Counts the pods of a budget as the disruption controller does."""
+    """The budgets of a cluster.
+
+    The pods of a budget are counted as in the disruption controller.
+    """
 
     def __init__(self, objects: Iterable[ApiObject], now: Instant) -> None:
         """Count the unfinished pods in `objects` at `now`."""
@@ -211,7 +214,7 @@ class BudgetRoom:
 
 
 def _owner(view: PodDisruptionBudget) -> str:
-    """Return kind, namespace and name of the budget's owner; "" without an owner.
+    """Return kind, namespace and name of the budget's owner; "" if it has no owner.
 
     Some operators do not set `controller` in owner references. If no owner reference sets it, the
     first owner reference names the owner.

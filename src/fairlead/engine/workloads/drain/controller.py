@@ -185,7 +185,7 @@ class Drain:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
-        """Load the nodes last, because a node may request a drain of the loaded pods."""
+        """Load the bound pods, then the nodes, because a node may request a drain of these pods."""
         if self._pods:
             for pod in loaded.bound.values():
                 self._index(pod)

@@ -121,7 +121,7 @@ class _LowestPriorities:
         self._labels = -1
 
     def below(self, priority: int, table: NodeTable, rows: Rows) -> Mask:
-        """Return, for each of `rows`, whether the node has a pod with a lower priority."""
+        """Return, for each of `rows`, whether a pod on the node has a priority below `priority`."""
         self._refresh(table)
         has_lower: Mask = self._column[rows] < priority
         return has_lower

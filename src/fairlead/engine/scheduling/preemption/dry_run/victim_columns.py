@@ -63,10 +63,10 @@ class VictimCosts(Struct, frozen=True):
     """The results of dry runs on some nodes.
 
     `is_candidate` and `codes` have an entry for each of these nodes. `costs[i]` are the costs of
-    the nodes under the i-th of `PreemptionPolicy.rules`. They are valid only for candidates. A code
-    that is not 0 means that the preemptor would not fit the node even without the pods of lower
-    priority. `statuses[code]` is the reason. A node that is no candidate and has the code 0 must be
-    evaluated separately.
+    the nodes under the i-th of `PreemptionPolicy.rules`. The costs are valid only for candidates. A
+    code that is not 0 means that the preemptor would not fit the node even without the pods of
+    lower priority. `statuses[code]` is the reason. A node that is no candidate and has the code 0
+    must be evaluated separately.
     """
 
     is_candidate: Mask
@@ -179,7 +179,7 @@ class VictimColumns:
         row, priority, start, kind = self._group_facts(loaded.groups)
 
         def by_row(order: Ints) -> Ints:
-            """Sort the pods in `order` by row, then by importance; pods with ties stay in order."""
+            """Sort the pods in `order` by row, then by importance; ties keep their order."""
             order = order[np.lexsort((start[order], -priority[order]))]
             rows = row[order].astype(np.min_scalar_type(capacity))  # small integers sort fastest
             return order[np.argsort(rows, kind="stable")]

@@ -109,8 +109,9 @@ def select_victims_by_resources(  # noqa: PLR0913, PLR0917 - what a dry run depe
     without the rivals. A preemptor that fits together with them also fits without them.
 
     `loaded` describes pods that were loaded in bulk and do not have a PodInfo yet. Usually,
-    PodInfos are made for all pods of lower priority. But if the policy is the default, there are no
-    budgets, and all pods of lower priority need equal resources, only the victims get PodInfos.
+    PodInfos are made for all pods of lower priority. But only the victims get PodInfos if the
+    policy is the default, there are no budgets, and all pods of lower priority need equal
+    resources.
 
     Invariant: `spare[i]` is the free amount of the i-th requested resource if the preemptor, the
     rivals and all reprieved pods are on the node. `places` is the number of further pods that the
