@@ -90,6 +90,7 @@ from fairlead.whatif.planner.refusal import (
 )
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck, stuck_words
+from fairlead.whatif.run.run_note import ignored_call_note
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -506,8 +507,7 @@ class _IgnoredCalls:
     def report(self, record: Record) -> None:
         """Note `record` if it is about an ignored call."""
         if isinstance(record, ExtenderIgnored):
-            failed = f"The call to the extender at {record.url} failed: {record.message}"
-            self._notes[f"{failed}. The scheduler ignores this failure."] = None
+            self._notes[ignored_call_note(record.url, record.message)] = None
 
 
 def _extender_calls(

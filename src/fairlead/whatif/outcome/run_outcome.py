@@ -361,13 +361,13 @@ class ObjectError(Struct, frozen=True):
     """A failure of `subject`; `message` states the reason.
 
     The subject is a controller's object that could not create pods, an object that admission
-    rejected, or a Job that failed. It can also be a pod whose resize is not carried out, a plugin
-    or an extender. If the subject creates pods, `missing` is the number of pods that it lacks at
-    the end, and `workload` is their workload. For a DaemonSet, `nodes` are the nodes on which it
-    lacks a pod. `revision` is the template revision of these pods, "" if the workload has no
-    revisions or is a DaemonSet. `is_failed_job` means that the subject is a failed Job, which
-    creates no more pods. `is_failing_job` means that it is a Job that can no longer succeed,
-    because of failed indexes.
+    rejected, or a Job that failed. It can also be a pod whose resize is not carried out, or a
+    plugin. If the subject creates pods, `missing` is the number of pods that it lacks at the end,
+    and `workload` is their workload. For a DaemonSet, `nodes` are the nodes on which it lacks a
+    pod. `revision` is the template revision of these pods, "" if the workload has no revisions or
+    is a DaemonSet. `is_failed_job` means that the subject is a failed Job, which creates no more
+    pods. `is_failing_job` means that it is a Job that can no longer succeed, because of failed
+    indexes.
     """
 
     subject: str

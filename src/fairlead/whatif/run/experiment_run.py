@@ -134,6 +134,7 @@ from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.run_note import (
     deleted_namespaces,
     held_namespaces,
+    ignored_call_note,
     ignored_notes,
     missing_class_notes,
 )
@@ -892,6 +893,8 @@ class ExperimentRun:
 
             cron_jobs = self._world.store.list(CRON_JOB)
             yield from later_cron_job_notes(cron_jobs, self._experiment.initial, self._start, until)
+        for url, (message, times) in self._recorder.ignored_calls.items():
+            yield ignored_call_note(url, message, times)
         yield from ignored_notes(self._experiment, self._world.store)
         if self._experiment.autoscaler is not None or self._experiment.karpenter is not None:
             # Imported only if an autoscaler is simulated.

@@ -99,6 +99,22 @@ def missing_class_notes(
         )
 
 
+def ignored_call_note(url: str, message: str, times: int = 1) -> str:
+    """Return the note that `times` calls to the extender at `url` failed and were ignored.
+
+    `message` is the error of the first of these calls.
+    """
+    if times == 1:
+        return (
+            f"The call to the extender at {url} failed: {message}. The scheduler ignores this "
+            "failure."
+        )
+    return (
+        f"{times:,} calls to the extender at {url} failed. The scheduler ignores these failures. "
+        f"The first one: {message}."
+    )
+
+
 def ignored_notes(experiment: Experiment, store: Store) -> Iterator[str]:
     """Yield notes about objects and fields in `store` that are ignored: their gate is off."""
     if not experiment.scheduler.version.device_taint_rules:

@@ -15,6 +15,7 @@ from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.explain.pod import explain_pod, explanation_json
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import NoProgress
@@ -94,7 +95,7 @@ def extender(write):
 def outcome(extender, write):
     """Returns the node of the pod, or the reason without a node, of a run with this extender.
 
-    `outcome.errors` are the errors of the last run, as {object: message}.
+    `outcome.errors` are the errors of the last run, and `outcome.notes` its notes.
     """
 
     def finish(options="", **answers):
@@ -103,10 +104,8 @@ def outcome(extender, write):
             experiment = experiment_of(path, read_scenario(path), allow_extenders=True)
             finished = run_experiment(experiment, "test", NoProgress())
         [pod] = finished.outcome.pods.values()
-        errors = {one.subject: one.message for one in finished.outcome.errors}
-        finish.errors = {
-            of.replace(url, "URL"): why.replace(url, "URL") for of, why in errors.items()
-        }
+        finish.errors = finished.outcome.errors
+        finish.notes = [one.replace(url, "URL") for one in finished.outcome.notes]
         return pod.node or pod.reason.replace(url, "URL")
 
     return finish
@@ -144,24 +143,53 @@ BAD = [
 ]  # fmt: skip
 
 
+def ignored(verb, reason):
+    """Returns the note that one call of this verb failed for this reason."""
+    return (
+        f"The call to the extender at URL/{verb} failed: {reason}. The scheduler ignores this "
+        "failure."
+    )
+
+
 @pytest.mark.parametrize(("bad", "reason"), BAD)
 def test_an_extender_that_fails_leaves_the_pod_pending_unless_it_is_ignorable(outcome, bad, reason):
     """upstream: schedule_one.go: findNodesThatPassExtenders."""
     assert outcome(filter=bad) == reason
     assert not outcome.errors
     assert outcome("ignorable: true", filter=bad).startswith("node-")
-    assert outcome.errors == {"extender URL/filter": reason}
+    assert outcome.notes == [ignored("filter", reason)]
+    assert not outcome.errors
 
 
 @pytest.mark.parametrize("bad", [bad for bad, _ in BAD])
-def test_a_failed_scoring_call_of_an_extender_is_an_error_of_the_run(outcome, bad):
+def test_a_note_names_a_failed_scoring_call_of_an_extender(outcome, bad):
+    """upstream: schedule_one.go: prioritizeNodes."""
     assert outcome(prioritize=bad).startswith("node-")
-    assert list(outcome.errors) == ["extender URL/prioritize"]
+    [note] = outcome.notes
+    assert note.startswith("The call to the extender at URL/prioritize failed: ")
+    assert not outcome.errors
 
 
-def test_a_failed_bind_call_of_an_ignorable_extender_is_an_error_of_the_run(outcome):
+def test_a_note_names_a_failed_bind_call_of_an_ignorable_extender(outcome):
     assert outcome("ignorable: true", bind=lambda *_: {"Error": "busy"}).startswith("node-")
-    assert outcome.errors == {"extender URL/bind": "busy"}
+    assert outcome.notes == [ignored("bind", "busy")]
+    assert not outcome.errors
+
+
+def test_a_what_if_goes_on_without_an_ignorable_extender_that_fails(extender, snapshot, make):
+    """The note says how many calls failed; the failures do not make the verdict worse."""
+    nodes = [make.node(name) for name in "ab"]
+    pods = [make.pod(f"web-{number}", node_name="a", owner="web") for number in range(2)]
+    with extender("ignorable: true", filter=lambda *_: 503) as (path, url):
+        conditions = Conditions(config=path, allow_extenders=True)
+        answer = what_if(snapshot(*nodes, *pods), ClusterChange(drain=("a",)), conditions)
+    assert answer.verdict.first.kind is not OutcomeKind.ERROR
+    assert not answer.effect.changed.errors
+    notes = [one.replace(url, "URL") for one in answer.effect.changed.notes]
+    assert (
+        "2 calls to the extender at URL/filter failed. The scheduler ignores these failures. The "
+        "first one: failed filter with extender at URL URL/filter, code 503." in notes
+    )
 
 
 def test_an_extender_that_rejects_every_node_says_why(outcome):

@@ -144,6 +144,8 @@ class Recorder(Struct):
     evicted: list[Evicted] = field(default_factory=list)
     choices: int = 0
     errors: dict[str, str] = field(default_factory=dict)  # {object: message}
+    # {URL of an extender: (first message, number) of the failed calls that were ignored}
+    ignored_calls: dict[str, tuple[str, int]] = field(default_factory=dict)
     recurrences: list[Recurrence] = field(default_factory=list)
     rejections: RejectionRecorder = field(default_factory=RejectionRecorder)
     outage: OutageRecorder = field(default_factory=OutageRecorder)
@@ -221,7 +223,8 @@ class Recorder(Struct):
             case PluginFailed(plugin=plugin, point=point, message=message):
                 self.errors.setdefault(f"plugin {plugin} ({point})", message)
             case ExtenderIgnored(url=url, message=message):
-                self.errors.setdefault(f"extender {url}", message)
+                first, times = self.ignored_calls.get(url, (message, 0))
+                self.ignored_calls[url] = (first, times + 1)
 
     def _on_unschedulable(self, record: PodUnschedulable) -> None:
         # A starting node refuses pods for a microsecond. That is not why the pods wait.
