@@ -105,6 +105,21 @@ def test_the_limit_on_the_number_of_all_nodes_is_named(snapshot, make, write):
     assert text in found.verdict.first.sentence
 
 
+def test_the_verdict_says_why_the_autoscaler_ignores_pods(snapshot, make, write):
+    """The group could grow, but no loop of Cluster Autoscaler looks at expendable pods."""
+    groups = json.dumps(GROUPS | {"flags": {"expendable-pods-priority-cutoff": "1"}})
+    found = what_if(
+        snapshot(make.node("a", pool="a"), make.workload(replicas=1, cpu="3")),
+        ClusterChange(scale=("deploy/web=3",)),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", str(write("g.yaml", groups)))),
+    )
+    assert found.verdict.first.sentence == (
+        "2 pods of deploy/default/web stay pending: Insufficient cpu. For these pods, "
+        "cluster-autoscaler adds no node: priority 0 is below --expendable-pods-priority-cutoff "
+        "(1)."
+    )
+
+
 @pytest.mark.parametrize(
     ("cpu", "maximum", "limits"),
     [

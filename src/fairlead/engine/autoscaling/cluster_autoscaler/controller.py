@@ -363,10 +363,9 @@ class ClusterAutoscaler:
     def pods_without_scale_up(self) -> dict[str, str]:
         """Return the pods for which no group grows, each with the reason.
 
-        The result also contains the pods that upstream ignores without an event. These are
-        expendable pods, pods of DaemonSets, and pods of schedulers that --allowed-scheduler-names
-        does not list. While too many nodes are unready, no loop looks at pods. The unready nodes
-        are then the reason for every unschedulable pod that upstream does not ignore.
+        The result also contains `ignored_pods`. While too many nodes are unready, no loop looks at
+        pods. The unready nodes are then the reason for every unschedulable pod that upstream does
+        not ignore.
         """
         listers, total = self.autoscaler.context.listers, self.autoscaler.context.registry.total
         if self.history.unhealthy_now is None:
@@ -374,6 +373,15 @@ class ClusterAutoscaler:
         else:
             why = _UNHEALTHY.format(unready=len(total.unready), nodes=len(total.registered))
             found = {pod.key: why for pod in listers.unschedulable_pods()}
+        return found | self.ignored_pods()
+
+    def ignored_pods(self) -> dict[str, str]:
+        """Return the pods without a node that upstream ignores without an event, with the reasons.
+
+        These are expendable pods, pods of DaemonSets, and pods of schedulers that
+        --allowed-scheduler-names does not list.
+        """
+        listers, found = self.autoscaler.context.listers, dict[str, str]()
         cutoff = self._options.expendable_pods_priority_cutoff
         for pod in listers.unschedulable_pods():
             if is_expendable(pod, cutoff):

@@ -134,16 +134,19 @@ class Karpenter:
 
         Pods that still have a node are left out. Upstream publishes an event about such a pod, too,
         if its node is being deleted and no other node can be created for the pod. The result also
-        contains unschedulable pods of DaemonSets, about which upstream publishes no event.
+        contains `ignored_pods`.
         """
         placed = {pod.key for pod in self.cluster.pods.values() if pod.spec.node_name}
         errors = {key: why for key, why in self.history.errors.items() if key not in placed}
-        ignored = {
+        return errors | self.ignored_pods()
+
+    def ignored_pods(self) -> dict[str, str]:
+        """Return the unschedulable pods of DaemonSets, about which upstream publishes no event."""
+        return {
             pod.key: _IGNORED
             for pod in self.cluster.pods.values()
             if is_unschedulable(pod) and is_owned_by(pod, "DaemonSet")
         }
-        return errors | ignored
 
     def reached_limits(self, now: Instant) -> dict[str, tuple[ReachedLimit, ...]]:
         """Return the limits of NodePools without which pods would get new nodes, by pod."""

@@ -18,6 +18,7 @@ from fairlead.whatif.outcome.assessment.verdict import (
     Finding,
     OutcomeKind,
     Verdict,
+    autoscaler_reasons,
     causes,
     data_deletion,
     gone_for_good,
@@ -29,7 +30,6 @@ from fairlead.whatif.outcome.assessment.verdict import (
     past_loop,
     pending_reasons,
     pending_while_scaling,
-    reached_limits,
     returning,
     still_not_running,
     unfinished_drain,
@@ -83,7 +83,7 @@ def _pending(outcome: RunOutcome) -> str | None:
     are = counted_of(len(pods), len(outcome.pods), "pod")
     awaits = outcome.awaits_nodes(pods)
     pending = pending_while_scaling(outcome) if awaits else "pending at the end"
-    return f"{are} {pending}{pending_reasons(pods)}.{reached_limits(outcome, pods)}"
+    return f"{are} {pending}{pending_reasons(pods)}.{autoscaler_reasons(outcome, pods)}"
 
 
 def _error(outcome: RunOutcome) -> str | None:

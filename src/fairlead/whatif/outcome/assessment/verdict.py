@@ -382,21 +382,21 @@ def _pending(effect: Effect) -> str | None:
     rollouts = _stopped_rollouts(one for one in effect.workloads if one.pending)
     gangs = _incomplete_gangs(effect)
     why = pending_reasons(pods)
-    limits = reached_limits(effect.changed, pods)
-    return f"{_pods_of(pods)} {stay}{why}.{limits}{gangs}{_later_pods(effect)}{rollouts}"
+    unhelped = autoscaler_reasons(effect.changed, pods)
+    return f"{_pods_of(pods)} {stay}{why}.{unhelped}{gangs}{_later_pods(effect)}{rollouts}"
 
 
-def reached_limits(run: RunOutcome, pods: Iterable[PodEnd]) -> str:
-    """Return a sentence about limits that stop the autoscaler from helping the pending `pods`.
+def autoscaler_reasons(run: RunOutcome, pods: Iterable[PodEnd]) -> str:
+    """Return sentences about limits and rules that stop the autoscaler from helping `pods`.
 
-    The sentence begins with a space. Returns "" if there are none.
+    `pods` are pending. The text begins with a space. Returns "" if there are no such rules.
     """
-    if run.autoscaling is None or not run.autoscaling.limits:
+    if run.autoscaling is None or not (run.autoscaling.limits or run.autoscaling.ignored):
         return ""
     # Imported only if it is needed.
-    from fairlead.whatif.outcome.autoscaling.reached_limit import reached_limit_words  # noqa: PLC0415
+    from fairlead.whatif.outcome.autoscaling.reached_limit import without_node_words  # noqa: PLC0415
 
-    words = reached_limit_words(run.autoscaling.limits, [pod.key for pod in pods])
+    words = without_node_words(run.autoscaling, [pod.key for pod in pods])
     return f" {words}" if words else ""
 
 

@@ -90,7 +90,8 @@ class AutoscalingOutcome(Struct, frozen=True):
     which unready nodes stop Cluster Autoscaler. `refused` are pods that got a node, but first
     waited for another reason. `estimated_prices` are the instance types with an estimated price.
     `drifted` are the nodes that Karpenter has not replaced at the end although they have drifted.
-    `limits` maps pods in `waiting` to the limits without which they would get a new node.
+    `limits` maps pods in `waiting` to the limits without which they would get a new node. `ignored`
+    contains those of the pods in `waiting` that the autoscaler ignores without an event.
     """
 
     autoscaler: str
@@ -105,6 +106,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     estimated_prices: frozenset[str] = frozenset()
     drifted: tuple[str, ...] = ()
     limits: Mapping[str, tuple[ReachedLimit, ...]] = field(default_factory=dict)
+    ignored: Mapping[str, str] = field(default_factory=dict)
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""

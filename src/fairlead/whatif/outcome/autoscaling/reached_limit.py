@@ -1,4 +1,4 @@
-"""The sentence about limits because of which an autoscaler adds no node for pending pods."""
+"""Sentences that say why an autoscaler adds no node for pending pods: limits, or ignored pods."""
 
 from __future__ import annotations
 
@@ -10,8 +10,34 @@ from fairlead.api.text.name_list import listed
 
 if TYPE_CHECKING:
     from fairlead.engine.autoscaling.reached_limit import ReachedLimit
+    from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
 
 _NAMED_MAX: Final = 3
+
+
+def without_node_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
+    """Return sentences that say why the autoscaler of `outcome` adds no node for `pods`.
+
+    `pods` are the keys of pending pods. Only reached limits count, and pods that the autoscaler
+    ignores; the other reasons are in `outcome.waiting`. Returns "" without such reasons.
+    """
+    found = (reached_limit_words(outcome.limits, pods), _ignored_words(outcome, pods))
+    return " ".join(filter(None, found))
+
+
+def _ignored_words(outcome: AutoscalingOutcome, pods: Collection[str]) -> str:
+    """Return a sentence about those of `pods` that the autoscaler ignores; "" without such pods.
+
+    The reasons that concern the most pods come first.
+    """
+    counts = Counter(outcome.ignored[pod] for pod in pods if pod in outcome.ignored)
+    if not counts:
+        return ""
+    whom = "these pods" if len(pods) > 1 else "this pod"
+    if counts.total() < len(pods):
+        whom = f"{counts.total():,} of these pods"
+    reasons = listed([why for why, _ in counts.most_common()], _NAMED_MAX)
+    return f"For {whom}, {outcome.autoscaler} adds no node: {reasons}."
 
 
 def reached_limit_words(

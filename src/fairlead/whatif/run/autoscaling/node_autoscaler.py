@@ -73,6 +73,7 @@ def autoscaling_outcome(
         tuple(_pauses(autoscaler, since, until)),
         refused_pods(history.refusals, waits),
         limits=autoscaler.reached_limits(until),
+        ignored=autoscaler.ignored_pods(),
     )
 
 
@@ -133,6 +134,7 @@ def karpenter_outcome(
         refused=refused_pods(history.refusals, waits),
         drifted=tuple(karpenter.drifted_nodes()),
         limits=karpenter.reached_limits(until),
+        ignored=karpenter.ignored_pods(),
     )
 
 
