@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -14,11 +14,12 @@ from fairlead.api.pods.facts import controller_of, is_terminating
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.kind import DAEMON_SET, NODE, POD
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.kubectl_drain import with_daemon_set_pods
 from fairlead.whatif.conditions import (
     DEFAULT_CONDITIONS,
     Conditions,
@@ -455,13 +456,25 @@ def _effect(
     """
     if pair.failed_nodes:
         changed = _compared_with_return(without, changed)
+    drain = with_daemon_set_pods(pair.drain, _created_daemon_set_pods(pair.drain.nodes, changed))
     if not pair.is_rescheduled:
-        return effect_of(without, changed, pair.drain)
+        return effect_of(without, changed, drain)
     # Starts of rescheduled pods are not activity that was under way in the dump.
     under_way = tuple(one for one in without.rest.activities if one.created or one.deleted)
     without = replace(without, rest=replace(without.rest, activities=under_way))
-    effect = effect_of(without, changed, pair.drain)
+    effect = effect_of(without, changed, drain)
     return replace(effect, packing=_packing(snapshot, conditions, effect))
+
+
+def _created_daemon_set_pods(drained: Collection[str], changed: RunOutcome) -> Iterator[str]:
+    """Yield the keys of the pods of DaemonSets on `drained` nodes that the run `changed` created.
+
+    Pods of DaemonSets stay on their nodes during a drain.
+    """
+    for node in changed.nodes if drained else ():
+        for pod in node.pods if node.name in drained else ():
+            if not pod.is_initial and pod.workload.kind == DAEMON_SET.kind:
+                yield pod.key
 
 
 def _compared_with_return(without: RunOutcome, changed: RunOutcome) -> RunOutcome:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import (
@@ -111,6 +112,18 @@ def kubectl_drain(
         if (causes := tuple(_causes(_pods_by_problem(pods, inventory), given)))
     )
     return KubectlDrain(tuple(by_node), needed, refused)
+
+
+def with_daemon_set_pods(drain: KubectlDrain, pods: Iterable[str]) -> KubectlDrain:
+    """Return `drain`, with --ignore-daemonsets for `pods` unless it needs this flag already.
+
+    `pods` are the keys of pods of DaemonSets that are created on the nodes of `drain` after the
+    dump. They stay on the nodes, so the real drain needs the flag for them, too.
+    """
+    created = tuple(sorted(pods))
+    if not created or any(one.flag == IGNORE_DAEMON_SETS for one in drain.needed):
+        return drain
+    return replace(drain, needed=(DrainFlag(IGNORE_DAEMON_SETS, created), *drain.needed))
 
 
 def needed_flags(pods: Iterable[Pod]) -> tuple[DrainFlag, ...]:

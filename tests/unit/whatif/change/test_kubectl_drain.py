@@ -133,3 +133,14 @@ def test_a_refused_node_is_cordoned_and_not_drained(snapshot, objects):
 def test_drain_flags_without_a_drain_are_refused(snapshot, objects, change, said):
     with pytest.raises(InputError, match=said):
         what_if(snapshot(*objects), ClusterChange(**change))
+
+
+def test_a_pod_of_a_daemon_set_that_is_created_before_the_drain_needs_the_flag(snapshot, make):
+    """The dump was taken before the DaemonSet had created its pod on the node."""
+    agent = make.workload("DaemonSet", "agent")
+    del agent["spec"]["replicas"]
+    answer = what_if(snapshot(make.node("a"), agent), ClusterChange(drain=("a",)))
+    [flag] = answer.effect.drain.needed
+    assert (flag.flag, len(flag.pods)) == ("--ignore-daemonsets", 1)
+    [step] = [one for one in answer.next_steps if one.makes_change]
+    assert step.command == "kubectl drain a --ignore-daemonsets"
