@@ -673,3 +673,28 @@ def test_a_scale_down_that_a_budget_stops_is_not_a_drain_of_the_change(snapshot,
     )
     assert [one.why for one in found.changed.evicted] == ["node scale down"]
     assert found.verdict.findings[0].sentence == "Nothing changes for any pod."
+
+
+@pytest.mark.parametrize("is_applied", [True, False])
+def test_a_note_says_that_the_priority_expander_has_no_config_map(
+    snapshot, make, write, is_applied
+):
+    """Cluster Autoscaler reads the ConfigMap each time, so the change may create it."""
+    groups = json.dumps(GROUPS | {"flags": {"expander": "priority"}})
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cluster-autoscaler-priority-expander", "namespace": "kube-system"},
+        "data": {"priorities": "10: ['.*']"},
+    }
+    applied = (str(write("map.json", json.dumps(config_map))),) if is_applied else ()
+    found = what_if(
+        snapshot(make.node("a", pool="a"), make.workload(replicas=1)),
+        ClusterChange(scale=("deploy/web=2",), apply=applied),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", str(write("g.yaml", groups)))),
+    )
+    note = (
+        "There is no ConfigMap cluster-autoscaler-priority-expander in namespace kube-system; "
+        "without it, the expander priority has no effect."
+    )
+    assert (note in found.changed.notes) is not is_applied

@@ -901,10 +901,12 @@ class ExperimentRun:
             from fairlead.whatif.run.autoscaling.kept_setting import (  # noqa: PLC0415
                 gate_notes,
                 kept_setting_notes,
+                missing_priority_notes,
             )
 
             yield from kept_setting_notes(self._experiment, self._world.store)
             yield from gate_notes(self._experiment, self._world.store)
+            yield from missing_priority_notes(self._experiment, self._world.store)
         if self._recommended is not None:
             yield from self._recommended.notes(since)
         steps, outage = self._experiment.steps, self._recorder.outage

@@ -109,31 +109,25 @@ def groups_of(
     provider, hosted = ("", ()) if flags else hosted_flags(manifests)
     parsed = list(flags_of_command_line(flags or hosted))
     if file:
-        return _with_priorities(groups_of_file(file, nodes), (), manifests)
+        return _with_priorities(groups_of_file(file, nodes), manifests), ()
     limits = GroupLimits.of(parsed, manifests)
     config, notes = _of_labels(nodes, options_of_flags(parsed), limits)
     backed_off = _backoff_notes(config.groups, backed_off_groups(manifests))
     notes = (*notes, *backed_off, *_hosted_notes(provider, hosted), *_ignored(parsed))
-    return _with_priorities(config, notes, manifests)
+    return _with_priorities(config, manifests), notes
 
 
 def _with_priorities(
-    config: ClusterAutoscalerConfig, notes: tuple[str, ...], manifests: Iterable[Manifest]
-) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
-    """Return (`config` with the text of the priority expander's ConfigMap, `notes` and new notes).
-
-    If the ConfigMap is needed but missing, a new note says so.
-    """
+    config: ClusterAutoscalerConfig, manifests: Iterable[Manifest]
+) -> ClusterAutoscalerConfig:
+    """Return `config` with the text of the priority expander's ConfigMap, if it is needed."""
     if "priority" not in config.options.expander:
-        return config, notes
+        return config
     for one in manifests:
         is_same = one.ref.name == PRIORITIES and one.ref.namespace == config.options.namespace
         if one.ref.kind == "ConfigMap" and is_same:
-            return replace(config, priorities=priorities_in(one.value.get("data"))), notes
-    missing = (
-        f"The dump has no ConfigMap {PRIORITIES}; without it, the expander priority has no effect."
-    )
-    return config, (*notes, missing)
+            return replace(config, priorities=priorities_in(one.value.get("data")))
+    return config
 
 
 def mixed_size_notes(

@@ -1,9 +1,10 @@
-"""Notes about changes during a run that the simulated node autoscaler ignores.
+"""Notes about settings of the simulated node autoscaler: missing ones, and changes it ignores.
 
 A simulated autoscaler reads its settings once, before the run. The settings are in the Deployment
 of the autoscaler. The limits of Cluster API are in annotations of MachineDeployments and
 MachineSets. NodePools of Karpenter are not settings: changes of them take effect, except those that
-need a feature gate that is off.
+need a feature gate that is off. Cluster Autoscaler reads the ConfigMap of the priority expander
+again and again, so changes of it take effect, too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from typing import Any, Final
 
 from fairlead.api.json import Json, at
 from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import CONFIG_MAP
 from fairlead.apiserver.registry.store import Store
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.priority import (
+    CONFIG_MAP as PRIORITIES,
+)
 from fairlead.whatif.configuration.autoscaling.autoscaler import CLUSTER_AUTOSCALER, KARPENTER
 from fairlead.whatif.configuration.autoscaling.group_limit import limit_annotations
 from fairlead.whatif.run.experiment import Experiment
@@ -39,6 +44,22 @@ def kept_setting_notes(experiment: Experiment, store: Store) -> Iterator[str]:
         f"The settings of the autoscaler in {listed(changed)} change, but the simulated {name} "
         f"keeps its settings. To simulate other settings, state them in {files}."
     )
+
+
+def missing_priority_notes(experiment: Experiment, store: Store) -> Iterator[str]:
+    """Yield a note if the priority expander is used, but `store` lacks its ConfigMap.
+
+    `store` has the objects at the end of the run of `experiment`.
+    """
+    if experiment.autoscaler is None:
+        return
+    options = experiment.autoscaler.options
+    is_used = "priority" in options.expander
+    if is_used and store.find(CONFIG_MAP, options.namespace, PRIORITIES) is None:
+        yield (
+            f"There is no ConfigMap {PRIORITIES} in namespace {options.namespace}; without it, the "
+            "expander priority has no effect."
+        )
 
 
 def gate_notes(experiment: Experiment, store: Store) -> Iterator[str]:
