@@ -43,7 +43,7 @@ from fairlead.whatif.snapshot.node_pool import PoolNames, pool_labels
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _RETURNS_MAX: Final = 20  # rows for which the return of their nodes to service is tried
-_SHOWN: Final = 20  # if more nodes take new pods, they are grouped by pool
+_SHOWN: Final = 20  # if more nodes are in service, they are grouped by pool
 _MILLI: Final = 1000
 _GIB: Final = 1 << 30
 _LARGE: Final = 100
@@ -111,7 +111,7 @@ def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     return TabularAnswer(
         kind="NodesExplanation",
         source=snapshot.source,
-        verdict=_verdict(len(serving), model.table.count),
+        verdict=_verdict(len(serving), model.table.count, [*filter(None, map(_lacks, each))]),
         findings=(
             *_free(each),
             *_pending(len(tried), placed.total(), returned),
@@ -120,8 +120,8 @@ def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
         tables=(
             *out_of_service_tables("out_of_service", rows, reasons),
             *grouped_if_long(
-                ResultTable("pools", "nodes that take new pods", _POOL_COLUMNS, pools),
-                ResultTable("in_service", "nodes that take new pods", _COLUMNS, each,
+                ResultTable("pools", "nodes in service", _POOL_COLUMNS, pools),
+                ResultTable("in_service", "nodes in service", _COLUMNS, each,
                             shown=_SHOWN),
             ),
         ),
@@ -176,6 +176,11 @@ def _node_rows(
         taints = (one for one in info.node.spec.taints if one.effect != PREFER_NO_SCHEDULE)
         requested = {name: info.requested_of(at) for at, name in enumerate(resources)}
         offered = {name: info.allocatable_of(at) for at, name in enumerate(resources)}
+        # A stopped device plugin leaves the resource with the amount 0.
+        known = {*_ALWAYS, *filter(is_extended_resource, info.node.status.allocatable)}
+        known |= {name for name in resources if offered[name] or requested[name]}
+        requested = {name: requested.get(name, 0) for name in resources if name in known}
+        offered = {name: offered[name] for name in requested}
         ready = ready_condition(info.node)
         rows.append({
             "node": info.name,
@@ -222,20 +227,19 @@ def _figures(requested: _Amounts, offered: _Amounts, pods: int, allowed_pods: in
     """Return the fields of a row about amounts, as numbers and as words.
 
     `requested` and `offered` (allocatable) have the same resources: cpu in millicores, all others
-    in units. A resource that is neither offered nor requested is left out of the row.
+    in units.
     """
-    names = [name for name in offered if name in _ALWAYS or offered[name] or requested[name]]
-    free = {name: offered[name] - requested[name] for name in names}
+    free = {name: offered[name] - requested[name] for name in offered}
     devices = [
         f"{free[name]:,} of {offered[name]:,} {name}"
-        for name in names
+        for name in offered
         if is_extended_resource(name)
     ]
     return {
         "pods": pods,
         "allowed_pods": allowed_pods,
-        "requested": {name: requested[name] for name in names},
-        "allocatable": {name: offered[name] for name in names},
+        "requested": {name: requested[name] for name in offered},
+        "allocatable": dict(offered),
         "free": free,
         "pods_words": f"{pods:,} of {allowed_pods:,}",
         "cpu_words": _part("cpu", requested, offered),
@@ -271,11 +275,30 @@ def _amount(resource: str, amount: int) -> str:
     return f"{text}Gi" if resource == "memory" and amount else text
 
 
-def _verdict(serving: int, nodes: int) -> str:
-    if serving == nodes:
-        return f"All {nodes:,} nodes take new pods." if nodes > 1 else "The node takes new pods."
+def _lacks(row: Row) -> list[str]:
+    """Return what the node of `row` lacks, so that it takes at most pods without requests."""
+    found = [f"no free {name}" for name in _ALWAYS if row["free"][name] <= 0]
+    return found if row["pods"] < row["allowed_pods"] else [*found, "no room for another pod"]
+
+
+def _verdict(serving: int, nodes: int, full: Sequence[Sequence[str]]) -> str:
+    """Return the first sentence about the `nodes`, of which `serving` are in service.
+
+    `full` has an element for each node in service without room: what it lacks.
+    """
     if not serving:
         return "No node takes new pods."
+    if full:
+        lacks = " or ".join(sorted({one for node in full for one in node}))
+        if nodes == 1:
+            return f"The node is in service, but it has {lacks}."
+        where = f"{serving:,} of {nodes:,} nodes" if serving < nodes else f"All {nodes:,} nodes"
+        which = f"{len(full):,} of them" if len(full) < serving else "they"
+        are, have = ("is" if serving == 1 else "are"), ("has" if len(full) == 1 else "have")
+        which = "it" if serving == 1 else which
+        return f"{where} {are} in service, but {which} {have} {lacks}."
+    if serving == nodes:
+        return f"All {nodes:,} nodes take new pods." if nodes > 1 else "The node takes new pods."
     return f"{counted_of(serving, nodes, 'node', ('takes', 'take'))} new pods."
 
 

@@ -13,6 +13,7 @@ from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.equivalence_cache.equivalence_key import equivalence_key
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
@@ -36,25 +37,60 @@ def key_of_equal_pods(pod: PodInfo) -> Hashable:
     return equivalence_key(pod), pod.key if is_special else ""
 
 
-def place_each(model: ClusterModel, pods: Iterable[PodInfo]) -> tuple[Counter[str], list[PodInfo]]:
+def place_each(
+    model: ClusterModel, pods: Iterable[PodInfo], only: Sequence[str] = ()
+) -> tuple[Counter[str], list[PodInfo]]:
     """Place `pods` in `model` in their order; return (placed pods by node, pods that fit no node).
 
-    Nothing is preempted. The pods that fit no node stay pending in `model`.
+    Nothing is preempted. The pods that fit no node stay pending in `model`. `only` names the nodes
+    that may have room, if it is known that all others have none. Then most of the other pods are
+    sorted out by their requests, because a scheduling cycle takes much longer.
     """
     placed, left = Counter[str](), list[PodInfo]()
     # The keys of pods that fit no node. Until another pod is placed, equal pods fit no node either.
     failed = set[Hashable]()
+    cpu, memory = _most_free(model, only)
     for pod in pods:
+        is_large = only and (pod.shape.milli_cpu > cpu or pod.shape.memory > memory)
+        if is_large and not _depends_on_others(pod):
+            left.append(pod)
+            continue
         equal = key_of_equal_pods(pod)
         if equal not in failed:
             decision = model.schedule(pod)
             if isinstance(decision, Placement):
                 placed[decision.node.name] += 1
                 failed.clear()
+                cpu, memory = _most_free(model, only)
                 continue
             failed.add(equal)
         left.append(pod)
     return placed, left
+
+
+def _most_free(model: ClusterModel, nodes: Sequence[str]) -> tuple[int, int]:
+    """Return the most free millicores and bytes of memory on one of `nodes`.
+
+    Return -1 for both if none of them allows a further pod; then not even a pod without requests
+    fits.
+    """
+    found = [model.node(name) for name in nodes]
+    usable = [one for one in found if len(one.pods) < one.allowed_pods]
+    if not usable:
+        return -1, -1
+    cpu, memory = (max(one.free_of(column) for one in usable) for column in (CPU, MEMORY))
+    return max(cpu, 0), max(memory, 0)
+
+
+def _depends_on_others(pod: PodInfo) -> bool:
+    """Return whether the start of another pod can make a node suitable for `pod`."""
+    spec = pod.pod.spec
+    return bool(
+        (spec.affinity and (spec.affinity.pod_affinity or spec.affinity.pod_anti_affinity))
+        or spec.topology_spread_constraints
+        or spec.resource_claims
+        or pod.shape.has_volumes
+    )
 
 
 def room_if_returned(model: ClusterModel, nodes: Iterable[str], pods: Sequence[PodInfo]) -> int:
@@ -63,13 +99,17 @@ def room_if_returned(model: ClusterModel, nodes: Iterable[str], pods: Sequence[P
     The nodes are then Ready, not cordoned and without temporary taints, and their terminating pods
     have stopped. The model is unchanged afterwards.
     """
+    names, stopped = list(nodes), 0
     with model.hypothesis():
-        for name in nodes:
+        for name in names:
             info = model.node(name)
             for pod in [one for one in info.pods.values() if is_terminating(one.pod)]:
                 model.remove(pod)
+                stopped += 1
             model.put_node(_in_service(info.node))
-        placed, _ = place_each(model, pods)
+        # A stopped pod, or a nominated pod that gets another node, can make room on other nodes.
+        is_alone = not stopped and not any(one.pod.status.nominated_node_name for one in pods)
+        placed, _ = place_each(model, pods, names if is_alone else ())
     return placed.total()
 
 

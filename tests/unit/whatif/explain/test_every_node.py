@@ -9,7 +9,9 @@ import pytest
 from fairlead.cli.main import run
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.explain.room_for_pending import room_if_returned, single_pods
 from fairlead.whatif.explain.target import explain_object
+from fairlead.whatif.planner.cluster_model import ClusterModel
 
 NOW = "2026-03-01T10:05:00Z"
 LATER = "2026-03-01T10:04:00Z"
@@ -277,6 +279,63 @@ def test_the_verdicts_of_healthy_clusters(explained, make):
     assert answer.findings == ("Pods on this node request 0 of 4 cpu and 0 of 16Gi memory.",)
     assert rows(answer, "in_service")[0]["room_for"] is None
     assert explained(make.node("a"), make.node("b")).verdict == "All 2 nodes take new pods."
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sentence"),
+    [
+        ("a", "The node is in service, but it has no free cpu."),
+        ("ab", "All 2 nodes are in service, but 1 of them has no free cpu."),
+        ("ac", "All 2 nodes are in service, but they have no free cpu."),
+        ("abl", "2 of 3 nodes are in service, but 1 of them has no free cpu."),
+        ("al", "1 of 2 nodes is in service, but it has no free cpu."),
+        ("as", "All 2 nodes are in service, but they have no free cpu or no room for another pod."),
+    ],
+)  # fmt: skip
+def test_the_verdict_counts_full_nodes(explained, make, nodes, sentence):
+    """Nodes named a and c have no free cpu, s allows no further pod, and l is not Ready."""
+    known = {name: make.node(name) for name in "acbs"} | {"l": lost_node(make, "l")}
+    known["s"]["status"]["allocatable"]["pods"] = "0"
+    pods = [make.pod(f"full-{name}", node_name=name, cpu="4") for name in nodes if name in "ac"]
+    assert explained(*(known[name] for name in nodes), *pods).verdict == sentence
+
+
+def test_devices_that_a_node_offers_no_longer_are_listed(explained, make):
+    """The device plugin has stopped, so the allocatable amount is 0."""
+    with_gpu, stopped = make.node("a"), make.node("b")
+    with_gpu["status"]["allocatable"]["nvidia.com/gpu"] = "8"
+    stopped["status"]["allocatable"]["nvidia.com/gpu"] = "0"
+    answer = explained(with_gpu, stopped, make.node("c"))
+    found = {row["node"]: row["devices_free"] for row in rows(answer, "in_service")}
+    assert found == {"a": "8 of 8 nvidia.com/gpu", "b": "0 of 0 nvidia.com/gpu", "c": ""}
+
+
+class CountingModel(ClusterModel):
+    """A model that notes the pods of all scheduling cycles."""
+
+    def schedule(self, pod):
+        self.tried.append(pod.key)
+        return super().schedule(pod)
+
+
+@pytest.mark.parametrize("is_terminating", [False, True])
+def test_pods_that_are_too_large_for_returned_nodes_are_not_tried(snapshot, make, is_terminating):
+    """Pods that depend on others, and all pods if a pod stops, are tried nevertheless."""
+    old = make.pod("old", node_name="l", cpu="1", owner="old")
+    if is_terminating:
+        old["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    spread = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule",
+              "labelSelector": {"matchLabels": {"app": "x"}}}  # fmt: skip
+    pods = [
+        pending(make, "fits", cpu="2"),
+        pending(make, "large", cpu="9"),
+        pending(make, "spread", cpu="9", topologySpreadConstraints=[spread]),
+    ]
+    model = CountingModel(snapshot(lost_node(make, "l"), old, *pods), SchedulerConfig())
+    model.tried = []
+    assert room_if_returned(model, ["l"], single_pods(model)) == 1
+    assert ("default/large" in model.tried) is is_terminating
+    assert {"default/fits", "default/spread"} < {*model.tried, ""}
 
 
 def test_the_command_prints_every_node_if_asked(make, tmp_path, capsys):
