@@ -183,7 +183,7 @@ def explain_pod(
 
     If `config` is None, the scheduler has the default configuration.
 
-    Raises InputError if the pod does not exist or has completed, or if no profile schedules it.
+    Raises InputError if the pod does not exist or has completed.
     """
     require_type("explain_pod", "snapshot", snapshot, Snapshot)
     require_type("explain_pod", "target", target, str)
@@ -202,6 +202,8 @@ def explain_pod(
         raise manifest.refuse(
             f"{_end_of(found, manifest)} and is not scheduled again{why}", field="status.phase"
         )
+    if missing := "" if found.spec.node_name else model.missing_scheduler(model.pod_info(found)):
+        return _without_scheduler(found, missing, config)
     others = [one for one in model.objects if one is not found]
     config, note = _with_profile(config, snapshot, found)
     explanation = _explanation(manifest.source, model, found, others, config, note)
@@ -219,6 +221,29 @@ def explain_pod(
     if explanation.evaluation.fit_error and not explanation.node:
         more = (*more, *unsimulated_in_plan(snapshot.manifests, ADDS_NODES))
     return replace(explanation, notes=(*explanation.notes, *more))
+
+
+def _without_scheduler(pod: Pod, missing: str, config: SchedulerConfig) -> Explanation:
+    """Return the explanation of a pending `pod` that no scheduler takes; `missing` is the reason.
+
+    The profiles of `config` do not include the pod's schedulerName.
+    """
+    name = pod.spec.scheduler_name
+    names = [profile.scheduler_name for profile in config.profiles]
+    note = (
+        f"If the cluster has a scheduler with the name {name}, add a profile with this name to the "
+        "file of --config."
+    )
+    why = f"The pod stays pending: {missing}; {known_names(name, names)}"
+    return Explanation(
+        pod.key,
+        "",
+        pod.spec.priority or 0,
+        Evaluation(fit_error=why),
+        {},
+        notes=(note,),
+        is_terminating=is_terminating(pod),
+    )
 
 
 def _end_of(pod: Pod, manifest: Manifest) -> str:

@@ -318,7 +318,6 @@ def test_the_explanation_of_a_gated_pod_names_its_scheduling_gates(explained, ma
         ("shop/web", "explain: unknown kind 'shop'; known: pod; such as pod/shop/web"),
         ("node/n", "explain: Node n is not a Pod"),
         ("web", "explain: 'web' is not KIND/NAME or KIND/NAMESPACE/NAME"),
-        ("pod/other", 'Pod default/other: spec.schedulerName: no scheduler has the name "mine"'),
         ("pod/done", "Pod default/done: status.phase: has completed"),
     ],
 )
@@ -326,8 +325,22 @@ def test_unsupported_objects_are_refused(explained, make, target, line):
     done = make.pod("done", node_name="n")
     done["status"]["phase"] = "Succeeded"
     with pytest.raises(InputError) as refused:
-        explained(target, make.node(), make.pod("other", schedulerName="mine"), done)
+        explained(target, make.node(), done)
     assert line in str(refused.value)
+
+
+def test_a_pod_that_no_scheduler_takes_stays_pending(explained, make):
+    """The overview of pods gives the same reason."""
+    found = explained("pod/web", make.node(), make.pod("web", schedulerName="defalt-scheduler"))
+    assert found["message"] == (
+        'The pod stays pending: no scheduler has the name "defalt-scheduler"; did you mean '
+        "default-scheduler? known: default-scheduler"
+    )
+    [note] = found["notes"]
+    assert note == (
+        "If the cluster has a scheduler with the name defalt-scheduler, add a profile with this "
+        "name to the file of --config."
+    )
 
 
 def test_a_filter_that_fails_fails_the_cycle(snapshot, make):
