@@ -76,9 +76,13 @@ class PlanInput:
         return (*error_notes(self.model.errors), *self.input_notes)
 
     def notes_with(self, runs: Sequence[DrainRun], experiment: Experiment) -> tuple[str, ...]:
-        """Return `notes` and those of `experiment`, whose simulations of drains are `runs`."""
+        """Return `notes` and those of `experiment`, whose simulations of drains are `runs`.
+
+        The failed calls of extenders are those of one run, because the others have similar ones.
+        """
+        failed = next((run.extender_notes for run in runs if run.extender_notes), ())
         notes = with_simulation(self.notes) if runs else self.notes
-        return (*notes, *experiment.notes)
+        return (*notes, *failed, *experiment.notes)
 
     def idle_autoscaler(self, effect: str) -> tuple[str, ...]:
         """Return notes about autoscalers that are not simulated; see `unsimulated_in_plan`."""

@@ -483,17 +483,18 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     deleted. `deleted_after_wait` are pods that no node could take for a time, and that were deleted
     before they completed. `notes` are sentences about rules that did not apply and defaults that
     were filled in. Notes about images that may not run on the nodes of their pods are also in
-    `image_notes`. If the run settled, `ended_at` is the instant of the last change. `next_end` is
-    the next instant at which a pod or a Job would have ended by itself, None if there is none.
-    `kept_revisions` has the StatefulSets and DaemonSets with an update strategy that keeps pods at
-    an old revision. The value of each is the lowest ordinal that the workload updates, None if the
-    workload updates no pods. `update_revisions` has the newest revision of each StatefulSet and
-    DaemonSet that has pods of another revision, or pods without a revision label.
-    `deleted_namespaces` are the namespaces that the steps delete. `failing_revisions` are the
-    revisions whose pods fail to start in the dump; new pods of these revisions do not start either.
-    `unfinished_resizes` are the keys of running pods that keep their former resources although the
-    steps resize them. `awaited_removals` are the times at which the node autoscaler may remove
-    nodes, one for each node, if the run did not settle only because of them.
+    `image_notes`, and those about failed calls of extenders in `extender_notes`. If the run
+    settled, `ended_at` is the instant of the last change. `next_end` is the next instant at which a
+    pod or a Job would have ended by itself, None if there is none. `kept_revisions` has the
+    StatefulSets and DaemonSets with an update strategy that keeps pods at an old revision. The
+    value of each is the lowest ordinal that the workload updates, None if the workload updates no
+    pods. `update_revisions` has the newest revision of each StatefulSet and DaemonSet that has pods
+    of another revision, or pods without a revision label. `deleted_namespaces` are the namespaces
+    that the steps delete. `failing_revisions` are the revisions whose pods fail to start in the
+    dump; new pods of these revisions do not start either. `unfinished_resizes` are the keys of
+    running pods that keep their former resources although the steps resize them. `awaited_removals`
+    are the times at which the node autoscaler may remove nodes, one for each node, if the run did
+    not settle only because of them.
     """
 
     started_at: Instant
@@ -517,6 +518,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     drains: tuple[DrainProgress, ...] = ()
     notes: tuple[str, ...] = ()
     image_notes: tuple[str, ...] = ()
+    extender_notes: tuple[str, ...] = ()
     workloads: Mapping[WorkloadRef, WorkloadReadiness] = field(default_factory=dict)
     workloads_total: int = 0
     budgets: tuple[BudgetHistory, ...] = ()

@@ -57,14 +57,15 @@ def plan_notes(
     missing = (pod for pod in model.pods() if not model.has_profile(pod))
     unprofiled = {pod.pod.spec.scheduler_name: pod for pod in missing}
     others = [name for name, pod in unprofiled.items() if not model.missing_scheduler(pod)]
+    # A text shows only the first notes, so those about missing rules come first.
     return (
         *([words] if words else []),
+        *([_NO_EXTENDERS] if model.has_extenders and autoscale.autoscale == OFF else []),
         *unreadable_notes(snapshot.unreadable),
         *dump_notes(snapshot),
         *leaving_note(_leaving(snapshot, autoscale)),
         *([IGNORED_GROUPS] if groups and not model.has_pod_groups else []),
         *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
-        *([_NO_EXTENDERS] if model.has_extenders and autoscale.autoscale == OFF else []),
         *([rules_note(sorted(others))] if others else []),
         *_recommended(model.recommended_workloads),
         *_waiting_groups(model, are_placed=places_gangs),

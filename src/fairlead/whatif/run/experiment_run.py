@@ -716,6 +716,7 @@ class ExperimentRun:
                 *self._claim_notes(pods.values()),
             ),
             image_notes=image_notes,
+            extender_notes=tuple(self._ignored_call_notes()),
             workloads=workloads,
             workloads_total=self._end_state.workloads_total(),
             budgets=tuple(recorder.budgets.histories(since)),
@@ -893,8 +894,7 @@ class ExperimentRun:
 
             cron_jobs = self._world.store.list(CRON_JOB)
             yield from later_cron_job_notes(cron_jobs, self._experiment.initial, self._start, until)
-        for url, (message, times) in self._recorder.ignored_calls.items():
-            yield ignored_call_note(url, message, times)
+        yield from self._ignored_call_notes()
         yield from ignored_notes(self._experiment, self._world.store)
         if self._experiment.autoscaler is not None or self._experiment.karpenter is not None:
             # Imported only if an autoscaler is simulated.
@@ -919,6 +919,11 @@ class ExperimentRun:
         if unchecked.webhooks:
             names = ", ".join(f"{name} ({count})" for name, count in unchecked.webhooks.items())
             yield f"Admission webhooks are not called. Calls left out, by webhook: {names}."
+
+    def _ignored_call_notes(self) -> Iterator[str]:
+        """Yield a note for each extender with calls that failed and were ignored."""
+        for url, (message, times) in self._recorder.ignored_calls.items():
+            yield ignored_call_note(url, message, times)
 
     def _platform_notes(self) -> Iterator[str]:
         """Yield a note about pods whose images might not support the platform of their nodes."""

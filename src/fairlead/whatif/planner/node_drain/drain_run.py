@@ -168,8 +168,9 @@ class DrainRun(Struct, frozen=True):
     evictions in violation of a budget. A run with breaches is not safe.
 
     `image_notes` name the pods whose images might not support the platform of the pods' new nodes.
-    `stops_jobs` is True if a Job had no ready pod for a time because its pods were displaced.
-    Workloads of other kinds whose pods end by themselves count as Jobs.
+    `extender_notes` name the extenders with failed calls that were ignored. `stops_jobs` is True if
+    a Job had no ready pod for a time because its pods were displaced. Workloads of other kinds
+    whose pods end by themselves count as Jobs.
     """
 
     pace: DrainPace
@@ -191,6 +192,7 @@ class DrainRun(Struct, frozen=True):
     image_notes: tuple[str, ...] = ()
     evicted_again: int = 0
     stops_jobs: bool = False
+    extender_notes: tuple[str, ...] = ()
 
     @property
     def away(self) -> dict[str, DurationNs]:
@@ -496,6 +498,7 @@ def _drain_run(
         outcome.image_notes,
         len(outcome.evicted) - len({one.pod.key for one in outcome.evicted}),
         _stops_jobs(outcome),
+        outcome.extender_notes,
     )
 
 
