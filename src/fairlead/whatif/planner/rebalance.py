@@ -16,6 +16,9 @@ Its controller must be able to create the replacement: the eviction must not mak
 quota may refuse the replacement. The images of the pod must run on its new node.
 Moves are made one at a time, each after the replacement of the previous move is ready.
 
+Most controllers create the replacement while the old pod still stops (`_Order`). Then the scheduler
+chooses the node of the replacement first. The waiting pod gets a place when the old pod is gone.
+
 Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and
 0.5; the sum of squares falls from 0.90 to 0.74.
 """
@@ -23,22 +26,27 @@ Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
+from fairlead.api.objects import ApiObject, Job
+from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
+from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ARCH, OS
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, MEMORY
+from fairlead.engine.workloads.job.progress import replaces_failed_only
 from fairlead.whatif.outcome.image_platform import SAME_PLATFORM, ImagePlatforms
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, is_placed_anew
@@ -57,6 +65,8 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.run.progress import Progress
 
+_CREATING_FIRST: Final = frozenset(("ReplicaSet", "ReplicationController", "Job"))
+_STOPPING: Final = "~stopping"  # no pod of a cluster has such a name
 _BARE: Final = "pod/"  # the beginning of the name of a workload that is a single pod
 MOVES_MAX: Final = 10_000
 # A smaller decrease of the sum of squared loads is not worth an eviction. Example of this gain: a
@@ -115,6 +125,33 @@ class RebalancePlan(Struct):
     mismatched: tuple[str, ...] = ()
 
 
+class _Order:
+    """Says for each pod whether its controller creates the replacement before the pod has stopped.
+
+    A ReplicaSet and a ReplicationController do, and so does a Job whose podReplacementPolicy allows
+    it, but not if a quota has no room for both pods. A StatefulSet gives its new pod the same name,
+    so it waits. Other controllers are assumed to wait, too.
+
+    upstream: pkg/controller/controller_utils.go: FilterActivePods
+    """
+
+    def __init__(self, objects: Iterable[ApiObject], quotas: QuotaRoom) -> None:
+        """Use the Jobs in `objects`, and the current state of `quotas`."""
+        self._quotas = quotas
+        self._waiting_jobs = {
+            one.metadata.uid
+            for one in objects
+            if isinstance(one, Job) and replaces_failed_only(one)
+        }
+
+    def creates_first(self, pod: PodInfo) -> bool:
+        """Return whether the replacement of `pod` exists while `pod` still stops."""
+        owner = controller_of(pod.pod.metadata)
+        if owner is None or owner.kind not in _CREATING_FIRST or owner.uid in self._waiting_jobs:
+            return False
+        return not self._quotas.refusal_of_another(pod)
+
+
 class Rebalancer:
     """Searches for moves of pods that make room for waiting pods and even out the load of nodes."""
 
@@ -138,6 +175,7 @@ class Rebalancer:
             self._model.current_objects(), self._model.now, self._model.stop_exit_code
         )
         self._quotas = QuotaRoom(planner.model)
+        self._order = _Order(self._model.current_objects(), self._quotas)
         table = planner.model.table
         self._counts = np.zeros(len(table.alive), np.bool_)  # by row
         for info in table.nodes():
@@ -330,7 +368,7 @@ class Rebalancer:
         return {key: message for key, message in found.items() if message}
 
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
-        """Remove `pod`, schedule `waiting` if it is not None, then schedule `pod`'s replacement.
+        """Evict `pod`, and schedule its replacement, and also `waiting` if it is not None.
 
         Return the move of `pod`. Return None if `waiting` fits no node, or if its images might not
         run on the node that it gets. Also return None if the replacement fits no node, or goes to
@@ -338,6 +376,7 @@ class Rebalancer:
         """
         model = self._model
         model.remove(pod)
+        early = self._placed_early(pod) if self._order.creates_first(pod) else None
         if waiting is not None:
             model.remove(waiting)
             placed = model.schedule(model.replacement(waiting))
@@ -345,11 +384,34 @@ class Rebalancer:
                 return None
             if not self._images_run(waiting, placed.node.name):
                 return None
-        decision = model.schedule(model.replacement(pod))
+        decision = early or model.schedule(model.replacement(pod))
         if not isinstance(decision, Placement) or decision.node.name == info.name:
             return None
         workload = str(workload_of(pod.pod))
         return PodMove(pod.key, workload, info.name, decision.node.name)
+
+    def _placed_early(self, pod: PodInfo) -> Placement | None:
+        """Schedule the replacement of `pod` while `pod` stops; return None if it fits no node then.
+
+        `pod` has been removed, and is not in the model afterwards either. Meanwhile, a terminating
+        pod with another name takes its place, because the replacement has the name of `pod`.
+        """
+        model, meta = self._model, pod.pod.metadata
+        stopping = model.pod_info(
+            replace(
+                pod.pod,
+                metadata=replace(
+                    meta,
+                    name=f"{meta.name}{_STOPPING}",
+                    uid=f"{pod.id}{_STOPPING}",
+                    deletion_timestamp=format_timestamp(model.now),
+                ),
+            )
+        )
+        model.put(stopping.pod)
+        decision = model.schedule(model.replacement(pod))
+        model.remove(stopping)
+        return decision if isinstance(decision, Placement) else None
 
     def _images_run(self, pod: PodInfo, node: str) -> bool:
         """Return False, and remember the workload, if images of `pod` might not run on `node`."""

@@ -104,7 +104,7 @@ def test_no_pod_moves_to_a_cordoned_node_for_the_balance(planner, make):
 def test_no_pod_moves_from_a_node_whose_kubelet_does_not_answer(planner, make):
     """The evicted pod never stops, although another pod would have room in its place."""
     lost, pod = make.node("lost"), make.pod("big", cpu="4")
-    objects = [lost, make.node("a", cpu="1"), *deployment(make, "web", ["lost"])]
+    objects = [lost, make.node("a", cpu="3"), *deployment(make, "web", ["lost"])]
     assert len(rebalanced(planner(*objects, pod)).moves) == 1
     lost["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     assert rebalanced(planner(*objects, pod)).moves == []
@@ -320,12 +320,12 @@ def test_a_waiting_pod_gets_no_place_on_a_platform_on_which_its_image_does_not_r
 ):
     """A pod of the only node with room for the waiting pod could move, but that node is Windows."""
     linux, windows = ({OS: os, ARCH: "amd64"} for os in ("linux", "windows"))
-    nodes = [make.node("a", **linux), make.node("w", **windows)]
+    nodes = [make.node("a", "5500m", **linux), make.node("w", **windows)]
     web = deployment(make, "web", ["a"], cpu="3")
     waiting = make.pod("web-1-1", cpu="3", owner="web-1")
     waiting["metadata"]["ownerReferences"][0]["uid"] = "web-1-uid"
     waiting["metadata"]["labels"] = web[-1]["metadata"]["labels"]
-    open_pods = deployment(make, "open", ["w"] * 2)
+    open_pods = deployment(make, "open", ["w"], cpu="2")
     for pod in (*web, waiting):
         for spec in (pod["spec"], pod["spec"].get("template", {}).get("spec", {})):
             for container in spec.get("containers", ()):
@@ -337,3 +337,43 @@ def test_a_waiting_pod_gets_no_place_on_a_platform_on_which_its_image_does_not_r
     plan = rebalanced(planner(*objects), images=images)
     assert moved(plan) == []
     assert plan.mismatched == ("deploy/default/web",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "moves"),
+    [
+        ("ReplicaSet", {}, []),
+        ("Job", {}, []),
+        ("Job", {"podReplacementPolicy": "Failed"}, [("a", "b")]),
+        ("StatefulSet", {}, [("a", "b")]),
+    ],
+)
+def test_a_replacement_may_be_placed_while_the_old_pod_stops(planner, make, kind, spec, moves):
+    """Then it stays on the large node, on which more cpu is free; the waiting pod gets no place.
+
+    If the old pod has stopped first, the waiting pod takes the large node.
+    """
+    pod = make.pod("web-1", node_name="a", owner="web", restartPolicy="Never")
+    pod["metadata"]["ownerReferences"][0]["kind"] = kind
+    owner = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "web", "namespace": "default", "uid": "web"},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": []}}, **spec},
+    }
+    owners = [owner] if kind == "Job" else []
+    waiting = make.pod("big", cpu="4")
+    nodes = [make.node("a"), make.node("b", "1")]
+    plan = rebalanced(planner(*nodes, *owners, pod, waiting))
+    assert moved(plan) == moves
+    assert [one.placed for one in plan.moves] == ["default/big"] * len(moves)
+
+
+def test_a_replacement_that_fits_no_node_yet_waits_for_the_end_of_the_old_pod(planner, make):
+    """Both pods exclude each other in the zone, and a pod that stops still counts."""
+    rule = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}
+    nodes = [make.node(name, zone="z") for name in "ab"]
+    web = deployment(make, "web", ["a"], affinity=apart)
+    plan = rebalanced(planner(*nodes, *web, *deployment(make, "full", ["a"], cpu="3")))
+    assert moved(plan) == [("a", "b")]
