@@ -71,6 +71,13 @@ def test_nodes_are_added_for_pending_pods_up_to_the_maximum(answer):
         "The limit of node group general allows no further node: 4 nodes."
         in found.verdict.first.sentence
     )
+    [step] = [one for one in found.next_steps if "maximum" in one.words]
+    # The autoscaler added two nodes; in the trial, their places count against the limit.
+    assert step.words == (
+        "raise the maximum of node group general from 4 to 6 nodes, and ask again with 4 more "
+        "nodes like a; no pod then stays pending"
+    )
+    assert step.options == "--add-nodes 4 --like a"
 
 
 def test_only_limits_of_groups_whose_nodes_suit_the_pods_are_named(snapshot, make, write):
@@ -103,6 +110,8 @@ def test_the_limit_on_the_number_of_all_nodes_is_named(snapshot, make, write):
     )
     text = "The limit of flag --max-nodes-total allows no further node: 1 node."
     assert text in found.verdict.first.sentence
+    [step] = [one for one in found.next_steps if "--max-nodes-total" in one.words]
+    assert step.words.startswith("raise --max-nodes-total from 1 to 3 nodes, and ask again with 2 ")
 
 
 def test_the_verdict_says_why_the_autoscaler_ignores_pods(snapshot, make, write):

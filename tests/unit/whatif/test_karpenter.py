@@ -636,6 +636,20 @@ def test_no_node_is_added_beyond_the_limits(tmp_path: Path) -> None:
     assert [text in why for why in found.waiting.values()] == [True]
     words = "The limit of NodePool default allows no further node: cpu 2, 2 in use."
     assert words in answer.verdict.first.sentence
+    [step] = [one for one in answer.next_steps if "NodePool" in one.words]
+    assert step.words == (
+        "ask again with higher limits of NodePool default (cpu 4); no pod then stays pending"
+    )
+    assert step.options == "--set 'nodepool/default:spec.limits[cpu]=4'"
+
+
+def test_no_higher_limit_is_suggested_if_the_change_sets_the_limits(tmp_path: Path) -> None:
+    """The same edit cannot be given twice."""
+    objects = [pool(), node("n1"), web(2)]
+    lower = ("nodepool/default:spec.limits={cpu: 2}",)
+    answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=3",), set=lower))
+    assert "The limit of NodePool default" in answer.verdict.first.sentence
+    assert not [one for one in answer.next_steps if "NodePool" in one.words]
 
 
 def test_only_limits_of_pools_whose_nodes_suit_the_pods_are_named(tmp_path: Path) -> None:

@@ -112,6 +112,16 @@ def _add_nodes(context: StepContext) -> Iterator[NextStep]:
     return add_nodes(context)
 
 
+def _raise_limits(context: StepContext) -> Iterator[NextStep]:
+    autoscaling = context.answer.changed.autoscaling
+    if autoscaling is None or not autoscaling.limits:
+        return iter(())
+    # Imported here, because most answers have no autoscaler.
+    from fairlead.whatif.next_steps.autoscaler_limit import raise_limits  # noqa: PLC0415
+
+    return raise_limits(context, autoscaling)
+
+
 def _shorten_waits(context: StepContext) -> Iterator[NextStep]:
     if not context.answer.effect.waited:
         return iter(())
@@ -155,7 +165,11 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.UNDRAINED: (_Row(allow_evictions, tries=True),),
     OutcomeKind.UNFINISHED: (_Row(simulate_to_the_end),),
     OutcomeKind.DATA_DELETED: (_Row(_keep_volumes),),
-    OutcomeKind.PENDING: (_Row(_add_nodes, tries=True), _Row(relax_spread, tries=True)),
+    OutcomeKind.PENDING: (
+        _Row(_add_nodes, tries=True),
+        _Row(_raise_limits, tries=True),
+        _Row(relax_spread, tries=True),
+    ),
     OutcomeKind.ERROR: (_RAISE_QUOTAS,),
     OutcomeKind.NOT_CREATED: (_RAISE_QUOTAS,),
     OutcomeKind.DOWN: (_Row(replace_pods_of_failed_nodes, tries=True),),

@@ -1473,7 +1473,7 @@ def test_nodes_are_not_suggested_again_if_other_pods_take_their_room(snapshot, m
     assert len(followed.difference.pending) == 1
 
 
-def test_an_autoscaler_gets_no_suggestion_to_add_nodes(snapshot, make, web, tmp_path):
+def test_new_nodes_of_an_autoscaler_are_suggested_as_a_higher_limit(snapshot, make, web, tmp_path):
     """Its limits are the reason why pods wait, and added nodes of a group count against them."""
     label = {"eks.amazonaws.com/nodegroup": "g"}
     cluster = snapshot(*(make.node(name, cpu="1", **label) for name in "ab"), *web)
@@ -1484,7 +1484,9 @@ def test_an_autoscaler_gets_no_suggestion_to_add_nodes(snapshot, make, web, tmp_
     autoscale = AutoscaleOptions("cluster-autoscaler", str(groups))
     scaled = what_if(cluster, change, Conditions(autoscale=autoscale))
     assert len(scaled.difference.pending) == 3
-    assert steps_of(scaled) == []
+    [(words, options)] = steps_of(scaled)
+    assert words.startswith("raise the maximum of node group g from 2 to 5 nodes, and ask again")
+    assert options == "--add-nodes 3 --like a"
     assert steps_of(what_if(cluster, change)) != []
 
 

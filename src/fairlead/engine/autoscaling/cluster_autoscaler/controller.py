@@ -407,8 +407,8 @@ class ClusterAutoscaler:
             return {}
         pending = self.autoscaler.context.listers.unschedulable_pods()
         limited = [one for one in pending if one.key in waiting]
-        most = counted(self._options.max_nodes_total, "node")
-        total = ReachedLimit("flag", "--max-nodes-total", most)
+        most = self._options.max_nodes_total
+        total = ReachedLimit("flag", "--max-nodes-total", counted(most, "node"), most)
         found: dict[str, tuple[ReachedLimit, ...]] = {}
         for pod, groups in self.autoscaler.suitable_groups(limited, now).items():
             full = [one for one in groups if one.target_size() >= one.max_size]
@@ -478,4 +478,5 @@ class ClusterAutoscaler:
 
 
 def _size_limit(group: NodeGroup) -> ReachedLimit:
-    return ReachedLimit("node group", group.id, counted(group.max_size, "node"))
+    most = group.max_size
+    return ReachedLimit("node group", group.id, counted(most, "node"), most)

@@ -47,6 +47,7 @@ from fairlead.engine.autoscaling.karpenter.served_resources import (
     karpenter_view,
 )
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster, KarpenterObject
+from fairlead.engine.autoscaling.karpenter.state.pool_count import limited_use
 from fairlead.engine.autoscaling.karpenter.static.controller import StaticPools
 from fairlead.engine.autoscaling.karpenter.template_hash import hash_of, template_hash, with_hash
 from fairlead.engine.autoscaling.reached_limit import ReachedLimit
@@ -151,6 +152,11 @@ class Karpenter:
     def reached_limits(self, now: Instant) -> dict[str, tuple[ReachedLimit, ...]]:
         """Return the limits of NodePools without which pods would get new nodes, by pod."""
         return reached_limits(self._provisioner, self.cluster, self.pods_without_node(), now)
+
+    def limited_use(self, now: Instant) -> dict[str, dict[str, int]]:
+        """Return the capacity of the nodes of each NodePool, by resource that the pool limits."""
+        pools = self.cluster.node_pools.values()
+        return {one.name: limited_use(self.cluster, one, now) for one in pools if one.spec.limits}
 
     def kept_nodes(self, now: Instant) -> dict[str, str]:
         """Return the nodes and NodeClaims that Karpenter keeps, each with upstream's reason.

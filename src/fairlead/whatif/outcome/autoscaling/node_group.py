@@ -92,6 +92,8 @@ class AutoscalingOutcome(Struct, frozen=True):
     `drifted` are the nodes that Karpenter has not replaced at the end although they have drifted.
     `limits` maps pods in `waiting` to the limits without which they would get a new node. `ignored`
     contains those of the pods in `waiting` that the autoscaler ignores without an event.
+    `limited_use` is the capacity of the nodes of each NodePool, by resource that the NodePool
+    limits. `members` are the names of the nodes of each group of Cluster Autoscaler.
     """
 
     autoscaler: str
@@ -107,6 +109,8 @@ class AutoscalingOutcome(Struct, frozen=True):
     drifted: tuple[str, ...] = ()
     limits: Mapping[str, tuple[ReachedLimit, ...]] = field(default_factory=dict)
     ignored: Mapping[str, str] = field(default_factory=dict)
+    limited_use: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    members: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""

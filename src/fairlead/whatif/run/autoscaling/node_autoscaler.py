@@ -74,6 +74,9 @@ def autoscaling_outcome(
         refused_pods(history.refusals, waits),
         limits=autoscaler.reached_limits(until),
         ignored=autoscaler.ignored_pods(),
+        members={
+            group: frozenset(node.metadata.name for node in found) for group, found in nodes.items()
+        },
     )
 
 
@@ -135,6 +138,7 @@ def karpenter_outcome(
         drifted=tuple(karpenter.drifted_nodes()),
         limits=karpenter.reached_limits(until),
         ignored=karpenter.ignored_pods(),
+        limited_use=karpenter.limited_use(until),
     )
 
 
