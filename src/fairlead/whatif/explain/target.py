@@ -35,6 +35,7 @@ from fairlead.whatif.explain.budget import explain_budget
 from fairlead.whatif.explain.every_node import explain_nodes
 from fairlead.whatif.explain.every_pod import explain_pods
 from fairlead.whatif.explain.group import GROUP_KINDS, is_about_group
+from fairlead.whatif.explain.new_claim import with_new_claims
 from fairlead.whatif.explain.node import explain_node
 from fairlead.whatif.explain.pod import SOURCE
 from fairlead.whatif.explain.pod_autoscaler import explain_autoscaler
@@ -220,7 +221,7 @@ def group_to_explain(
     added = [one for one in written if not inventory.get(one.kind, one.ref.namespace, one.ref.name)]
     members = {one.identity: _first_pods(one) for one in added if one.kind in WORKLOADS}
     added += [pod for pods in members.values() for pod in pods]
-    cluster = replace(snapshot, manifests=(*snapshot.manifests, *added))
+    cluster = _with_added(snapshot, added)
     subject = target
     if target.partition("/")[0].partition(".")[0].lower() not in GROUP_KINDS:
         candidates = [one for one in written if one.kind is POD or one.kind in WORKLOADS]
@@ -236,6 +237,14 @@ def group_to_explain(
         return None
     refuse_absent_namespaces(written, inventory)
     return cluster, subject
+
+
+def _with_added(snapshot: Snapshot, added: Sequence[Manifest]) -> Snapshot:
+    """Return `snapshot` with the objects `added`, and with the ResourceClaims of their new pods."""
+    templates = replace(snapshot, manifests=(*snapshot.manifests, *added)).inventory()
+    rest = (one for one in added if one.kind is not POD)
+    pods = with_new_claims((one for one in added if one.kind is POD), templates)
+    return replace(snapshot, manifests=(*snapshot.manifests, *rest, *pods))
 
 
 def refused_pods(

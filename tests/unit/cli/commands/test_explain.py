@@ -288,6 +288,38 @@ def test_the_members_of_a_new_gang_are_the_first_pods_of_its_workload(
     assert json.loads(capsys.readouterr().out)["members"] == members
 
 
+def test_new_pods_of_a_group_get_the_claims_of_their_templates(tmp_path, capsys):
+    """One node has one device, so the second of two members fits no node."""
+    resource = "resource.k8s.io/v1"
+    device_class = {"apiVersion": resource, "kind": "DeviceClass", "metadata": {"name": "gpu"}}
+    device_class["spec"] = {"selectors": [{"cel": {"expression": "device.driver == 'g.io'"}}]}
+    devices = {"apiVersion": resource, "kind": "ResourceSlice", "metadata": {"name": "s"}}
+    devices["spec"] = {
+        "driver": "g.io",
+        "nodeName": NODES[0]["metadata"]["name"],
+        "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": "gpu-0"}],
+    }
+    template = {"apiVersion": resource, "kind": "ResourceClaimTemplate", "metadata": {"name": "t"}}
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
+    template["spec"] = {"spec": {"devices": {"requests": [request]}}}
+    pods = [member(f"g-{number}") for number in range(2)]
+    for pod in pods:
+        pod["spec"]["resourceClaims"] = [{"name": "d", "resourceClaimTemplateName": "t"}]
+        pod["spec"].pop("nodeName", None)
+    dump, file = tmp_path / "dump.json", tmp_path / "gang.json"
+    items = [*NODES[:2], device_class, devices]
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    gang = {**GANG, "spec": {**GANG["spec"], "minMember": 2}}
+    new = [gang, template, *pods]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": new}))
+    words = ["explain", "podgroup/g", "--snapshot", str(dump), "--apply", str(file)]
+    main.run([*words, "-o", "json"])
+    found = capsys.readouterr().out
+    assert "cannot allocate all claims" in found
+    assert "not created yet" not in found
+
+
 def test_single_pods_have_no_group_to_explain(tmp_path, capsys):
     dump = tmp_path / "dump.json"
     items = {"apiVersion": "v1", "kind": "List", "items": [*NODES[:2], GANG, member("g-0")]}
