@@ -200,7 +200,7 @@ def test_a_run_that_ends_before_nodes_may_be_removed_says_when(snapshot, make, w
     )
     assert found.changed.unsettled("--horizon") == (
         "When the run ended (--horizon), only the autoscaler waited: 1 node will have been "
-        "unneeded for long enough at 2026-01-01T02:00:10Z. A longer run shows which nodes it then "
+        "unneeded for long enough at 2026-01-01T02:00:20Z. A longer run shows which nodes it then "
         "removes."
     )
 

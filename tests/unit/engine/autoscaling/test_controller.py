@@ -362,6 +362,10 @@ def test_the_autoscaler_waits_during_the_unneeded_time_of_a_node():
     run = Run([(5, 4)]).until(300)
     [at] = run.controller.removal_times(run.world.now)
     assert START + seconds(605) < at < START + seconds(625)
+    # The unneeded time has ended, but the next scan, which removes the node, is still to come.
+    run.world.run(at - 1)
+    assert run.controller.removal_times(run.world.now) == (at,)
+    assert not [one for one in run.moves if one[0] == "NodeDeparture"]
     run.until(3600)
     assert not run.controller.is_working(run.world.now)
     assert not run.controller.removal_times(run.world.now)

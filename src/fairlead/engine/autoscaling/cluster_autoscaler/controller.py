@@ -464,9 +464,12 @@ class ClusterAutoscaler:
         )
 
     def removal_times(self, now: Instant) -> tuple[Instant, ...]:
-        """Return the times from which the unneeded nodes can be removed.
+        """Return the times of the scans that can first remove the unneeded nodes.
 
-        Times that passed before the last scan are left out, because these nodes stay.
+        Such a scan is after the end of the node's unneeded time. Times that have passed are left
+        out, because these nodes stay.
+
+        upstream: core/scaledown/unneeded/nodes.go: unremovableReason
         """
         planner, scan = self.autoscaler.planner, self._options.scan_interval
         delay_end = max(self.autoscaler.scale_down.delay_ends(), default=now - scan - 1)
@@ -474,7 +477,8 @@ class ClusterAutoscaler:
             max(one.since + planner.unneeded.threshold(one.removal.node), delay_end)
             for one in planner.unneeded.by_name.values()
         )
-        return tuple(end for end in ends if end + scan >= now)
+        scans = (self._on_grid(end + 1) for end in ends)
+        return tuple(at for at in scans if at >= now)
 
 
 def _size_limit(group: NodeGroup) -> ReachedLimit:
