@@ -114,6 +114,20 @@ def test_the_limit_on_the_number_of_all_nodes_is_named(snapshot, make, write):
     assert step.words.startswith("raise --max-nodes-total from 1 to 3 nodes, and ask again with 2 ")
 
 
+def test_a_higher_limit_is_tried_with_copies_of_nodes_of_the_dump(snapshot, make, write):
+    """The autoscaler adds a node in both runs; its name is before z."""
+    groups = json.dumps({"node-groups": [{**GROUPS["node-groups"][0], "max": 2}]})
+    found = what_if(
+        snapshot(make.node("z", pool="a"), make.workload(replicas=2, cpu="3")),
+        ClusterChange(scale=("deploy/web=3",)),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", str(write("g.yaml", groups)))),
+    )
+    assert len(found.without.nodes) == 2
+    [step] = [one for one in found.next_steps if "maximum" in one.words]
+    assert step.words.startswith("raise the maximum of node group general from 2 to 3 nodes")
+    assert step.options.endswith("--like z")
+
+
 def test_the_verdict_says_why_the_autoscaler_ignores_pods(snapshot, make, write):
     """The group could grow, but no loop of Cluster Autoscaler looks at expendable pods."""
     groups = json.dumps(GROUPS | {"flags": {"expendable-pods-priority-cutoff": "1"}})

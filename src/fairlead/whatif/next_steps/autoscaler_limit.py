@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from fairlead.api.json import mapping
 from fairlead.api.quantity import amount_text
 from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
 from fairlead.engine.autoscaling.reached_limit import ReachedLimit
@@ -22,6 +23,7 @@ from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
+from fairlead.whatif.snapshot.samples import samples
 
 _POOL: Final = NodePool.__name__
 _MORE: Final = 1_000_000  # a NodePool with this limit, in whole units, is in practice unlimited
@@ -102,7 +104,8 @@ def _raised_maximum(
     the trial, so they include those that the autoscaler added without it.
     """
     answer, of_group = context.answer, autoscaling.members.get(limit.name)
-    known = {one.name for one in answer.without.nodes}
+    # Nodes that the autoscaler added cannot be copied, because the dump does not contain them.
+    known = {one.ref.name for one in samples(context.manifests) if one.kind is NODE}
     nodes = [
         one
         for one in answer.changed.nodes
