@@ -41,7 +41,8 @@ class Request(Struct, frozen=True):
 
     Header names are in lower case. `query` contains the decoded parameters in their order. If a
     header is repeated, only its first value is kept. Exception: the values of list headers
-    (`Impersonate-…`) are joined by SEPARATOR. `notes` become annotations in the audit log.
+    (`Impersonate-…` and `Sec-WebSocket-Protocol`) are joined by SEPARATOR. `notes` become
+    annotations in the audit log.
     """
 
     method: str

@@ -5,7 +5,7 @@
     3. read the body  bounded in size and time
     4. handle         `ApiServer.handle`, suspended while a webhook is called
     5. wait           until the changes that the response shows are durable
-    6. send           in chunks, compressed if long; a watch line by line
+    6. send           in chunks, compressed if long; a watch line by line, or over a WebSocket
 
 upstream: apiserver/pkg/server/config.go, endpoints/handlers/{responsewriters/writers,watch}.go
 """
@@ -29,6 +29,7 @@ from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import ApiServer, refused
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http.chunk import chunks_of
+from fairlead.apiserver.http.connection_timeouts import UPGRADE
 from fairlead.apiserver.http.header import headers_of
 from fairlead.apiserver.http.peer_certificate import PEER
 from fairlead.apiserver.http.pretty_print import formatted_body
@@ -43,6 +44,7 @@ from fairlead.apiserver.http.request_body import (
 from fairlead.apiserver.http.suspended_steps import run_steps
 from fairlead.apiserver.http.warning_header import warning_headers
 from fairlead.apiserver.http.watch_stream import stream
+from fairlead.apiserver.http.websocket import HandshakeError, handshake, is_upgrade, text_frames
 from fairlead.apiserver.request import Request, Response, User
 
 BODY_BYTES_MAX: Final = 3 << 20  # upstream: apiserver/pkg/server/config.go:MaxRequestBodyBytes
@@ -131,14 +133,39 @@ class ApiApp:
         except ClientGone:
             return
         if isinstance(answer, Watch):
-            send = _with_headers(send, headers, self._clock())
-            await stream(answer, self._server.watches, receive, send, self._wait_until_durable)
+            await self._stream(answer, scope, headers, receive, send)
         else:
             pretty = _pretty(scope["query_string"])
             body = formatted_body(answer, scope["path"], pretty, headers)
             if scope.get("http_version") == "1.0":  # HTTP/1.0 has no chunked encoding
                 body = iter(tuple(body))
             await _send(send, scope["method"], headers, answer, body, self._clock())
+
+    async def _stream(
+        self,
+        watch: Watch,
+        scope: Message,
+        headers: Mapping[str, str],
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Send `watch` as a chunked response, or over a WebSocket if the client asks for one."""
+        watches, now = self._server.watches, self._clock()
+        upgraded = scope.get("state", NO_STATE).get(UPGRADE) if is_upgrade(headers) else None
+        if upgraded is None:
+            marked = _with_headers(send, _common_headers(headers, now))
+            await stream(watch, watches, receive, marked, self._wait_until_durable)
+            return
+        try:
+            accepted = handshake(headers)
+        except HandshakeError as cause:
+            watch.close()
+            more = (*cause.headers, ("Connection", "close"))
+            response = Response(cause.code, (cause.text.encode(),), "text/plain", more)
+            await _send(send, scope["method"], headers, response, iter(response.body), now)
+            return
+        marked = _with_headers(upgraded, [*accepted, *_common_headers(headers, now)])
+        await stream(watch, watches, receive, marked, self._wait_until_durable, text_frames)
 
     async def _answer(
         self, scope: Message, headers: Mapping[str, str], user: User, receive: Receive
@@ -236,16 +263,20 @@ def _cluster_time(seconds: int) -> tuple[bytes, bytes]:
     return (CLUSTER_TIME, formatdate(seconds, usegmt=True).encode())
 
 
-def _with_headers(send: Send, request_headers: Mapping[str, str], now: int) -> Send:
-    """Return a function that sends with `send` and adds the common headers to the response."""
-    common = [
+def _common_headers(request_headers: Mapping[str, str], now: int) -> list[tuple[bytes, bytes]]:
+    """Return the headers that every response has."""
+    return [
         (b"audit-id", request_headers[AUDIT_ID].encode("latin-1")),
         _cluster_time(now // NANOSECONDS_PER_SECOND),
     ]
 
+
+def _with_headers(send: Send, added: Iterable[tuple[bytes, bytes]]) -> Send:
+    """Return a function that sends with `send` and adds the headers `added` to the response."""
+
     async def marked(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*common, *message["headers"]]
+            message["headers"] = [*added, *message["headers"]]
         await send(message)
 
     return marked
@@ -261,11 +292,7 @@ async def _send(
 ) -> None:
     """Send `response` to the client, with `body` instead of `response.body`."""
     parts, length, is_complete = _beginning(body)
-    headers = [
-        NO_CACHE,
-        (b"audit-id", request_headers[AUDIT_ID].encode("latin-1")),
-        _cluster_time(now // NANOSECONDS_PER_SECOND),
-    ]
+    headers = [NO_CACHE, *_common_headers(request_headers, now)]
     if response.content_type:
         headers.append((b"content-type", response.content_type.encode()))
     if response.headers:

@@ -17,13 +17,26 @@ upstream: Go's net/http/server.go:readRequest, which has the same texts for stat
 from __future__ import annotations
 
 import asyncio
+from collections.abc import MutableMapping
+from functools import partial
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from fairlead.apiserver.http.coalescing_transport import CoalescingTransport
 from fairlead.apiserver.http.peer_certificate import PEER, peer_of
+from fairlead.apiserver.http.websocket import (
+    CLOSE,
+    CLOSE_NORMAL,
+    CLOSE_PROTOCOL_ERROR,
+    PING,
+    PONG,
+    FrameError,
+    FrameReader,
+    close_frame,
+    frame,
+)
 
 HEAD_SECONDS_MAX: Final = 10.0
 HEAD_BYTES_MAX: Final = 64 << 10
@@ -45,6 +58,10 @@ _TOO_MANY: Final = (
     b"Content-Type: text/plain\r\nContent-Length: 21\r\n\r\ntoo many connections\n"
 )
 _LINE_BYTES: Final = 4  # the size of a header in addition to its name and value
+# The state of a request that may be upgraded contains, under this key, a function that replaces
+# `send` of ASGI: it sends the head of the response with status 101, then the body without any
+# encoding, and finally a frame that closes the WebSocket.
+UPGRADE: Final = "fairlead.upgrade"
 # The server's state contains, under this key, the connections whose clients do not read (the
 # longest wait first).
 _UNREAD: Final = "fairlead.unread"
@@ -53,8 +70,8 @@ _UNREAD: Final = "fairlead.unread"
 def uvicorn_config(app: Any, **more: Any) -> uvicorn.Config:
     """Return uvicorn's configuration for the ASGI `app`; `more` are additional uvicorn options.
 
-    The server accepts no WebSockets, sends no Server header, writes no logs, and ignores proxy
-    headers.
+    uvicorn itself accepts no WebSockets (see UPGRADE). The server sends no Server header, writes no
+    logs, and ignores proxy headers.
     """
     return uvicorn.Config(
         app,
@@ -83,6 +100,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._discards = False
         self._is_stopping = False
+        self._frames: FrameReader | None = None  # of a WebSocket
         self._unread: dict[TimeoutHttpProtocol, float] = self.app_state.setdefault(_UNREAD, {})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -101,6 +119,9 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Receive data; refuse the request if its head is too long."""
         if self.transport.is_closing() or self._discards:
+            return
+        if self._frames is not None:
+            self._read_frames(self._frames, data)
             return
         is_idle = self.cycle is None or self.cycle.response_complete
         if is_idle and not self._head.is_set:
@@ -125,6 +146,8 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self.scope["method"] != "HEAD":
             self.cycle.transport = CoalescingTransport(self.transport)
+        if self.parser.should_upgrade():
+            self.scope["state"][UPGRADE] = partial(self._send_upgraded, self.cycle)
 
     def on_response_complete(self) -> None:
         """Schedule the abort of a closing connection.
@@ -166,6 +189,53 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._is_stopping = True
         super().shutdown()
         self._abort_soon()
+
+    async def _send_upgraded(
+        self, cycle: RequestResponseCycle, message: MutableMapping[str, Any]
+    ) -> None:
+        """Send an ASGI message of the response of `cycle` over a WebSocket (see UPGRADE)."""
+        if self.flow.write_paused and not cycle.disconnected:
+            await self.flow.drain()
+        if cycle.disconnected:
+            return
+        if message["type"] == "http.response.start":
+            cycle.response_started = True
+            self._frames = FrameReader()
+            lines = [b"%s: %s\r\n" % header for header in message["headers"]]
+            self.transport.write(
+                b"HTTP/1.1 101 Switching Protocols\r\n" + b"".join(lines) + b"\r\n"
+            )
+            return
+        if message["body"]:
+            self.transport.write(message["body"])
+        if not message.get("more_body"):
+            cycle.response_complete = True
+            self._close_websocket(CLOSE_NORMAL)
+
+    def _read_frames(self, frames: FrameReader, data: bytes) -> None:
+        """Reply to pings, and end the response if the client closes the WebSocket."""
+        try:
+            for opcode, payload in frames.feed(data):
+                if opcode == CLOSE:
+                    self._leave_websocket(CLOSE_NORMAL)
+                    return
+                # A client that sends pings but does not read must not fill the memory.
+                if opcode == PING and not self.flow.write_paused:
+                    self.transport.write(frame(PONG, payload))
+        except FrameError:
+            self._leave_websocket(CLOSE_PROTOCOL_ERROR)
+
+    def _leave_websocket(self, code: int) -> None:
+        """End the response because of the client, and close the WebSocket."""
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+        self._close_websocket(code)
+
+    def _close_websocket(self, code: int) -> None:
+        self.transport.write(close_frame(code))
+        self.transport.close()
+        if self._is_stopping:
+            self._abort_soon()
 
     def _abort_soon(self) -> None:
         if self.transport.is_closing() and self not in self._unread:

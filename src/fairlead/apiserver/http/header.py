@@ -1,7 +1,7 @@
 """Request headers as a mapping.
 
-If a header is repeated, its first value is used. Repeated Impersonate-* headers are joined with
-SEPARATOR.
+If a header is repeated, its first value is used. Repeated Impersonate-* and Sec-WebSocket-Protocol
+headers are joined with SEPARATOR.
 
 upstream: net/http's Header.Get; apiserver/pkg/endpoints/filters/impersonation
 """
@@ -13,8 +13,8 @@ from typing import Final
 
 from fairlead.apiserver.request import SEPARATOR
 
-# Repeated headers with this prefix are lists.
-_LISTS: Final = "impersonate-"
+# Repeated headers with these prefixes are lists.
+_LISTS: Final = ("impersonate-", "sec-websocket-protocol")
 
 
 def headers_of(sent: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -8,7 +8,7 @@ these watches, and each send takes time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final
 
 from fairlead.apiserver.endpoints.collection.watch import Watch, Watches
@@ -25,6 +25,8 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 WaitUntilDurable = Callable[[], Awaitable[None]]
+# Returns the bytes to send for encoded events.
+Frame = Callable[[Iterable[bytes]], bytes]
 
 
 async def stream(
@@ -33,11 +35,13 @@ async def stream(
     receive: Receive,
     send: Send,
     wait_until_durable: WaitUntilDurable | None = None,
+    frame: Frame = b"".join,
 ) -> None:
     """Send the events of `watch` until it ends or the client disconnects.
 
     `wait_until_durable` is awaited before events are sent, because a crash could undo changes that
-    are not durable. If it raises ApiError, the watch ends.
+    are not durable. If it raises ApiError, the watch ends. `frame` returns the bytes to send for
+    some events; each event is one line.
     """
     headers = [NO_CACHE, (b"content-type", watch.content_type.encode())]
     disconnect: asyncio.Task[Message] | None = None
@@ -45,7 +49,7 @@ async def stream(
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"", "more_body": True})
         disconnect = asyncio.ensure_future(_disconnected(receive))
-        await _Stream(watch, watches, send, disconnect, wait_until_durable).run()
+        await _Stream(watch, watches, send, disconnect, wait_until_durable, frame).run()
     finally:
         watch.on_data = None
         watch.close()
@@ -74,8 +78,10 @@ class _Stream:
         send: Send,
         disconnect: asyncio.Task[Message],
         wait_until_durable: WaitUntilDurable | None,
+        frame: Frame,
     ) -> None:
         self._watch = watch
+        self._frame = frame
         self._watches = watches
         self._send = send
         self._disconnect = disconnect
@@ -127,7 +133,7 @@ class _Stream:
             await self._convert_waiting()
         is_over = self._watch.is_over
         while not self._disconnect.done():
-            text = b"".join(self._watch.pop_lines(CHUNK_BYTES_MAX))
+            text = self._frame(self._watch.pop_lines(CHUNK_BYTES_MAX))
             if not text:
                 return not is_over
             if not await self._is_durable():

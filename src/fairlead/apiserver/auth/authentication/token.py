@@ -1,19 +1,27 @@
 """Bearer tokens: a known token identifies its user; a request without a token is anonymous.
 
-upstream: apiserver/pkg/authentication/request/{bearertoken/bearertoken,anonymous/anonymous}.go
+Browsers cannot set the Authorization header of a WebSocket. They send the token, encoded as
+base64url, in one of the sub-protocols. They must send another sub-protocol too, because the server
+must choose one that does not contain the token.
+
+upstream: apiserver/pkg/authentication/request/{bearertoken/bearertoken,anonymous/anonymous,
+websocket/protocol}.go
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.request import AUTHENTICATED, UNAUTHENTICATED, User
+from fairlead.apiserver.request import AUTHENTICATED, SEPARATOR, UNAUTHENTICATED, User
 
 ANONYMOUS: Final = User(name="system:anonymous", groups=(UNAUTHENTICATED,))
 _SCHEME: Final = "bearer"
+_SUBPROTOCOLS: Final = "sec-websocket-protocol"
+_BEARER: Final = "base64url.bearer.authorization.k8s.io."
 
 # Tokens must have one of these audiences; upstream: --api-audiences, whose default is
 # --service-account-issuer
@@ -46,6 +54,40 @@ def bearer_token(headers: Mapping[str, str]) -> str:
     return rest.partition(" ")[0] if scheme.lower() == _SCHEME else ""
 
 
+def websocket_token(headers: Mapping[str, str]) -> str:
+    """Return the bearer token in the sub-protocols of a request; "" if there is none.
+
+    Raises ValueError if the token is malformed, given twice or the only sub-protocol.
+    """
+    if _SUBPROTOCOLS not in headers:
+        return ""
+    names = _subprotocols(headers)
+    encoded = [name.removeprefix(_BEARER) for name in names if name.startswith(_BEARER)]
+    if not encoded:
+        return ""
+    if len(encoded) > 1:
+        raise ValueError("multiple base64.bearer.authorization tokens specified")
+    (text,) = encoded
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        token = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
+    except ValueError:
+        raise ValueError("invalid base64.bearer.authorization token encoding") from None
+    if token and len(names) == 1:
+        raise ValueError("missing additional subprotocol")
+    return token
+
+
+def subprotocols_without_token(headers: Mapping[str, str]) -> list[str]:
+    """Return the sub-protocols of a request in order, except those that contain a token."""
+    return [name for name in _subprotocols(headers) if not name.startswith(_BEARER)]
+
+
+def _subprotocols(headers: Mapping[str, str]) -> list[str]:
+    texts = headers.get(_SUBPROTOCOLS, "").replace(SEPARATOR, ",").split(",")
+    return [text.strip() for text in texts if text.strip()]
+
+
 class TokenAuthenticator:
     """Authenticates requests by their bearer tokens.
 
@@ -65,7 +107,10 @@ class TokenAuthenticator:
 
         The header names are in lower case.
         """
-        token = bearer_token(headers)
+        try:
+            token = bearer_token(headers) or websocket_token(headers)
+        except ValueError:
+            raise unauthorized() from None
         if not token:
             return ANONYMOUS
         user = self.user_of(token)
