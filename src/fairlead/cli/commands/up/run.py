@@ -38,6 +38,7 @@ from fairlead.cli.commands.up.listener import (
 )
 from fairlead.cli.commands.up.options import UpOptions
 from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
+from fairlead.cli.commands.up.running_cluster import require_ended
 from fairlead.cli.options.dashboard import open_dashboard_port
 from fairlead.cli.output.result_file import print_empty_files, print_notice
 from fairlead.engine.configuration.release import CURRENT
@@ -82,6 +83,8 @@ def serve(options: UpOptions) -> int:
     Raises InputError.
     """
     options.check()
+    if options.kubeconfig is not None and options.kubeconfig.is_file():
+        require_ended(options.kubeconfig)
     child = ChildCommand(options.command)
     remove_abandoned()
     with ExitStack() as opened:
