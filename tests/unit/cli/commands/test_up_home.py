@@ -96,7 +96,7 @@ def test_a_stored_port_that_is_not_available_is_replaced(tmp_path, capfd, stored
         (("--user", "kubernetes-admin"), "already exists (the administrator)"),
         (("--user", ":dev"), "must be NAME or NAME:GROUP"),
         (("--name", "a@b"), "--name: a@b: must consist of letters, digits,"),
-        (("--user", "fairlead"), "fairlead: already exists (the administrator)"),
+        (("--user", "fairlead"), "fairlead: is the name of the administrator's context in the"),
         (("--user", "a", "--user", "a:b"), "--user: a: is given twice"),
         (("--data-dir", "/dev/null/x"), "--data-dir: /dev/null/x: Not a directory"),
         (("--host", "192.0.2.1"), "--host: 192.0.2.1:0: Cannot assign requested address"),
@@ -107,6 +107,13 @@ def test_invalid_options_are_refused_in_one_line(capsys, options, message):
     assert run(["up", *options]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
+
+
+def test_a_stored_user_does_not_replace_the_administrator_in_the_kubeconfig(tmp_path, capsys):
+    """With another name of the cluster, the user and its context were named fairlead@NAME."""
+    open_data_dir(home_of(tmp_path), [authenticated("fairlead")], NOW)
+    assert run(["up", "--data-dir", str(tmp_path)]) == 2
+    assert "--user: fairlead: is the name of the administrator's" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.cli.commands.up.user import user_of
+from fairlead.cli.commands.up.user import require_own_contexts, user_of
 from fairlead.whatif.input.error import InputError
 
 EVERYBODY = "system:authenticated"
@@ -52,3 +52,11 @@ def test_names_and_groups_are_parsed(text, name, groups):
 def test_invalid_names_are_refused(text, form):
     with pytest.raises(InputError, match=f"must be {form} or {form}:GROUP"):
         user_of(text)
+
+
+def test_only_with_the_default_name_is_a_context_named_as_its_user():
+    users = [user_of("fairlead"), user_of("blue")]
+    require_own_contexts(users, "blue")
+    require_own_contexts(users[1:], "fairlead")
+    with pytest.raises(InputError, match="fairlead: is the name of the administrator's context"):
+        require_own_contexts(users, "fairlead")

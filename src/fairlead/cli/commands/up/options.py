@@ -11,7 +11,7 @@ from fairlead.api.pods.run_duration import FOREVER
 from fairlead.apiserver.admission.quota.resource_quota import LimitedResource
 from fairlead.apiserver.endpoints.audit import AuditLevel
 from fairlead.apiserver.request import User
-from fairlead.cli.commands.up.user import user_of
+from fairlead.cli.commands.up.user import require_own_contexts, user_of
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.dashboard import PORT_MAX, check_dashboard_port
 from fairlead.cli.options.parameter import Names
@@ -146,11 +146,12 @@ class UpOptions:
         self.node_lifecycle  # noqa: B018 - raises
 
     def _check_users(self) -> None:
-        """Raise InputError for a user that is invalid or given twice."""
+        """Raise InputError for a user that is invalid, repeated, or named as the administrator."""
         names = [user.name for user in self.further_users]
         for name in names:
             if names.count(name) > 1:
                 raise InputError("--user", "is given twice", object_name=name)
+        require_own_contexts(self.further_users, self.name)
 
     @property
     def job_time(self) -> DurationNs | None:

@@ -39,6 +39,7 @@ from fairlead.cli.commands.up.listener import (
 from fairlead.cli.commands.up.options import UpOptions
 from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
 from fairlead.cli.commands.up.running_cluster import require_ended
+from fairlead.cli.commands.up.user import require_own_contexts
 from fairlead.cli.options.dashboard import open_dashboard_port
 from fairlead.cli.output.result_file import print_empty_files, print_notice
 from fairlead.engine.configuration.release import CURRENT
@@ -239,14 +240,16 @@ def _data_dir(options: UpOptions, now: datetime) -> DataDir:
 
     They are read from the data directory, which is created or extended if needed. If no option
     names a data directory, they are newly created, and not stored. Raises InputError if the data
-    directory cannot be used.
+    directory cannot be used, or if one of its users is named as the administrator.
     """
     if options.data_dir is None:
         return new_data_dir(options.further_users, now)
     try:
-        return open_data_dir(options.data_dir, options.further_users, now)
+        data_dir = open_data_dir(options.data_dir, options.further_users, now)
     except (OSError, ValueError) as cause:
         raise _data_dir_error(cause) from None
+    require_own_contexts(data_dir.users.values(), options.name)
+    return data_dir
 
 
 def _cluster(

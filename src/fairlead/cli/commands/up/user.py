@@ -13,16 +13,14 @@ upstream: apiserver/pkg/authentication/{user/user,serviceaccount/util}.go
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.request import ADMIN, User
 from fairlead.whatif.input.error import InputError
-from fairlead.worlds.local.kubeconfig import NAME
-
-# The administrator's context has the name of the cluster.
-_TAKEN: Final = (ADMIN.name, NAME)
+from fairlead.worlds.local.kubeconfig import entry_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +62,22 @@ def user_of(text: str) -> User:
     if not is_whole or "," in name or not name.isprintable():
         problem = f"must be {form.text} or {form.text}:GROUP,…"
         raise InputError("--user", problem, object_name=text)
-    if name in _TAKEN:
+    if name == ADMIN.name:
         raise InputError("--user", "already exists (the administrator)", object_name=name)
     own = (group.format(*parts) for group in form.groups)
     named = ",".join(parts[form.parts :]).split(",")
     return authenticated(name, tuple(dict.fromkeys(filter(None, (*own, *named)))))
+
+
+def require_own_contexts(users: Iterable[User], cluster: str) -> None:
+    """Raise InputError if the context of one of `users` is named as the administrator's context.
+
+    `cluster` is the name of the cluster, which is also that of the administrator's context.
+    """
+    for user in users:
+        if entry_name(user.name, cluster) == cluster:
+            problem = (
+                "is the name of the administrator's context in the kubeconfig; choose another name "
+                "for the user, or for the cluster with --name"
+            )
+            raise InputError("--user", problem, object_name=user.name)
