@@ -192,9 +192,11 @@ def places(path):
 def test_a_cluster_starts_with_the_objects_of_a_snapshot(fairlead, tmp_path):
     copy = tmp_path / "copy.json"
     take = ["sh", "-c", TAKE_SNAPSHOT, sys.executable, str(copy)]
-    assert fairlead("up", "--snapshot", str(STORE), "--", *take).returncode == 0
+    options = ("--snapshot", str(STORE), "--keep-time", "--paused")
+    assert fairlead("up", *options, "--", *take).returncode == 0
     assert places(copy) == places(STORE)
     assert len(places(copy)) == 51
+    assert read_snapshot(str(copy)).taken_at == read_snapshot(str(STORE)).taken_at
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,10 @@ class LocalClock:
         now = self.now()
         self._base, self._since = max(now, instant), self._monotonic()
 
+    def set_to(self, instant: Instant) -> None:
+        """Set the time to `instant`, even if it is in the past; only before the cluster starts."""
+        self._base, self._since = instant, self._monotonic()
+
     def control(self, *, speed: float | None = None, paused: bool | None = None) -> None:
         """Change the speed of the clock, or pause or resume it; None leaves a setting unchanged."""
         self._base, self._since = self.now(), self._monotonic()

@@ -66,12 +66,14 @@ def test_a_cluster_continues_in_a_new_process(tmp_path):
         assert (token["name"], len(config["contexts"])) == ("alice", 2)
         with pytest.raises(HTTPError, match="403"):
             call(config, CONFIG_MAPS, user=1)
-    with up("--nodes", "1", "--data-dir", str(home)) as again:
+        stopped_at = call(config, "/fairlead/clock")
+    with up("--nodes", "1", "--data-dir", str(home), "--keep-time") as again:
+        assert call(config, "/fairlead/clock") == stopped_at
         assert call(config, f"{CONFIG_MAPS}/x") == made  # with the kubeconfig from before
         assert again["clusters"] == config["clusters"]
         assert again["users"][1] == token
     lines = [json.loads(line) for line in audit.read_text().splitlines()]
-    assert [line["responseStatus"]["code"] for line in lines] == [201, 403]
+    assert [line["responseStatus"]["code"] for line in lines] == [201, 403, 200]
     for secret in (home / "tokens", home / "ca.key", home / "objects.db", audit):
         assert stat.S_IMODE(secret.stat().st_mode) == 0o600, secret
 
@@ -98,6 +100,7 @@ def test_a_stored_port_that_is_not_available_is_replaced(tmp_path, capfd, stored
         (("--name", "a@b"), "--name: a@b: must consist of letters, digits,"),
         (("--user", "fairlead"), "fairlead: is the name of the administrator's context in the"),
         (("--user", "a", "--user", "a:b"), "--user: a: is given twice"),
+        (("--keep-time",), "--keep-time: needs --snapshot or --data-dir"),
         (("--data-dir", "/dev/null/x"), "--data-dir: /dev/null/x: Not a directory"),
         (("--host", "192.0.2.1"), "--host: 192.0.2.1:0: Cannot assign requested address"),
         (("--audit", "/dev/null/x"), "--audit"),

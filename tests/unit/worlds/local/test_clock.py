@@ -71,3 +71,11 @@ def test_a_held_clock_stops_at_its_limit(outside):
     clock.hold(None)
     outside.now += 5
     assert clock.now() == 90
+
+
+def test_the_clock_can_be_set_back_before_the_cluster_starts(outside):
+    clock = LocalClock(50, monotonic=outside)
+    outside.now += 7
+    clock.set_to(20)
+    outside.now += 1
+    assert clock.now() == 21

@@ -48,6 +48,10 @@ COMMAND_HELP: Final = (
     "After `--`: a command to run with KUBECONFIG set. When the command exits, the cluster ends, "
     "and fairlead exits with the command's status."
 )
+KEEP_TIME_HELP: Final = (
+    "Start the clock at the time of --snapshot, or at the time at which the cluster in --data-dir "
+    "last changed (default: at this machine's time, or at that time if it is later)."
+)
 SNAPSHOT_HELP: Final = (
     "Start with the objects of another cluster: a file, a directory, or - for standard input, as "
     "for fairlead whatif. Its nodes become the simulated nodes, and its pods keep running on them. "
@@ -143,6 +147,7 @@ def up(
             negative=(),
         ),
     ] = False,
+    keep_time: Annotated[bool, Parameter(help=KEEP_TIME_HELP, negative=())] = False,
     job_duration: Annotated[str, named("DURATION", JOB_HELP)] = "5s",
     autoscale: Annotated[
         Literal["off", "auto", "cluster-autoscaler", "karpenter"], Parameter(help=AUTOSCALE_HELP)
@@ -218,6 +223,7 @@ def up(
         name=name,
         speed=speed,
         paused=paused,
+        keep_time=keep_time,
         without=without,
         job_duration=job_duration,
         autoscale=AutoscaleOptions(autoscale, node_groups),

@@ -46,7 +46,8 @@ _CLUSTER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 class UpOptions:
     """The options of `fairlead up`.
 
-    `name` is the name of the cluster in the kubeconfig. `users` are the values of --user. `speed`
+    `keep_time` starts the clock at the time of the snapshot or of the stored cluster. `name` is the
+    name of the cluster in the kubeconfig. `users` are the values of --user. `speed`
     is in simulated seconds per real second. `limits_file` is the path of
     --admission-control-config-file, and `limited` are the limited resources in this file. `logging`
     is a function that returns a reporter, which logs decisions.
@@ -80,6 +81,7 @@ class UpOptions:
     instance_types: str | None = None
     provision_time: Names = ()
     name: str = NAME
+    keep_time: bool = False
 
     def check(self) -> None:
         """Raise InputError for invalid options, before anything is written or opened."""
@@ -114,11 +116,13 @@ class UpOptions:
     def _check_files(self) -> None:
         """Raise InputError if an output would overwrite a file that must not be replaced.
 
-        Also raise it if --data-dir is missing and --accept-loss is set, or if --audit is missing
-        and --audit-level is not Metadata.
+        Also raise it if the option is missing that --accept-loss, --keep-time or --audit-level
+        needs.
         """
         if self.accept_loss and self.data_dir is None:
             raise InputError("--accept-loss", "needs --data-dir")
+        if self.keep_time and self.data_dir is None and self.snapshot is None:
+            raise InputError("--keep-time", "needs --snapshot or --data-dir")
         if self.audit_level is not AuditLevel.METADATA and self.audit is None:
             raise InputError("--audit-level", "needs --audit")
         if self.kubeconfig is not None:

@@ -213,7 +213,7 @@ def _write_kubeconfig(place: Path, text: str) -> None:
 def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAheadLog | None]:
     """Yield the write-ahead log in the data directory; None for a cluster in memory.
 
-    Move the clock to the time of the log's last entry. Raises InputError.
+    Set the clock (`_set_clock`) to the time of the log's last entry. Raises InputError.
     """
     if options.data_dir is None:
         yield None
@@ -231,8 +231,22 @@ def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAhe
         if loss and not options.accept_loss:
             problem = f"{loss}; --accept-loss starts without the missing data"
             raise InputError("--data-dir", problem)
-        clock.jump_to(lived_until)
+        if not log.is_empty:
+            _set_clock(options, clock, lived_until)
         yield log
+
+
+def _set_clock(options: UpOptions, clock: LocalClock, instant: Instant) -> None:
+    """Set the clock to `instant`, the time of the objects with which the cluster starts.
+
+    Without --keep-time, this happens only if the clock shows an earlier time. For example, the
+    objects may be of another local cluster whose clock was advanced. Without the move, timeouts
+    that began before would last too long.
+    """
+    if options.keep_time:
+        clock.set_to(instant)
+    else:
+        clock.jump_to(instant)
 
 
 def _data_dir(options: UpOptions, now: datetime) -> DataDir:
@@ -262,15 +276,12 @@ def _cluster(
 ) -> LocalCluster:
     """Return the cluster, with the objects of the log, or of the snapshot if the cluster is new.
 
-    Raises InputError if the log or the snapshot cannot be used.
-
-    If the clock shows a time before that of the snapshot, move the clock to the snapshot's time.
-    For example, the snapshot may be of another local cluster whose clock was advanced. Without the
-    move, timeouts that began before the snapshot would last too long.
+    Set the clock (`_set_clock`) to the time of the snapshot. Raises InputError if the log or the
+    snapshot cannot be used.
     """
     snapshot = _snapshot(options, log)
     if snapshot is not None:
-        clock.jump_to(snapshot.taken_at)
+        _set_clock(options, clock, snapshot.taken_at)
 
     def logging(reporter: Reporter) -> Reporter:
         return options.logging(reporter, clock.now)
