@@ -6,7 +6,7 @@ upstream: client-go/util/cert/cert.go
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from typing import Final
 
@@ -17,7 +17,10 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
 AUTHORITY_NAME: Final = "fairlead-ca"
-VALIDITY: Final = timedelta(days=3650)
+VALIDITY: Final = timedelta(days=3650)  # of server certificates
+# RFC 5280, 4.1.2.5: the certificate has no well-defined expiration date. The clock of a cluster, by
+# which client certificates expire, can be far ahead of the machine's clock.
+NO_EXPIRY: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 # Certificates become valid this long before they are made, to tolerate clients whose clock is
 # slow.
 BACKDATING: Final = timedelta(hours=1)
@@ -41,12 +44,12 @@ class CertificateKeyPair(Struct, frozen=True):
 def new_authority(now: datetime) -> CertificateKeyPair:
     """Return a new certificate authority. `now` must have a time zone.
 
-    The certificate becomes valid at `now - BACKDATING` and expires at `now + VALIDITY`.
+    The certificate becomes valid at `now - BACKDATING` and does not expire.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(AUTHORITY_NAME)
     builder = (
-        _builder(name, name, key, now)
+        _builder(name, name, key, now, NO_EXPIRY)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -57,7 +60,10 @@ def new_authority(now: datetime) -> CertificateKeyPair:
 def new_server(
     authority: CertificateKeyPair, hosts: Iterable[str], now: datetime
 ) -> CertificateKeyPair:
-    """Return a server certificate for `hosts` (names and addresses) and SERVER_NAMES."""
+    """Return a server certificate for `hosts` (names and addresses) and SERVER_NAMES.
+
+    It expires at `now + VALIDITY`.
+    """
     names = dict.fromkeys((*SERVER_NAMES, *hosts))
     alternatives = x509.SubjectAlternativeName([_general_name(name) for name in names])
     return _signed(authority, _name("fairlead"), now, alternatives)
@@ -66,7 +72,7 @@ def new_server(
 def new_client(
     authority: CertificateKeyPair, user: str, groups: Iterable[str], now: datetime
 ) -> CertificateKeyPair:
-    """Return a client certificate for the user `user`, a member of `groups`."""
+    """Return a client certificate for the user `user`, a member of `groups`; it does not expire."""
     attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     name = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, user)])
     return _signed(authority, name, now, None)
@@ -103,7 +109,7 @@ def _signed(
     purpose = ExtendedKeyUsageOID.CLIENT_AUTH if hosts is None else ExtendedKeyUsageOID.SERVER_AUTH
     issued_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
     builder = (
-        _builder(name, issuer.subject, key, now)
+        _builder(name, issuer.subject, key, now, NO_EXPIRY if hosts is None else now + VALIDITY)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
@@ -115,7 +121,11 @@ def _signed(
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    now: datetime,
+    not_after: datetime,
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -124,7 +134,7 @@ def _builder(
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - BACKDATING)
-        .not_valid_after(now + VALIDITY)
+        .not_valid_after(not_after)
     )
 
 

@@ -13,7 +13,7 @@ pkg/apis/certificates/helpers.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from cryptography import x509
@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
+from fairlead.apiserver.auth.certificate_authority import BACKDATING, CertificateKeyPair
 
 CLIENT: Final = "kubernetes.io/kube-apiserver-client"
 KUBELET_CLIENT: Final = "kubernetes.io/kube-apiserver-client-kubelet"
@@ -85,12 +85,14 @@ def sign(
     authority: CertificateKeyPair,
     request: x509.CertificateSigningRequest,
     usages: Sequence[str],
-    not_after: datetime,
+    now: datetime,
+    lifetime: timedelta,
 ) -> str:
     """Return the certificate (PEM) for `request`.
 
-    It expires at `not_after` or with the authority's certificate, whichever is earlier. It is valid
-    from the same time as the authority's certificate, to tolerate clock skew.
+    It expires at `now + lifetime` or with the authority's certificate, whichever is earlier. It is
+    valid from the same time as the authority's certificate, to tolerate clock skew, or from
+    `now - BACKDATING` if that is earlier.
     """
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     signer = serialization.load_pem_private_key(authority.key.encode(), password=None)
@@ -102,8 +104,8 @@ def sign(
         .issuer_name(issuer.subject)
         .public_key(request.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(issuer.not_valid_before_utc)
-        .not_valid_after(min(not_after, issuer.not_valid_after_utc))
+        .not_valid_before(min(now - BACKDATING, issuer.not_valid_before_utc))
+        .not_valid_after(min(now + lifetime, issuer.not_valid_after_utc))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(issued_by, critical=False)
     )

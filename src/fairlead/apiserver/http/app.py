@@ -24,6 +24,7 @@ from urllib.parse import unquote_plus
 from msgspec.structs import replace
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.apiserver.auth.authentication.token import ANONYMOUS, unauthorized
 from fairlead.apiserver.endpoints.audit import AUDIT_ID, AuditBackend, audit_line, id_prefix
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import ApiServer, refused
@@ -31,7 +32,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http.chunk import chunks_of
 from fairlead.apiserver.http.connection_timeouts import UPGRADE
 from fairlead.apiserver.http.header import headers_of
-from fairlead.apiserver.http.peer_certificate import PEER
+from fairlead.apiserver.http.peer_certificate import PEER, Peer
 from fairlead.apiserver.http.pretty_print import formatted_body
 from fairlead.apiserver.http.request_body import (
     BodyBudget,
@@ -122,8 +123,7 @@ class ApiApp:
             self._requests += 1
             headers[AUDIT_ID] = f"{self._id_prefix}{self._requests:012x}"
         try:
-            # As upstream, a client certificate takes precedence over a token.
-            user = scope.get("state", NO_STATE).get(PEER) or self._authenticate(headers)
+            user = self._user(scope.get("state", NO_STATE).get(PEER), headers)
             answer = await self._answer(scope, headers, user, receive)
         except ApiError as refusal:
             request = Request(scope["method"], scope["path"], headers=headers, user=user)
@@ -140,6 +140,21 @@ class ApiApp:
             if scope.get("http_version") == "1.0":  # HTTP/1.0 has no chunked encoding
                 body = iter(tuple(body))
             await _send(send, scope["method"], headers, answer, body, self._clock())
+
+    def _user(self, peer: Peer | None, headers: Mapping[str, str]) -> User:
+        """Return the user of a request with these headers. Raises ApiError 401.
+
+        As upstream, a client certificate takes precedence over a token. A request with an expired
+        certificate needs a token.
+        """
+        if peer is None:
+            return self._authenticate(headers)
+        if self._clock() < peer.expires_at:
+            return peer.user
+        user = self._authenticate(headers)
+        if user is ANONYMOUS:
+            raise unauthorized()
+        return user
 
     async def _stream(
         self,

@@ -18,6 +18,7 @@ from fairlead.apiserver.http.connection_timeouts import uvicorn_config
 
 GRACE_SECONDS: Final = 3
 BACKLOG: Final = 2_048
+_NO_CHECK_TIME: Final = ssl.VerifyFlags(0x200000)  # openssl/x509_vfy.h:X509_V_FLAG_NO_CHECK_TIME
 
 
 class ServedApp(Protocol):
@@ -77,6 +78,9 @@ class Listener:
         config = self._server.config
         if not config.loaded:
             config.load()
+        if config.ssl is not None:
+            # TLS would compare the expiry with the machine's clock; `ApiApp` uses the cluster's.
+            config.ssl.verify_flags |= _NO_CHECK_TIME
         self._server.lifespan = config.lifespan_class(config)
         await self._server.startup([self._listening])
         self._task = asyncio.create_task(self._update_date_header())

@@ -1,6 +1,7 @@
 """Authenticates clients by certificate.
 
-TLS has already verified the certificate. The certificate's common name is the user name, and its
+TLS has already verified the certificate, except its expiry (see `listener`). The certificate
+expires by the cluster's clock, as tokens do. Its common name is the user name, and its
 organizations are the user's groups.
 
 upstream: apiserver/pkg/authentication/request/x509/x509.go:CommonNameUserConversion
@@ -12,16 +13,25 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from msgspec import structs
+from cryptography import x509
+from msgspec import Struct, structs
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.request import User
 
-# The key of the user in the state of a connection.
+# The key of the client's certificate, a `Peer`, in the state of a connection.
 PEER: Final = "fairlead.peer"
 CREDENTIAL: Final = "authentication.kubernetes.io/credential-id"
 _NAME: Final = "commonName"
 _GROUP: Final = "organizationName"
+
+
+class Peer(Struct, frozen=True):
+    """The user in a client certificate, which is valid before `expires_at` (ns since 1970)."""
+
+    user: User
+    expires_at: int
 
 
 class Connection(Protocol):
@@ -32,14 +42,19 @@ class Connection(Protocol):
         ...
 
 
-def peer_of(transport: Connection) -> User | None:
+def peer_of(transport: Connection) -> Peer | None:
     """Return the user in the client certificate; None if there is no client certificate."""
     user = user_of_certificate(transport.get_extra_info("peercert") or {})
     shown = transport.get_extra_info("ssl_object")
     if user is None or shown is None:
-        return user
-    digest = hashlib.sha256(shown.getpeercert(binary_form=True)).hexdigest()
-    return structs.replace(user, extra={CREDENTIAL: (f"X509SHA256={digest}",)})
+        return None
+    encoded = shown.getpeercert(binary_form=True)
+    expiry = x509.load_der_x509_certificate(encoded).not_valid_after_utc
+    digest = hashlib.sha256(encoded).hexdigest()
+    return Peer(
+        structs.replace(user, extra={CREDENTIAL: (f"X509SHA256={digest}",)}),
+        int(expiry.timestamp()) * NANOSECONDS_PER_SECOND,
+    )
 
 
 def user_of_certificate(certificate: Mapping[str, Any]) -> User | None:

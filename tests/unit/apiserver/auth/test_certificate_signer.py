@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fairlead.apiserver.auth import certificate_authority
 from fairlead.apiserver.auth.certificate_authority import VALIDITY, new_authority
 from fairlead.apiserver.auth.certificate_signer import (
     CLIENT,
@@ -112,7 +113,7 @@ def test_a_signer_refuses_requests_that_break_its_rules(signer, made, usages, wr
 def test_a_certificate_has_the_requested_fields():
     until = NOW + timedelta(hours=1)
     made = request(names=[HOST, ADDRESS])
-    text = sign(AUTHORITY, made, [SIGNS, "server auth"], until)
+    text = sign(AUTHORITY, made, [SIGNS, "server auth"], NOW, timedelta(hours=1))
     found = x509.load_pem_x509_certificate(text.encode())
     authority = x509.load_pem_x509_certificate(AUTHORITY.certificate.encode())
     found.verify_directly_issued_by(authority)
@@ -130,12 +131,22 @@ def test_a_certificate_has_the_requested_fields():
 
 def test_a_certificate_without_key_usages_has_no_key_usage_extension():
     """An empty extension would make it malformed."""
-    text = sign(AUTHORITY, request(), ["client auth"], NOW + timedelta(hours=1))
+    text = sign(AUTHORITY, request(), ["client auth"], NOW, timedelta(hours=1))
     extensions = x509.load_pem_x509_certificate(text.encode()).extensions
     assert x509.KeyUsage not in {type(one.value) for one in extensions}
 
 
-def test_a_certificate_expires_no_later_than_its_authority():
-    text = sign(AUTHORITY, request(), ["client auth"], NOW + 2 * VALIDITY)
+def test_a_certificate_expires_no_later_than_its_authority(monkeypatch):
+    monkeypatch.setattr(certificate_authority, "NO_EXPIRY", NOW + VALIDITY)
+    text = sign(new_authority(NOW), request(), ["client auth"], NOW, 2 * VALIDITY)
     found = x509.load_pem_x509_certificate(text.encode())
     assert found.not_valid_after_utc == NOW + VALIDITY
+
+
+def test_a_certificate_can_be_signed_at_a_time_before_that_of_the_authority():
+    """With --keep-time, the clock of a cluster can be far behind the machine's clock."""
+    earlier = NOW - timedelta(days=30)
+    text = sign(AUTHORITY, request(), ["client auth"], earlier, timedelta(hours=1))
+    found = x509.load_pem_x509_certificate(text.encode())
+    assert found.not_valid_before_utc < earlier
+    assert found.not_valid_after_utc == earlier + timedelta(hours=1)

@@ -90,7 +90,7 @@ class CertificateSigner(ReactiveController):
             conditions = obj["status"].get("conditions") or []
             return {"conditions": [*conditions, _failure(wrong, format_timestamp(now))]}
         began = datetime.fromtimestamp(now / NANOSECONDS_PER_SECOND, UTC)
-        certificate = sign(self._authority, request, usages, began + _lifetime(spec))
+        certificate = sign(self._authority, request, usages, began, _lifetime(spec))
         return {"certificate": b64encode(certificate.encode()).decode()}
 
 
