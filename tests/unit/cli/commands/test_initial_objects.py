@@ -10,8 +10,10 @@ from fairlead.apiserver.auth.certificate_authority import new_authority
 from fairlead.apiserver.request import ADMIN
 from fairlead.cli.commands.up.initial_objects import (
     objects_of_cluster,
+    print_age,
     print_invalid_templates,
 )
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.snapshot.snapshot import parse_snapshot
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
@@ -161,3 +163,22 @@ def test_the_template_of_a_cron_job_is_checked(capsys):
 def test_a_workload_that_needs_no_template_is_not_named(capsys, old, new):
     assert old in MOUNTING
     assert warned(capsys, MOUNTING.replace(old, new)) == ""
+
+
+@pytest.mark.parametrize(
+    ("created", "age_days", "line"),
+    [
+        ("2026-02-01T00:00:00Z", 28, "was taken 28d ago; with --keep-time, the clock starts at"),
+        ("2026-02-01T00:00:00Z", 0.9, ""),
+        (None, 28, ""),
+    ],
+    ids=["old", "of today", "without times"],
+)
+def test_the_age_of_an_old_dump_is_printed(capsys, created, age_days, line):
+    node = (
+        NODE if created is None else NODE.replace("uid:", f'creationTimestamp: "{created}", uid:')
+    )
+    snapshot = parse_snapshot("dump.yaml", node.encode())
+    print_age(snapshot, snapshot.taken_at + seconds(86_400 * age_days))
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"dump.yaml: {line}") if line else printed == ""

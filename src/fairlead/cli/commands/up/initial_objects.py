@@ -21,14 +21,17 @@ from fairlead.apiserver.kind import (
     SERVICE_ACCOUNT,
     Kind,
 )
+from fairlead.apiserver.printers.age import human_duration
 from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.validation.core.pod.spec import check_template
 from fairlead.cli.output.result_file import print_notice
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.whatif.snapshot.manifest import Manifest, pod_template_path
-from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.whatif.snapshot.snapshot import DEFAULT_START, Snapshot
 from fairlead.whatif.snapshot.validation.workload import WORKLOADS
 
+OLD: Final[DurationNs] = seconds(86_400)
 # Resources whose objects are left out. The new cluster's components create such objects themselves.
 # Those in the snapshot belong to components of the other cluster.
 _CREATED_BY_COMPONENTS: Final = (
@@ -154,6 +157,14 @@ def _missing_accounts(manifests: list[Manifest]) -> Iterator[Json]:
         if name not in ("", "default"):
             metadata = {"namespace": namespace, "name": name}
             yield {"apiVersion": "v1", "kind": SERVICE_ACCOUNT.kind, "metadata": metadata}
+
+
+def print_age(snapshot: Snapshot, now: Instant) -> None:
+    """Print a line on stderr if `snapshot` is so old that deadlines have probably passed since."""
+    age = now - snapshot.taken_at
+    if age >= OLD and snapshot.taken_at != DEFAULT_START:
+        option = "with --keep-time, the clock starts at that time"
+        print_notice(f"{snapshot.source}: was taken {human_duration(age)} ago; {option}")
 
 
 def print_invalid_templates(source: str, store: Store) -> None:

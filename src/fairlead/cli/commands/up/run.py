@@ -28,6 +28,7 @@ from fairlead.cli.commands.up.audit_log import opened_audit
 from fairlead.cli.commands.up.child_command import ChildCommand
 from fairlead.cli.commands.up.initial_objects import (
     objects_of_cluster,
+    print_age,
     print_invalid_templates,
 )
 from fairlead.cli.commands.up.listener import (
@@ -282,6 +283,7 @@ def _cluster(
     snapshot = _snapshot(options, log)
     if snapshot is not None:
         _set_clock(options, clock, snapshot.taken_at)
+        print_age(snapshot, clock.now())
 
     def logging(reporter: Reporter) -> Reporter:
         return options.logging(reporter, clock.now)
