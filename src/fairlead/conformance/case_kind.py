@@ -53,7 +53,7 @@ class CaseKind(Protocol):
     def recognizes(self, line: Json) -> bool:
         """Return whether `line`, which has the required fields, is a case of this kind.
 
-        The fields alone do not show this: some kinds have the same fields.
+        The fields alone do not identify the kind, because some kinds have the same fields.
         """
         ...
 

@@ -129,11 +129,11 @@ def run(  # noqa: PLR0913 - a command's options
 
     Returns 2 if the kind is unknown or if there is no case to replay. Also returns 2 if a file is
     missing or is not a case file of this kind. `only` is a shell pattern of case names, and `shown`
-    the largest number of mismatches to print per file. `say` and `complain` print a line, by
-    default to standard output and to standard error.
+    the largest number of mismatches to print per file. `say` and `complain` print a line. By
+    default, `say` prints it to standard output, and `complain` to standard error.
 
-    The CaseKind `judged_by` replays the cases. If it is None, `defects` selects the entry for
-    `kind` that replays them. "upstream" selects the entry in KINDS, which reproduces upstream's
+    The CaseKind `judged_by` replays the cases. If it is None, an entry for `kind` replays them, and
+    `defects` selects this entry. "upstream" selects the entry in KINDS, which reproduces upstream's
     defects. "fixed" selects the entry in CORRECTED_KINDS, which uses Fairlead's defaults. With
     "fixed", the cases that depend on a corrected defect are also printed.
     """

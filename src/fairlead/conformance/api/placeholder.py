@@ -52,9 +52,9 @@ _PLACEHOLDER: Final = re.compile(rf"<({'|'.join(_FORMS)})(?::([a-z]?\d+))?>")
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The pattern of a text with placeholders.
+    """A text as a regular expression, with a capturing group for each placeholder.
 
-    Group i + 1 captures the value of `stands_for[i]`, the (name, key) of a placeholder.
+    Capturing group i + 1 has the value of the placeholder whose (name, key) is `stands_for[i]`.
     """
 
     pattern: re.Pattern[str]
@@ -122,9 +122,9 @@ class PlaceholderValues(Struct):
     def names_another(self, recorded: str, found: str) -> bool:
         """Return whether `found` is `recorded` with a known name in place of each placeholder.
 
-        A name is known if any placeholder `gen` is bound to it. Each `gen` in `recorded` may be
-        replaced by any known name. Returns False if `recorded` contains no placeholder, or if it
-        contains a placeholder other than `gen`.
+        A name is known if a placeholder `gen` with any key is bound to it. Each `gen` in `recorded`
+        may be replaced by any known name. Returns False if `recorded` contains no placeholder, or
+        if it contains a placeholder other than `gen`.
         """
         form = _form(recorded)
         matched = form.pattern.fullmatch(found) if form else None

@@ -134,7 +134,7 @@ def _by_millisecond(entries: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def _like(expected: Any, found: Any) -> Any:
-    """Return `expected`; a float that nearly equals its counterpart in `found` becomes equal.
+    """Return `expected` with the floats of `found` where they nearly equal those of `expected`.
 
     So a comparison of the result with `found` ignores rounding errors.
     """

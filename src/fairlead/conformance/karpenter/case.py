@@ -1,4 +1,4 @@
-"""Converts a recorded case of Karpenter to objects: cluster, instance types by pool, options.
+"""Converts a recorded case of Karpenter to objects: cluster, options, instance types of each pool.
 
 The cloud provider of the recordings is fictitious; its labels and the form of its offerings are
 defined here.
@@ -94,7 +94,7 @@ def read_options(case: Json) -> KarpenterOptions:
 
 
 def read_object(kind: str, stated: Json) -> Any:
-    """Return the object of `kind` whose manifest in a case is `stated`.
+    """Return the object of `kind` from its manifest `stated` in a case.
 
     Fields that are missing have the defaults that the recorder applied. Raises ValueError if cases
     cannot contain objects of `kind`.

@@ -215,8 +215,8 @@ class _Timeline(Scene):
     def _untaint_others(self) -> None:
         """Remove DISRUPTED_TAINT from all nodes that are neither being disrupted nor being removed.
 
-        A node is being disrupted if a queued command names the node. The condition
-        DISRUPTION_REASON is removed from the NodeClaims of the same nodes.
+        Also remove the condition DISRUPTION_REASON from the NodeClaims of these nodes. A node is
+        being disrupted if a queued command names the node.
         """
         for node in self.cluster.nodes(self.now):
             if node.claim is None or node.key in self.queue.keys or node.marked_for_deletion:

@@ -2,7 +2,7 @@
 
 Requests of the controllers follow the store's rules and take no time. The script and the simulated
 kubelets write directly, as in the recorder. The changes that a controller's request makes are
-logged in the recorder's format, with the name of the controller (`write_log`).
+logged in the recorder's format, with the name of the controller (module `write_log`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ START_MS = -50  # The time when the controllers receive the initial objects.
 
 
 def instant(t_ms: int) -> Instant:
-    """Return the instant that is `t_ms` ms after the first monitor pass, the recorder's time 0."""
+    """Return the instant `t_ms` ms after the first monitor pass, which is the recorder's time 0."""
     return EPOCH + t_ms * NANOSECONDS_PER_MILLISECOND
 
 

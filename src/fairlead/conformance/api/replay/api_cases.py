@@ -72,8 +72,8 @@ class ApiCases(Struct, frozen=True):
         """Replay the case on one server after another until it agrees with one.
 
         Return the mismatches on this server. If the case agrees with no server, return the
-        mismatches on the first server. Mismatches with the path NOT_SERVED do not count: a case
-        agrees with a server if it has no others.
+        mismatches on the first server. A case agrees with a server if all its mismatches on this
+        server have the path NOT_SERVED.
         """
         first: list[Mismatch] = []
         for server in self.servers(line):
@@ -87,7 +87,7 @@ class ApiCases(Struct, frozen=True):
 
 
 def _is_second_attempt(line: Json) -> bool:
-    """Return whether the case had already been run when it was recorded.
+    """Return whether the case had been run once before the run that was recorded.
 
     If so, the namespace existed already, and the recorded request to create it failed.
     """

@@ -36,9 +36,9 @@ class _Open(Struct, frozen=True):
 def mismatches(
     case: Json, transport: Transport, kept: Validators | None = None
 ) -> Iterator[Mismatch]:
-    """Replay `case`; yield the first mismatch of each step that has one, in the order of the steps.
+    """Replay `case`; yield the first mismatch of each step that has one.
 
-    The mismatches of watches are yielded after those of all other steps.
+    The mismatches are in the order of the steps, except that those of watches come last.
 
     `kept` contains the ETags of earlier cases. Steps whose request body was not recorded are
     skipped. A mismatch with the path NOT_SERVED means that the server does not support the request.

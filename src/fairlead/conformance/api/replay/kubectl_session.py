@@ -134,8 +134,8 @@ class KubectlSession:
         """Return whether to run the command of `line` with the installed kubectl.
 
         If not, the recorded requests of the command are replayed instead. Most commands were
-        recorded with kubectl 1.32. These commands are run with any installed version: a replay of
-        their recorded requests would not test protobuf bodies.
+        recorded with kubectl 1.32. These commands are run with any installed version, because a
+        replay of their recorded requests would not test protobuf bodies.
         """
         recorded = int(line["kubectl"].split(".")[1])
         is_alike = recorded in (self.minor, _MOST_MINOR) or _MOST_MINOR < recorded < self.minor
@@ -218,7 +218,10 @@ class KubectlSession:
     def _start_parallel(
         self, script: str | None, env: Mapping[str, str]
     ) -> subprocess.Popen[bytes] | None:
-        """Start the script that runs in parallel with the command; None if there is no script."""
+        """Start the shell script `script` in parallel with the command; return its process.
+
+        Returns None if `script` is None.
+        """
         if script is None:
             return None
         return subprocess.Popen(  # noqa: S603 - as above

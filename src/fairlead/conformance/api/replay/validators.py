@@ -1,4 +1,4 @@
-"""Validators: replaces recorded ETags and hashes in requests by those of the server in use."""
+"""Validators: replaces the ETags and hashes in recorded requests by those of the server in use."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ USERS: Final[Mapping[str, User]] = {
 
 
 class OwnServer:
-    """An API server of Fairlead; `now` is its time in ns since 1970, which the caller advances."""
+    """An API server of Fairlead; the caller advances its time `now`, in ns since 1970."""
 
     has_controllers = False
     delays: ClassVar = _RECORDED_DELAYS

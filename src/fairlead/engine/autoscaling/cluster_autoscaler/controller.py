@@ -199,7 +199,7 @@ class ClusterAutoscaler:
         self._wake(now)
 
     def _observe_priorities(self, one: Unstructured, text: str | None, now: Instant) -> None:
-        """If `one` is the ConfigMap of the priority expander, store `text`, its current priorities.
+        """Store the priorities `text` if the object `one` is the priority expander's ConfigMap.
 
         `text` is None if the ConfigMap was deleted.
 
@@ -297,7 +297,7 @@ class ClusterAutoscaler:
     # --- when a loop can have another result -----------------------------------------------
 
     def _times(self) -> Iterator[Instant]:
-        """Yield the times at which the result of a rule can change although no object changes."""
+        """Yield the times at which the result of a loop can change although no object changes."""
         yield from self._times_of_scale_down()
         registry, context = self.autoscaler.context.registry, self.autoscaler.context
         for request in registry.requests.values():
@@ -466,8 +466,8 @@ class ClusterAutoscaler:
     def removal_times(self, now: Instant) -> tuple[Instant, ...]:
         """Return the times of the scans that can first remove the unneeded nodes.
 
-        Such a scan is after the end of the node's unneeded time. Times that have passed are left
-        out, because these nodes stay.
+        Such a scan is after the end of the node's unneeded time. Times before `now` are left out,
+        because the scans at these times did not remove their nodes.
 
         upstream: core/scaledown/unneeded/nodes.go: unremovableReason
         """

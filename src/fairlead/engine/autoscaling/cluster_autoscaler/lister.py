@@ -170,9 +170,9 @@ class Listers:
 
 
 def _reason(pod: Pod) -> str:
-    """Return the reason of the pod's PodScheduled condition if its status is False.
+    """Return the reason of the pod's PodScheduled condition if the condition is False.
 
-    Returns "Scheduled" for any other status, and "" if the pod has no such condition.
+    Returns "Scheduled" if the condition is not False, and "" if the pod has no such condition.
     """
     scheduled = condition(pod, "PodScheduled")
     if scheduled is None:

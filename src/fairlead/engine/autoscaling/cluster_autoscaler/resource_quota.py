@@ -144,7 +144,7 @@ class QuotaTracker:
         return wanted
 
     def exceeded(self, group: str, template: Node, wanted: int) -> list[str]:
-        """Return the resources that would exceed their limits with `wanted` new nodes, sorted.
+        """Return the sorted names of the resources whose limits `wanted` new nodes would exceed.
 
         The nodes are copies of `template`, in the node group `group`.
         """

@@ -217,9 +217,9 @@ class StaticAutoscaler:
     def _clean_up_once(self, now: Instant) -> None:
         """Remove taints that an earlier process may have left. Only the first call does this.
 
-        With --node-deletion-candidate-ttl, soft taints of an earlier process that are not older are
-        kept, and the time for which these nodes have been unneeded counts from their taints. This
-        flag exists since Cluster Autoscaler 1.34.
+        With --node-deletion-candidate-ttl, a soft taint is kept if it is not older than the value
+        of the flag. Its node then counts as unneeded since the time in the taint. Cluster
+        Autoscaler 1.34 added this flag.
 
         upstream: core/scaledown/unneeded/nodes.go: LoadFromExistingTaints
         """
@@ -237,7 +237,7 @@ class StaticAutoscaler:
                 self._take_over(writer.clean_deletion_candidate(name))
 
     def _take_over(self, node: Node | None) -> None:
-        """Store `node`, which includes the changes of a patch in flight; do nothing for None."""
+        """Store `node` as it will be after the patch in flight; do nothing if `node` is None."""
         if node is not None:
             self.put(node)
 
@@ -281,8 +281,8 @@ class StaticAutoscaler:
     ) -> dict[str, tuple[NodeGroup, ...]]:
         """Return the groups whose new nodes would suit `pods`, by the key of the pod.
 
-        Groups at their maximum size are included; scale-up does not compare pods with them. Pods
-        without such groups are left out.
+        Groups at their maximum size are included, although scale-up does not compare pods with
+        them. Pods without such groups are left out.
         """
         context, found = self.context, dict[str, tuple[NodeGroup, ...]]()
         nodes = self._listed_nodes()

@@ -211,7 +211,7 @@ def with_lifetime(obj: Json) -> Json:
 
 
 def _with_default(obj: Json, path: tuple[str, ...], field: str, default: str) -> Json:
-    """Return `obj`, where `field` of the object at `path` is `default` if the field was missing."""
+    """Return `obj`; if the object at `path` has no `field`, this field becomes `default`."""
     if not path:
         return {field: default, **obj}
     inner = obj.get(path[0]) or {}

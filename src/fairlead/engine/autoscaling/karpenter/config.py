@@ -30,7 +30,7 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     NodeClaims are generated from serial numbers. These begin after `first_serial`. A process that
     continues with stored objects must set `first_serial` to a larger number than before. Otherwise,
     names repeat. `estimated_prices` are the names of the instance types whose prices are estimates;
-    decisions do not read it.
+    decisions do not read this field.
     """
 
     pools: tuple[NodePool, ...]

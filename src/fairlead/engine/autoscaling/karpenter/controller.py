@@ -4,7 +4,7 @@
                   decides when it runs (provisioning/batcher)
     NodeClaims    launch, conditions, drain and removal (nodeclaim/lifecycle)
     disruption    a loop every ten seconds, if something has changed (disruption/loop)
-    static pools  launches and removals that keep spec.replicas nodes (static/controller)
+    static pools  launches and removals; the number of nodes stays spec.replicas (static/controller)
 
 If `serves_resources` is configured, NodePools and NodeClaims are custom resources of the API server
 (module served_resources). Otherwise they are in the configuration, and NodeClaims that Karpenter
@@ -428,7 +428,7 @@ class Karpenter:
         """Return whether work in progress will change the cluster.
 
         A pod that waits for an unavailable offering counts as work in progress if the provider will
-        be able to deliver the offering later. The time of consolidateAfter does not count.
+        be able to deliver the offering later. The wait for consolidateAfter does not count.
         """
         # A pass that changes nothing schedules no further pass, so idle triggers do not count.
         return (

@@ -200,8 +200,7 @@ class SimulatedNodeGroup:
     ) -> None:
         """Delete the machines `provider_ids` and lower the target size; ignore unknown ids.
 
-        Raises ProviderError if the group would fall below its minimum size. If `force` is set, this
-        is allowed.
+        Raises ProviderError if the group would fall below its minimum size, unless `force` is set.
         """
         known = [one for one in provider_ids if one in self.machines]
         if not force and self.target - len(known) < self.min_size:
@@ -356,8 +355,8 @@ class SimulatedProvider:
     def _next_name(self, group: SimulatedNodeGroup) -> tuple[str, str]:
         """Return (Node name, providerID) for a new machine.
 
-        Neither was used before: Cluster Autoscaler takes a Node with the providerID of a deleted
-        machine for the Node of that machine, and never counts it as Ready.
+        Neither was used before. If a new Node had the providerID of a deleted machine, Cluster
+        Autoscaler would treat it as the deleted machine's Node, and never count it as Ready.
         """
         stem = _NOT_IN_NAME.sub("-", group.id.lower()).strip("-.")
         while True:

@@ -68,7 +68,7 @@ class ScaleDownPlanner:
     def resume(self, unneeded_since: Mapping[str, Instant]) -> None:
         """Continue the work of an earlier process; call it before the first `update`.
 
-        `unneeded_since` maps the nodes that this process found unneeded to the time since then.
+        `unneeded_since` maps nodes to the time since which that process found them unneeded.
         """
         self.unneeded.since_before |= unneeded_since
         self._previous |= unneeded_since.keys()

@@ -71,8 +71,8 @@ class UnneededNodes:
         """Return the nodes to delete now, and {node name: reason} for the nodes to keep.
 
         Empty nodes come first. `left` counts the resources that may still be removed from the
-        cluster. The resources of the returned nodes are subtracted from it. `deletions` is the
-        number of deletions in progress, by group. No group falls below its minimum size.
+        cluster. This method subtracts the resources of the returned nodes from `left`. `deletions`
+        is the number of deletions in progress, by group. No group falls below its minimum size.
         """
         sizes = {one.id: one.target_size() for one in self._context.provider.node_groups()}
         for group, count in deletions.items():

@@ -342,9 +342,10 @@ class _Attempt:
         return infos
 
     def _reject_failed(self, infos: Sequence[ScaleUpInfo], failed: str) -> None:
-        """Record that the node groups that did not grow reject the pods that they had accepted.
+        """Turn every acceptance by a node group that did not grow into a rejection.
 
-        These are the group `failed`, whose scale-up has failed, and the groups after it in `infos`.
+        The groups that did not grow are `failed`, whose scale-up has failed, and the groups after
+        it in `infos`.
         """
         names = [info.group for info in infos]
         lost = set(names[names.index(failed) :])

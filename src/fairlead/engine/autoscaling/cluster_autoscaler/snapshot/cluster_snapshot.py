@@ -251,7 +251,7 @@ class ClusterSnapshot:
     def remove_node(self, name: str) -> None:
         """Remove a node with its pods; do nothing if it does not exist.
 
-        The ResourceSlices of the node are kept. This has no effect, because no other node can use
+        The ResourceSlices of the node are kept. They have no effect, because no other node can use
         their devices.
         """
         info = self.table.find(name)

@@ -38,7 +38,7 @@ class _SimulationHandle(Struct):
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Never called, because no plugin in the profile starts a trial in PreFilter or Filter."""
+        """Raise NotImplementedError: no PreFilter or Filter plugin in the profile starts trials."""
         raise NotImplementedError(pod.key)
 
 

@@ -50,7 +50,7 @@ def is_pod_event(old: Pod | None, new: Pod) -> bool:
 
 
 def last_event_at(pod: Pod, now: Instant) -> Instant:
-    """Return the time of the last event of `pod`, as in `is_pod_event`; at the latest `now`.
+    """Return the time of the last event of `pod` (see `is_pod_event`), or `now` if that is earlier.
 
     If the pod does not state when it was bound, the time at which it started or was created counts.
     If it states none of these times, the result is `now`.

@@ -414,9 +414,9 @@ class Provisioner:
 
         As in upstream, a pass compares each pod of `daemons()` with each NodePool in turn. Each
         comparison gives the pod a toleration of PreferNoSchedule taints. It also removes the terms
-        of the pod's node affinity that do not allow this NodePool, for all later comparisons, too.
-        `daemons_on` selects, from the list that is returned, the pods that run on a node. Until the
-        pods change, all calls return the same list object.
+        of the pod's node affinity that do not allow this NodePool. Later comparisons use the
+        changed pod. `daemons_on` selects, from the list that is returned, the pods that run on a
+        node. Until the pods change, all calls return the same list object.
         """
         return self._compared_daemons(
             self._templates(self.usable_pools(), ProvisioningResult())

@@ -14,8 +14,8 @@ pods are interchangeable, so they are placed by count:
 
 The result is the same as if the pods were placed one by one, because free resources only shrink. A
 node without room for a pod has no room for later pods with the same requests. The queue orders pods
-of one size by age, then uid. If such pods have different facts, they can alternate in the queue.
-All pods are then placed one by one.
+of one size by age, then uid. If pods of one size have different facts, they can alternate in the
+queue. All pods are then placed one by one.
 
     free: 1 core on node-3, 2 cores on node-7; five pods of 1 core
     by count     -> node-3 takes 1, node-7 takes 2, two pods are left
