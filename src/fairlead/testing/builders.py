@@ -111,11 +111,10 @@ def make_budget(
     namespace: str = "default",
     disrupted: Iterable[str] = (),
 ) -> PodDisruptionBudget:
-    """Return a budget that selects pods by the labels `selector`.
+    """Return a PodDisruptionBudget that selects pods by the labels `selector`.
 
-    Its status allows `allowed` disruptions.
-
-    `disrupted` contains the names of pods whose disruption the budget's status already counts.
+    Its status allows `allowed` disruptions. `disrupted` contains the names of pods whose disruption
+    the budget's status already counts.
     """
     status = {
         "disruptionsAllowed": allowed,

@@ -52,7 +52,8 @@ def _refusal(view: type[View], value: Json, path: str, problem: str, near: str) 
 def _unread_fields(value: Any, view: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield (path, nearest known name or "") of each field in `value` that `view` does not have.
 
-    Only fields whose type is a single view are searched for such fields of their own.
+    The value of a field is searched too if the type of the field is a view. Fields of other types,
+    such as lists of views, are not searched.
     """
     if not (
         isinstance(value, dict) and isinstance(view, type) and issubclass(view, msgspec.Struct)

@@ -1,8 +1,8 @@
 """Builders for dynamic resource allocation; see `fairlead.testing.builders`.
 
-By default, a slice of a node is named `gpu.example.com-NODE`. It contains the whole pool of the
-driver "gpu.example.com" on the node. The pool has the name of the node. A claim requests one device
-of the class "gpu".
+By default, the ResourceSlice of a node is named `gpu.example.com-NODE`. It contains the whole pool
+of the driver "gpu.example.com" on the node. The pool has the name of the node. A claim requests one
+device of the class "gpu".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def make_device_taint_rule(
     status: Mapping[str, Any] | None = None,
     **selector: str,
 ) -> DeviceTaintRule:
-    """Return a rule that adds a taint with `key` and `effect` to devices.
+    """Return a DeviceTaintRule that adds a taint with `key` and `effect` to devices.
 
     `selector` has the driver, pool and device to taint. If `selector` is empty, the rule taints all
     devices. `time_added` is the taint's timeAdded; if it is "", the field is left out.

@@ -55,7 +55,7 @@ def make_claim(  # noqa: PLR0913 - a builder takes what a case varies
     """Return a claim whose volumeName is `volume`, or an unbound claim if `volume` is "".
 
     If `bound` is set, the binding is complete. `phase` defaults to Bound or Pending, according to
-    `bound`. `node` is the claim's selected node. A `size` or class (`of_class`) of None is left
+    `bound`. `node` is the claim's selected node. If `size` or `of_class` is None, the field is left
     out. `modes` are the access modes. If `terminating` is set, the claim has a deletionTimestamp.
     `made_for` is the uid of the pod that owns the claim as an ephemeral volume.
     """
@@ -201,10 +201,10 @@ def make_capacity(
     topology: Mapping[str, Any] | None = None,
     of_class: str = FAST,
 ) -> CSIStorageCapacity:
-    """Return the storage capacity of a StorageClass on the nodes that `topology` matches.
+    """Return a CSIStorageCapacity for the class `of_class`, on the nodes that `topology` matches.
 
     `topology` is a label selector. `capacity` and `maximum` (the maximum size of a volume) are
-    quantities. An argument of None is left out.
+    quantities. If an argument is None, its field is left out.
     """
     obj: Json = {"metadata": {"name": name, "namespace": "kube-system"}}
     obj["storageClassName"] = of_class

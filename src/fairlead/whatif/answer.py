@@ -38,8 +38,8 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     start times of pods that wait at the end; None if no pod waits or no start times were simulated.
     `next_steps` are suggestions for the user, the most important first. `causes` are the notes that
     explain why pods wait or stay pending. They come before all other notes of the answer.
-    `returned` are the failing nodes that were out of service when the dump was taken, and return in
-    the run without the change.
+    `returned` are the nodes that the change makes fail, but that were already out of service when
+    the dump was taken. They return to service in the run without the change.
     """
 
     source: str
@@ -130,7 +130,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def outage(self) -> OutageOutcome | None:
-        """The outage in the run with the change; None if the run without it has the same outage.
+        """The outage in the run with the change; None if both runs have the same outage.
 
         Two outages are the same if their nodes and lost pods are equal.
         """

@@ -7,8 +7,8 @@ reasons:
                              the controllers write them. No client reads a simulation. Null objects
                              replace the components that write for clients.
     missing objects          A served cluster holds all its objects. A simulation starts from a dump
-                             that may lack owners, ReplicaSets and claims. In a simulation, the rule
-                             for unknown owners replaces deleted pods of a missing owner.
+                             that may lack claims and owners of pods, such as ReplicaSets. The
+                             simulation replaces deleted pods of missing owners (`unknown_owner`).
 
 In a simulation with CronJobs, statuses are written, because the CronJob controller reads them.
 """
@@ -52,7 +52,7 @@ class ControllerEnvironment(Struct, frozen=True, kw_only=True):
     If `follows_all_pods` is set, every change of a pod makes the controllers check the pod's owner,
     because the owner's status may change. If `tracks_jobs` is set, each pod of a Job has a
     finalizer until the Job's status counts the pod. `adopts` tells whether an owner adopts a pod
-    without a controller; it is None if the controller Adoption does not run.
+    that no owner controls. It is None if the controller Adoption does not run.
     """
 
     events: EventSink

@@ -27,9 +27,10 @@ _POD_OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet,
 
 
 def adopts(owner: Adopter, child: Child) -> bool:
-    """Return whether `owner` adopts `child`, which is in its namespace and has no controller.
+    """Return whether `owner` adopts `child`, which no owner controls.
 
-    Only Jobs adopt finished pods, because Jobs count them. Some owners adopt nothing (`claims`).
+    Both objects are in the same namespace. Only Jobs adopt finished pods, because Jobs count them.
+    Some owners adopt nothing (`claims`).
     """
     if is_ending(owner) or is_ending(child) or not _may_own(owner, child):
         return False
@@ -45,8 +46,9 @@ def claims(owner: Adopter) -> bool:
 
     Returns False for a finished Job, and for a Job that another controller manages. Also returns
     False if the selector of `owner` is missing or empty, or does not match the owner's template.
-    With an empty selector, `owner` would adopt every orphan. In the other cases, it would release
-    each pod that it creates. An API server accepts no such owner, but a manifest may contain one.
+    With an empty selector, `owner` would adopt every orphan. If the selector is missing or does not
+    match the template, `owner` would release each pod that it creates. An API server accepts no
+    owner with such a selector, but a manifest may contain one.
     """
     if isinstance(owner, Job) and (is_finished(owner) or not is_own(owner)):
         return False

@@ -81,10 +81,11 @@ class ChildIndex(Struct, Generic[_Key, _Child]):
 
 
 class OwnerIndex(Struct):
-    """The owners by uid, and the uids by one of the labels that each selector requires.
+    """The owners by uid, and an index of these owners by label.
 
-    Of several required labels, the one with the fewest owners is used. All owners in a namespace
-    may require the same label, such as that of their application.
+    Each owner is stored under only one of the labels that its selector requires: the label with the
+    fewest owners. The reason is that all owners in a namespace may require the same label, such as
+    the label of their application.
     """
 
     _owners: dict[str, Adopter] = field(default_factory=dict)

@@ -67,7 +67,7 @@ class ApiClient:
         return next(found, first)
 
     def _kinds(self, name: str) -> list[Kind]:
-        """Return the kinds whose name, plural, singular or short name is `name`, at least one.
+        """Return the kinds whose name, plural, singular or short name is `name`.
 
         `.group` may follow each of these names. Raises LookupError if there is no such kind.
         """

@@ -138,12 +138,12 @@ class AuditedWrite(Struct, frozen=True):
 def read_audit_log(
     source: str, data: bytes, *, has_workloads: bool = False
 ) -> tuple[list[AuditedWrite], list[str]]:
-    """Return (the writes in the log `data`, ordered by time; notes). `source` names the log.
+    """Return the writes in the log `data`, ordered by time, and notes for the user.
 
-    With `has_workloads`, the result includes writes of Deployments, DaemonSets, Jobs and CronJobs,
-    and of the subresource scale. If the last line is incomplete, it is left out with a note. Raises
-    InputError if the log is malformed, records no bodies, or has no event of the stage
-    ResponseComplete.
+    `source` is the name of the log. With `has_workloads`, the result includes writes of
+    Deployments, DaemonSets, Jobs and CronJobs, and of the subresource scale. If the last line is
+    incomplete, it is left out with a note. Raises InputError if the log is malformed, records no
+    bodies, or has no event of the stage ResponseComplete.
     """
     decode = msgspec.json.Decoder(_Event).decode
     writes: list[AuditedWrite] = []

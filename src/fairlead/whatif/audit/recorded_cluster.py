@@ -312,9 +312,9 @@ class RecordedCluster(Struct):
         return True
 
     def _named(self, write: AuditedWrite) -> Json | None:
-        """Give the oldest unnamed pod that matches `write` the name in `write`, and return the pod.
+        """Return the oldest unnamed pod that matches `write`, with the name from `write`.
 
-        Return None if no unnamed pod matches.
+        The pod is no longer recorded as unnamed. Return None if no unnamed pod matches.
         """
         node = binding_target(write)
         for at, pod in enumerate(self._unnamed):
@@ -404,8 +404,9 @@ def initial_objects(writes: Iterable[AuditedWrite]) -> list[tuple[AuditedWrite, 
     """Return the objects that existed before the first write, each with the write that shows it.
 
     An object existed at that time if its creation timestamp is not later than the first write of
-    the log. Its state is that in the first recorded response that contains it; the write with this
-    response is returned with it. A pod with a binding in the log had no node at the start.
+    the log. The state of an object is taken from the first recorded response that contains it. The
+    object is returned with the write that got this response. A pod with a binding in the log had no
+    node at the start.
     """
     found: dict[_Identity, tuple[AuditedWrite, Json] | None] = {}
     bound: set[_Identity] = set()

@@ -112,10 +112,10 @@ class _Deadline(Struct, frozen=True):
 def _deadline(
     created: Mapping[str, Any], kind: str, run_durations: RunDurations | None
 ) -> _Deadline | None:
-    """Return the deadlines of the Job or pod `created`, whose kind is `kind`.
+    """Return the deadlines of `created`, a Job or pod, and of the pods of the Job.
 
-    Return None if it has no deadline, or if its run time is known. Also return None for a suspended
-    Job, a malformed object, or an object of another kind.
+    `kind` is the kind of `created`. Return None if there is no deadline, or if the run time is
+    known. Also return None for a suspended Job, a malformed object, or an object of another kind.
     """
     spec = created.get("spec") or {}
     if kind not in (JOB.kind, POD.kind) or spec.get("suspend"):

@@ -246,7 +246,7 @@ def deleted_nodes(deleted: Iterable[str]) -> Iterator[str]:
 
 
 def _given(flag: bool) -> tuple[str, ...]:  # noqa: FBT001 - an option without a value
-    """Return the values of an option that takes no value: ("",) if `flag` is set, otherwise ()."""
+    """Return ("",) if the option `flag`, which takes no value, is set; otherwise ()."""
     return ("",) if flag else ()
 
 
@@ -436,7 +436,7 @@ def _drain(collected: _Steps) -> KubectlDrain:
 
 
 def _cordoned_before(nodes: Iterable[str], inventory: Inventory) -> Iterator[str]:
-    """Yield a note about those of `nodes`, the nodes of a rolling drain, that stay cordoned."""
+    """Yield a note about the `nodes` of a rolling drain that stay cordoned after the drain."""
     found = ((name, inventory.get(NODE, "", name)) for name in nodes)
     names = [name for name, one in found if one is not None and one.node.spec.unschedulable]
     if names:
@@ -589,10 +589,10 @@ def _apply(collected: _Steps) -> None:
 
 
 def _check_applied(found: list[Manifest], inventory: Inventory) -> None:
-    """Raise InputError for malformed fields, sizes above the limits, absent namespaces and nodes.
+    """Raise InputError if an applied object has a malformed field or exceeds a size limit.
 
-    `found` are the objects of the applied files. Their namespaces must exist, and so must the nodes
-    that their pods name.
+    `found` are the objects of the applied files. Also raises InputError if the namespace of an
+    object does not exist, or if a pod names a node that does not exist.
     """
     # Imported only if files are applied, as in `_apply`.
     from fairlead.whatif.snapshot.validation.bound_node import refuse_absent_nodes  # noqa: PLC0415

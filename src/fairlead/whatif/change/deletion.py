@@ -103,7 +103,10 @@ def drained_nodes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
 
 
 def leaving_pods(targets: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note about the Pods in `targets`, the objects to delete, that already terminate."""
+    """Yield a note about the Pods to delete that are already terminating in the dump.
+
+    `targets` are all objects to delete.
+    """
     leaving = (one for one in targets if one.kind is POD and one.metadata.deletion_timestamp)
     names = [one.ref.key for one in leaving]
     if names:
@@ -134,7 +137,7 @@ def _protected_pods(nodes: Collection[str], inventory: Inventory) -> Iterator[st
 
 
 def deletion_of(target: Manifest) -> tuple[list[Command], str]:
-    """Return (the commands that delete `target`, a note or "").
+    """Return the commands that delete `target`, and a note; the note is "" if none is needed.
 
     Some finalizers of `target` may belong to controllers that are not simulated. The first command
     then removes these finalizers, and the second command deletes `target`. If the deletion of

@@ -105,9 +105,10 @@ def _digest(text: str) -> str:
 
 
 def _job(given: _JobTemplate, spec: Json, marks: dict[str, str]) -> Json:
-    """Return a Job without a name; `spec` is the spec of its template `given`.
+    """Return a Job without a name, made from the Job template `given`.
 
-    The Job and its pods have the labels and annotations `marks`.
+    `spec` is the spec of the template as it is written in the JobSet. The Job and its pods have the
+    labels and annotations `marks`.
     """
     pods = given.spec.template
     template = {

@@ -39,10 +39,10 @@ def named_nodes(
 def keep_nodes(
     initial: Iterable[Manifest], names: Collection[str], annotation: str
 ) -> tuple[Manifests, tuple[Command, ...]]:
-    """Return (`initial` with `annotation` set to "true" on the nodes in `names`, commands).
+    """Return `initial` with annotated nodes, and the commands that restore the annotations.
 
-    The commands restore the former values of the annotation. Nodes that are being deleted are left
-    unchanged.
+    The nodes in `names` get `annotation` with the value "true". Nodes that are being deleted are
+    left unchanged.
     """
     kept: list[Manifest | ReplicaManifests] = []
     releases: list[Command] = []

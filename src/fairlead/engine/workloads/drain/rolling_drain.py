@@ -51,9 +51,9 @@ class RollingDrainOptions(Struct, frozen=True):
 
     Each node stays down for `away` nanoseconds after it is empty. If `away` is None, the node stays
     down forever, and counts towards `max_unavailable` only while it is draining. `str()` of the
-    options is the value of the annotation `drain-in-turn`. This value ends with the content of the
-    field `which`. So two groups of nodes with different contents of `which` get different values,
-    even if the other options are equal.
+    options is the value of the annotation `drain-in-turn`. The text in `which` is appended to this
+    value. So two groups of nodes with different texts get different values, even if the other
+    options are equal.
     """
 
     max_unavailable: int
@@ -69,8 +69,8 @@ class RollingDrainOptions(Struct, frozen=True):
 def parse_options(text: str) -> RollingDrainOptions | None:
     """Return the options in an annotation's value, or None if the value cannot be parsed.
 
-    The value has two options, `max-unavailable` and `away`. Text after the options is ignored,
-    even if it is the content of the field `which`. So this field of the result is always "".
+    The value has two options, `max-unavailable` and `away`. Text after these options is ignored.
+    So the field `which` of the result is always "".
     """
     matched = _FORM.fullmatch(text)
     if matched is None:

@@ -214,7 +214,9 @@ class ServiceEndpoints:
             state.slices[one.metadata.name] = one
 
     def _observe_orphan(self, one: EndpointSlice, *, is_orphan: bool) -> None:
-        """Record whether `one` is an orphan; the next sync of its Service deletes orphans.
+        """Record whether the slice `one` is an orphan.
+
+        The next sync of the Service deletes its orphans.
 
         If a Service is deleted with `--cascade=orphan`, its slices stay as orphans. A new Service
         with the same name gets new slices instead.
@@ -363,7 +365,10 @@ def _selects(service: Service, pod: Pod) -> bool:
 
 
 def _service_key(one: EndpointSlice | Endpoints) -> Key | None:
-    """Return the key of the Service of `one`; None if this controller does not manage `one`."""
+    """Return the key of the Service to which the slice or Endpoints `one` belongs.
+
+    Returns None if this controller does not manage `one`.
+    """
     meta = one.metadata
     if isinstance(one, Endpoints):
         return meta.namespace, meta.name

@@ -47,9 +47,9 @@ def _count(subsets: Sequence[Json], key: str) -> int:
 
 
 def _shared(subsets: Sequence[Json], key: str, room: int) -> list[Json]:
-    """Return `subsets` after shortening their lists under `key` to `room` addresses in total.
+    """Return `subsets` with at most `room` addresses in total in the field `key`.
 
-    Each list keeps a share in proportion to its length.
+    Each subset keeps a share in proportion to its number of such addresses.
     """
     total, left = _count(subsets, key), room
     found: list[Json] = []

@@ -48,7 +48,7 @@ Entries = list[Json]
 
 
 class NodeShare(Struct, frozen=True):
-    """The zone of a node and its allocatable CPU in millicores; "" and 0 if unknown."""
+    """The zone and the allocatable CPU (in millicores) of a node; "" and 0 if unknown."""
 
     zone: str
     milli_cpu: int
@@ -229,9 +229,9 @@ def _hints_of(
     """Return the number of hints by zone in the slice with the endpoints `entries`.
 
     `hints` has the number of hints for each zone in all slices that have already been examined.
-    Returns None if the slice cannot keep its hints. This is so if a ready endpoint has no hint, or
-    a hint for a zone without a share. It is also so if a zone would get more hints than its share
-    allows.
+    Returns None if the slice cannot keep its hints. The slice cannot keep them if a ready endpoint
+    has no hint, or if a ready endpoint has a hint for a zone without a share. It cannot keep them
+    either if a zone would get more hints than its share allows.
     """
     found: dict[str, int] = {}
     for one in entries:

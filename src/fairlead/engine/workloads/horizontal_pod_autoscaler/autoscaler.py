@@ -268,9 +268,10 @@ class Autoscaler:
     def _refused_selector(
         self, scale: Scale, register: Callable[[LabelSelector], Rivals], draft: StatusDraft
     ) -> RecordEvent | None:
-        """Return an event if the selector is missing or shared with another autoscaler, else None.
+        """Return an event if the selector is missing or is ambiguous, else None.
 
-        In these cases all metrics fail.
+        It is ambiguous if another autoscaler selects some of the same pods. With a missing or
+        ambiguous selector, all metrics fail.
         """
         selector = format_selector(scale.selector)
         if not selector:
@@ -432,7 +433,10 @@ class Autoscaler:
         return found
 
     def _state(self, replicas: int, at: Instant) -> str | None:
-        """Return a state such as "on target"; None if a sync at `at` would scale the workload."""
+        """Return the state, such as "on target", at a sync at `at` with `replicas` replicas.
+
+        Returns None if this sync would scale the workload.
+        """
         proposed = _proposed(self._metrics, replicas, at)
         if proposed == FAILED:
             return "failed"

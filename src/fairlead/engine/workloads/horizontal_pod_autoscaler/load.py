@@ -133,9 +133,9 @@ def vary(loads: WorkloadLoads) -> bool:
 
 
 def beginning(loads: WorkloadLoads, after: DurationNs | None) -> WorkloadLoads:
-    """Return `loads` with curves that begin `after` nanoseconds later.
+    """Return `loads` with each curve delayed by the duration `after` (ns).
 
-    If `after` is None, the curves never begin: their first amounts apply all the time.
+    If `after` is None, each curve becomes constant: it keeps the amount at its `start`.
     """
     return {
         key: {

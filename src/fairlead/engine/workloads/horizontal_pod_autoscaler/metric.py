@@ -171,7 +171,7 @@ class Metric:
         return {"type": "ContainerResource", "containerResource": container}
 
     def follows_load(self, current: int) -> bool:
-        """Return whether it is certain that the proposal does not fall when the load rises.
+        """Return whether the proposal is certain to rise or stay the same when the load rises.
 
         This is certain if there are `current` counted pods, and no unready or missing pods. In this
         case, the proposal depends only on the ratio of usage to target. It is at most `current` for

@@ -13,7 +13,7 @@ metric of a running pod is the usage in the pod's annotation `fairlead.dev/usage
 this annotation has no metric. The usage of a pod is divided over its containers in proportion to
 their requests.
 
-Example: a load of 3 cores and 4 pods. Two pods have been ready for a long time, one became ready 5
+Example: 4 pods and a load of 3 cores. Two pods have been ready for a long time, one became ready 5
 seconds ago, and one is pending. The three ready pods use 1 core each, but the metric of the third
 pod does not count yet. So 2 pods are counted, which use 2 cores together, and 2 pods are unready.
 

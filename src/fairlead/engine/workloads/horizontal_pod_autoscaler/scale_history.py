@@ -217,7 +217,7 @@ def _window(rules: ScalingRules, default: DurationNs) -> DurationNs:
 def _with(
     events: list[_ScaleEvent], rules: ScalingRules, change: int, now: Instant
 ) -> list[_ScaleEvent]:
-    """Return `events` with a new event for `change`.
+    """Return the scale events `events` with a new one for `change`.
 
     An event is outdated if it is older than the longest period in `rules`. The new event replaces
     the last outdated event, if there is one. All other outdated events are kept. The reason is that

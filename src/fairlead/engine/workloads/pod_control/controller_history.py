@@ -160,7 +160,7 @@ class History(Struct):
         return self._prefix + template_hash(template, self.collisions)
 
     def _trusted(self, owner: RevisionOwner, pods: Iterable[Pod]) -> str:
-        """Return the name of the template's revision from the owner's status or labels of `pods`.
+        """Return the name of the template's revision from the owner's status or the pods' labels.
 
         Returns "" if neither contains the name, or if the status is older than the owner's
         specification.

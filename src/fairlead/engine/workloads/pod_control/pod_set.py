@@ -470,7 +470,11 @@ class PodSet:
         return replacement
 
     def unreplaced(self) -> list[Pod]:
-        """Return the pods that must be replaced, in slots that have no pod, earliest first."""
+        """Return the pods that must be replaced, in the order in which this was requested.
+
+        If the slot of a pod is a pod name, and a pod of this name exists or is being created, the
+        pod is left out.
+        """
         waiting = (
             one
             for slot, requested in self.replacements.items()

@@ -114,8 +114,8 @@ class PodSets(Struct):
     def replace_terminating_pods(self, key: str) -> None:
         """Request replacements for pods that were terminating when the snapshot was taken.
 
-        Skips a pod of an unknown owner if its replacement gets a new name. The snapshot already
-        contains this replacement.
+        A pod of an unknown owner is skipped if the owner gives replacements new names. The snapshot
+        already contains the replacement of such a pod.
         """
         pods, rule = self.sets[key], self.rules[key]
         for pod in pods.pods.values() if pods.terminating else ():
@@ -412,7 +412,7 @@ class PodSets(Struct):
     ) -> list[Command]:
         """Handle a refused creation: start a backoff, or choose another name if the name is taken.
 
-        If the pod has a slot, the owner goes into backoff even if the name is taken. A
+        If the pod has a slot, the owner goes into backoff even if the name is taken, because a
         StatefulSet's pod cannot have another name. `message` is the API server's error message.
         """
         key = self._creating.pop((target.namespace, target.name), None)

@@ -116,7 +116,7 @@ def controller_reference(owner: OwnerReference) -> Json:
 def template_of(pod: Pod) -> Json:
     """Return the template of `pod`, without fields that other components set.
 
-    Only fields that Fairlead reads are kept: commands, for example, are dropped.
+    Only fields that Fairlead reads are kept. For example, the `command` of a container is dropped.
     """
     spec = msgspec.json.decode(msgspec.json.encode(pod.spec))
     for resolved in RESOLVED_FIELDS:

@@ -95,7 +95,7 @@ def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
 
 
 def free(volume: PersistentVolume) -> PatchStatus:
-    """Return the write that makes a volume without a bound claim Available.
+    """Return the write that sets the phase of `volume`, which has no bound claim, to Available.
 
     upstream: pv_controller.go: syncVolume, updateVolumePhase
     """

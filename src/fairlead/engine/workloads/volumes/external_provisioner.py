@@ -1,8 +1,8 @@
 """ExternalProvisioner: provisions volumes for a stock persistent volume controller.
 
-A stock kube-controller-manager may run instead of Fairlead's own volume controller (`Volumes`). It
-leaves the creation and deletion of provisioned volumes to the provisioners of CSI drivers. A
-simulated cluster has no CSI drivers, so this controller replaces their provisioners.
+A stock kube-controller-manager may run instead of Fairlead's own volume controller (`Volumes`). The
+stock controller leaves the creation and deletion of provisioned volumes to the provisioners of CSI
+drivers. A simulated cluster has no CSI drivers, so this controller replaces their provisioners.
 
     the stock controller annotates a claim with the provisioner's name; if the StorageClass has the
     mode WaitForFirstConsumer, the claim must also have the annotation selected-node

@@ -133,7 +133,7 @@ class FaultyWorld:
     def next_event(self) -> Instant | None:
         """Return the time of the next change, late command or held outcome; None if none is left.
 
-        While the process is suspended, this time is at the earliest the end of the suspension.
+        While the process is suspended, the result is not before the end of the suspension.
         """
         dues = (self._late.next_due(), self._script.next_due())
         due = min((one for one in dues if one is not None), default=None)

@@ -219,9 +219,10 @@ def _raise_limits(
 
 
 def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str | RelativeAmount]]:
-    """Yield ((part, resource), amount) for each item of `cpu=2,limits.memory=4Gi`.
+    """Yield ((part, resource), amount) for each item of `text`.
 
-    A part is `requests` or `limits`. Raises InputError; its message names `workload`.
+    An example of `text` is `cpu=2,limits.memory=4Gi`. A part is `requests` or `limits`. Raises
+    InputError; its message names `workload`.
     """
     seen = set[tuple[str, str]]()
     for each in text.split(","):

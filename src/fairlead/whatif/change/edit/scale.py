@@ -33,7 +33,7 @@ _METRICS_OF_LOAD: Final = ("Resource", "ContainerResource")
 
 
 def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "") -> PatchObject:
-    """Return the command for `text` (`deploy/x=20`, `sts/ns/x=3`).
+    """Return the command that scales the workload in `text` (`deploy/x=20`, `sts/ns/x=3`).
 
     `namespace` is used if `text` contains no namespace. Raises InputError; the message names
     the option or file `source`.
@@ -70,9 +70,9 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
     """Return a note about what else scales `workload` in the cluster; "" if nothing does.
 
     The note names the workload's HorizontalPodAutoscaler and, if there is one, the autoscaler's
-    owner, such as a ScaledObject of KEDA. If `replicas` is 0, an autoscaler without an owner is not
-    named, because an autoscaler itself does not scale a workload without replicas. If no autoscaler
-    is named, the note names the Deployment or the custom resource that owns the workload.
+    owner, such as a ScaledObject of KEDA. If `replicas` is 0, the autoscaler is named only if it
+    has an owner, because an autoscaler alone leaves a workload at 0 replicas. If no autoscaler is
+    named, the note names the Deployment or the custom resource that owns the workload.
     """
     autoscaler = autoscaler_of(workload, inventory)
     above = None if autoscaler is None else autoscaler.controller
