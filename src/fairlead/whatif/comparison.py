@@ -73,8 +73,8 @@ class Alternative(Struct, frozen=True):
         """A sort key; the alternative with the best outcome comes first.
 
         An incomplete drain evicts fewer pods than a complete one, so it can seem to disrupt less.
-        Therefore incomplete drains come last. Of alternatives that are equally harmful, the best is
-        the one with which the fewest pods do not run that are pending without the change.
+        Therefore incomplete drains come last. Of alternatives that are equally harmful, the one
+        with the smallest `_not_started` comes first.
         """
         found, first = self.answer.difference, self.answer.verdict.first
         recovered = found.recovered_after
@@ -94,7 +94,7 @@ class Alternative(Struct, frozen=True):
 
     @property
     def _not_started(self) -> int:
-        """The number of pods that are pending without the change, and stay pending or are removed.
+        """The number of pods that are pending without the change, and pending or removed with it.
 
         An alternative that removes pending pods helps them no more than one that changes nothing.
         """
@@ -126,9 +126,9 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
 def _columns(rows: Sequence[Row]) -> Iterator[ResultColumn]:
     """Yield the columns of `rows`.
 
-    The number of pods that are pending in both runs is included only if it is not 0 in every row.
-    The cost is included only if at least one row has a cost. The number of nodes is included if the
-    cost is, or if the number differs between rows.
+    The number of pods that are pending in both runs is included only if it is above 0 in at least
+    one row. The cost is included only if at least one row has a cost. The number of nodes is
+    included if the cost is included, or if the number differs between rows.
     """
     has_still_pending = any(row["still_pending"] for row in rows)
     yield from (one for one in _COLUMNS if has_still_pending or one is not _STILL_PENDING)

@@ -96,7 +96,7 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
 
 def scheduler_arguments(conditions: Conditions) -> list[str]:
-    """Return the current scheduler's options of `conditions`, as words of a command.
+    """Return the options that configure the current scheduler of `conditions`, as command words.
 
     `fairlead whatif` and `fairlead drain-plan` have all of these options. A plugin that is given as
     a class has no option.
@@ -173,7 +173,7 @@ def conditions_of(  # noqa: PLR0913 - the options of fairlead whatif
 def _duration(option: str, text: str | None) -> DurationNs | None:
     """Return the duration `text`, the value of `option`; None if `text` is None.
 
-    Raises InputError for a duration that `Conditions` would refuse without naming the option.
+    Raises InputError, which names the option, for a duration that `Conditions` would refuse.
     """
     duration = field_duration(option, "", text)
     if duration and duration < DURATION_MIN:

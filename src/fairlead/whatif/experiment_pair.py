@@ -191,7 +191,7 @@ class _ScriptMaker(Struct, frozen=True):
     """Makes the script of `change` again after an autoscaler has changed the nodes.
 
     `change`, `snapshot`, `seed` and `new_node` are the arguments of `script_of_change`. `kubelets`
-    contains the known run times of pods.
+    contains the known run durations of pods.
     """
 
     change: ClusterChange

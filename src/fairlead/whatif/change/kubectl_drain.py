@@ -97,7 +97,7 @@ def kubectl_drain(
 ) -> KubectlDrain:
     """Return the result of kubectl's checks of `nodes`.
 
-    `flags` are the flags given to kubectl. If `flags` is None, no node is refused.
+    `flags` are the flags given to kubectl. If `flags` is None, the result has no refused drains.
     """
     by_node = _pods_by_node(nodes, inventory)
     needed = needed_flags(
@@ -184,7 +184,8 @@ def _pods_by_problem(pods: Iterable[Pod], inventory: Inventory) -> dict[str, lis
 def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
     """Return kubectl's error if the DaemonSet of `pod` does not exist; "" otherwise.
 
-    The result is also "" if the dump has no DaemonSets at all, because it may be incomplete.
+    The result is also "" if the dump has no DaemonSets at all, because such a dump may be
+    incomplete.
     """
     name = _daemon_set_of(pod)
     if not name or not inventory.of_kind(DAEMON_SET):
@@ -199,7 +200,7 @@ def _daemon_set_of(pod: Pod) -> str:
 
     A DaemonSet of another API group, such as OpenKruise's, is ignored. kubectl 1.36 treats the pods
     of such a DaemonSet like pods without a DaemonSet. kubectl 1.32 looks for the owner in the group
-    `apps`, and reports that it does not exist (filters.go: daemonSetFilter).
+    `apps`, and reports that the DaemonSet does not exist (filters.go: daemonSetFilter).
     """
     owner = controller_of(pod.metadata)
     if owner is None or owner.kind != DAEMON_SET.kind or is_custom(owner.api_version):
@@ -210,7 +211,7 @@ def _daemon_set_of(pod: Pod) -> str:
 def _causes(
     problems: Mapping[str, list[str]], given: frozenset[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (reason, pods) for each reason not to drain a node; no pod has two reasons.
+    """Yield (reason, pods) for each reason not to drain a node; each pod occurs at most once.
 
     `problems` maps each problem to the pods that have it; `given` are the flags given to kubectl.
     """

@@ -42,7 +42,7 @@ def static_pod_on(pod: Pod, node: str) -> Json:
 
 
 def lacks_daemon_set(pod: Pod, find: Callable[[Kind, str, str], object | None]) -> bool:
-    """Return whether a DaemonSet that `find` does not find controls `pod`.
+    """Return whether the controller of `pod` is a DaemonSet that `find` does not find.
 
     `find` takes the kind, the namespace and the name of an object of the dump.
     """

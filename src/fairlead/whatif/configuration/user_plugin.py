@@ -2,8 +2,8 @@
 
 `--plugin SOURCE[=WEIGHT]` loads a plugin and enables it at all its extension points, after the
 default plugins, in every profile. If the scheduler configuration names the plugin, the
-configuration determines its extension points and position. A plugin that only the configuration
-names is loaded from an installed package. A script can also give the class itself.
+configuration determines its extension points and position. If only the configuration names a
+plugin, the plugin is loaded from an installed package. A script can also give the class itself.
 """
 
 from __future__ import annotations

@@ -220,7 +220,8 @@ class _Shape(Struct, frozen=True):
     def _check_period(self, period: DurationNs, kind: str, last: DurationNs) -> None:
         """Raise InputError unless `period` can be the period of a curve whose last time is `last`.
 
-        A ramp may reach its last amount at the end of the period; a step there has no effect.
+        The last time of a ramp may be the end of the period. The last time of steps must be
+        earlier, because a step at the end of the period would have no effect.
         """
         if period == 0:
             self._refuse("repeat", "must be more than 0s")

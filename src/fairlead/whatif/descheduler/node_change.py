@@ -1,4 +1,4 @@
-"""NodeChanges: effects of a change's other steps on nodes and pods, before the descheduler runs.
+"""NodeChanges: what the other steps of a change do to nodes and pods before the descheduler runs.
 
 The descheduler runs at the same simulated time as these steps, but after them. New nodes are Ready
 by then. Drained nodes are cordoned, and their pods are terminating. The taints that controllers add

@@ -131,7 +131,7 @@ def _above_average(evictor: Evictor, args: SpreadArgs) -> Iterable[Pod]:
 def _constraints(
     pods: Iterable[Pod], kinds: Sequence[str]
 ) -> list[tuple[TopologySpreadConstraint, LabelSelector]]:
-    """Return the distinct pairs of a topology spread constraint of `pods` and its selector.
+    """Return the pairs (topology spread constraint of `pods`, its selector), without duplicates.
 
     Only constraints whose whenUnsatisfiable is in `kinds` are included. The selector also requires
     the pod's values of the labels in matchLabelKeys.

@@ -1,7 +1,7 @@
 """Explains which devices the ResourceClaims of a pending pod lack.
 
 The scheduler says only that it cannot allocate all claims on a node. There are three possible
-reasons: the selectors match no device, no node has so many devices, or the devices are in use.
+reasons: the selectors match no device, no node has enough devices, or the devices are in use.
 
 Extended resources that DeviceClasses provide are explained, too. The claim for such a resource
 exists only while the scheduler looks for devices.

@@ -1,4 +1,4 @@
-"""Explains all nodes of a cluster: which take new pods, what is free, and who would use it."""
+"""Explains all nodes of a cluster: which take new pods, what is free, and which pods would fit."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
 
     It lists the nodes that take no new pods for now, with the reasons, and the requests and free
     resources of all other nodes. Rows of both kinds have the number of pending pods for which there
-    is room. Many nodes are grouped: by reason, or by pool and taints. The model is unchanged
-    afterwards.
+    is room. If there are many nodes, their rows are grouped: by reason, or by pool and taints. The
+    model is unchanged afterwards.
     """
     out = out_of_service_rows(model, snapshot.inventory())
     gone = {row["node"] for row in out}
@@ -136,7 +136,7 @@ def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
 
 
 class _Returns(Struct, frozen=True):
-    """Counts which of the pending `pods` would run if nodes of `model` returned to service."""
+    """Counts how many of the pending `pods` would run if nodes of `model` returned to service."""
 
     model: ClusterModel
     pods: Sequence[PodInfo]
@@ -144,8 +144,9 @@ class _Returns(Struct, frozen=True):
     def with_room(self, rows: Sequence[Row], nodes: Sequence[Row]) -> list[Row]:
         """Return `rows` with the number of pods that would run if the nodes of the row returned.
 
-        `nodes` are the rows of single nodes. A row stands for those with the same node or reason.
-        The number is None without pending pods, and for rows after the first _RETURNS_MAX.
+        `nodes` are the rows of single nodes. A row of `rows` is about one of these nodes, or about
+        all of them that have the reason of the row. The number is None without pending pods, and
+        for rows after the first _RETURNS_MAX.
         """
         found: list[Row] = []
         for at, row in enumerate(rows):
@@ -166,7 +167,7 @@ def _node_rows(
 ) -> list[Row]:
     """Return the rows of `nodes`, which are in service; `room` has the pods that they would get.
 
-    `room` is None if there are none to count. The node with the most free cpu comes first.
+    `room` is None if there are no pods to count. The node with the most free cpu comes first.
     """
     resources = model.table.resources.names
     every = [info.labels for info in model.table.nodes()]
@@ -195,7 +196,7 @@ def _node_rows(
 
 
 def _pool_rows(model: ClusterModel, rows: Iterable[Row]) -> list[Row]:
-    """Return a row for the nodes of `rows` that have the same pool and taints; most nodes first."""
+    """Return a row for each pool and set of taints among the nodes of `rows`; most nodes first."""
     pools = pools_of(model, "").items()
     pool_of = {info.name: pool for pool, members in pools for info in members}
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)

@@ -186,7 +186,7 @@ def _workloads(causes: Iterable[PodCause]) -> Row:
 
 
 def _with_ages(model: ClusterModel, groups: Iterable[_Group]) -> list[Row]:
-    """Return the rows of `groups`, with the longest time since one of their pods was created."""
+    """Return the rows of `groups`, each with the age of its oldest pod."""
     rows: list[Row] = []
     for row, found in groups:
         ages = (seconds_since(model, one.pod.pod.metadata.creation_timestamp) for one in found)

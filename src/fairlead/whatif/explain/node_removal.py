@@ -1,4 +1,4 @@
-"""removal_table: what keeps autoscalers from removing a node, and whether kubectl drain objects.
+"""removal_table: obstacles to the removal of a node by autoscalers, and whether they stop a drain.
 
 Cluster Autoscaler and Karpenter respect annotations and rules that `kubectl drain` does not know:
 

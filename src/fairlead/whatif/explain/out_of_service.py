@@ -49,10 +49,10 @@ def out_of_service_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
     """Return a row for each node of `model` that takes no new pods for now; most pods first.
 
     These nodes are not Ready, are cordoned, or have a temporary taint, for example because of a
-    full disk. A taint that a row's other reasons imply is left out. A row also says that its node
-    is being deleted. The deletion alone does not keep pods away from a node: the scheduler ignores
-    it. `since_s` is the time since the first of the reasons. `inventory` has the objects of the
-    snapshot.
+    full disk. A taint that a row's other reasons imply is left out. A row also says whether its
+    node is being deleted. The deletion alone does not keep pods away from a node: the scheduler
+    ignores it. `since_s` is the time since the first of the reasons. `inventory` has the objects of
+    the snapshot.
     """
     rows = [
         _row(model, info, [*_deletion(info.node), *reasons])
@@ -95,7 +95,7 @@ def zones_of(rows: Iterable[Row]) -> str:
 def out_of_service_tables(
     name: str, rows: Sequence[Row], reasons: Sequence[Row]
 ) -> tuple[ResultTable, ...]:
-    """Return the table `name` of `rows`, or first their `reasons` if there are many rows."""
+    """Return the table `name` of `rows`; if it is long, a table of the `reasons` comes first."""
     return grouped_if_long(
         ResultTable("node_reasons", "why nodes take no new pods", (_NODES, _NODE, _ZONE, *_COLUMNS),
                     reasons),
@@ -104,7 +104,7 @@ def out_of_service_tables(
 
 
 class _Reason(Struct, frozen=True):
-    """Why a node takes no new pods, and the timestamp since when; "" if the time is unknown."""
+    """Why a node takes no new pods; `since` is the time at which this began, "" if unknown."""
 
     why: str
     since: str = ""
@@ -144,10 +144,11 @@ def _reasons(node: Node, inventory: Inventory) -> Iterator[_Reason]:
 
 
 def _cordon(node: Node, inventory: Inventory) -> _Reason:
-    """Return that `node` is cordoned, by which client if the managedFields name it, and since when.
+    """Return the reason of a cordoned `node`: who cordoned it, if known, and when.
 
-    The node lifecycle controller adds the taint when it sees that the node is cordoned. Without the
-    taint's time, the time of the managedFields is used: the client's last change of the node.
+    The managedFields may name the client that cordoned the node. The time is that of the taint,
+    which the node lifecycle controller adds when it sees that the node is cordoned. Without this
+    time, the time of the client's last change of the node is used (managedFields).
     """
     since = next((one.time_added for one in node.spec.taints if one.key == UNSCHEDULABLE), "")
     found = inventory.get(NODE, "", node.metadata.name)
@@ -161,8 +162,8 @@ def _cordon(node: Node, inventory: Inventory) -> _Reason:
 def _temporary_taints(node: Node, implied: Container[str]) -> Iterator[_Reason]:
     """Yield the temporary taints of `node` that repel pods, except those with the `implied` keys.
 
-    A lasting taint is for some kinds of pods only, and other pods use the node. The value of a
-    temporary taint is left out: it is the time or the id of an event of this node.
+    A lasting taint reserves the node for some kinds of pods, so the node is still in use. The value
+    of a temporary taint is left out: it is the time or the id of an event of this node.
     """
     for one in node.spec.taints:
         is_temporary = one.key not in implied and not is_lasting_taint(one.key)

@@ -519,7 +519,7 @@ def _remedies(
 
 
 class _IgnoredCalls:
-    """A reporter that makes a note of each failed call of an extender that is ignored."""
+    """A reporter that makes a note of each failed call of an extender if the failure is ignored."""
 
     def __init__(self) -> None:
         self._notes: dict[str, None] = {}  # a call may be repeated

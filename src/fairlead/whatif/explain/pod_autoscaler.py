@@ -427,7 +427,7 @@ def _selector_text(selector: object) -> tuple[str, ...]:
 
 
 def _without_request(pods: Iterable[Pod], metric: _Metric) -> list[str]:
-    """Return the names of the containers in `pods` without a request for the metric's resource.
+    """Return the names of the containers in `pods` that do not request the metric's resource.
 
     upstream: pkg/controller/podautoscaler/replica_calculator.go:calculateRequests
     """

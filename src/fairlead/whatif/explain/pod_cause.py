@@ -38,9 +38,9 @@ _Equal = tuple[str, int, int, str, str]
 class PodCause(Struct, frozen=True):
     """The reason `why` a pod is pending or not ready.
 
-    `node` is the node on which a pending pod fits now; "" if there is none. `detail` adds to `why`
-    what concerns only this pod or its PodGroup, so pods with the same reason can be counted
-    together; it is "" if there is nothing to add.
+    `node` is the node on which a pending pod fits now; "" if there is none. `detail` is the part of
+    the reason that concerns only this pod or its PodGroup; "" if there is no such part. It is
+    separate so that pods with the same `why` can be counted together.
     """
 
     pod: PodInfo
@@ -101,10 +101,10 @@ def unready_causes(
 
 
 def seconds_since(model: ClusterModel, timestamp: str) -> float | None:
-    """Return the seconds from `timestamp` until the time of the dump; None if it is unknown.
+    """Return the seconds from `timestamp` to the time of the dump; None if `timestamp` is invalid.
 
     The time of the dump is the newest time in a status. Other fields, such as the managedFields,
-    can have a later time, for which the result is 0, or a text that is not a timestamp.
+    can have a later time. The result is then 0.
     """
     try:
         since = parse_timestamp(timestamp)

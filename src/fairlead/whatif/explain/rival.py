@@ -4,7 +4,7 @@ An explanation evaluates one pod alone. But the scheduler tries pods of higher p
 of equal priority are tried in the order of their last attempts, which a dump does not show. So all
 other pending pods of at least the pod's priority may take the room that an explanation promises.
 These pods are called rivals here. A rival with another schedulerName may be in the queue of another
-scheduler, so it does not surely come first, even with a higher priority.
+scheduler, so it may be tried after the pod, even with a higher priority.
 
 upstream: pkg/scheduler/framework/plugins/queuesort/priority_sort.go: Less
 """
@@ -63,7 +63,7 @@ def refusal_after_rivals(model: ClusterModel, pod: PodInfo) -> str:
 def with_count(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode:
     """Return `new` with the number of copies with which `pod` is placed even after all rivals.
 
-    The number is 0 if it is greater than NODES_MAX. Rivals that would preempt other pods do not
+    If NODES_MAX copies are not enough, the number is 0. Rivals that would preempt other pods do not
     wait for new nodes. The model is unchanged afterwards.
     """
     with model.hypothesis():
@@ -88,7 +88,7 @@ def _rivals(model: ClusterModel, pod: PodInfo) -> list[PodInfo]:
 
 
 def _without_preemptors(model: ClusterModel, pods: list[PodInfo]) -> list[PodInfo]:
-    """Return those of the pending `pods`, which fit no node, that preempt no pods either."""
+    """Return those of the pending `pods` that preempt no pods; none of `pods` fits a node."""
     preempts: dict[Hashable, bool] = {}
     found = []
     for pod in pods:

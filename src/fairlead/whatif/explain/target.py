@@ -82,10 +82,10 @@ def explain_object(
 ) -> TabularAnswer | None:
     """Return the explanation of the workload, node, budget, autoscaler or PriorityClass `target`.
 
-    A `target` that is only the kind PriorityClass (`pc`) means all PriorityClasses. Only the kind
-    Pod (`pods`) or Node (`nodes`) means all pods or all nodes. A custom resource is explained if it
-    controls pods itself. Return None for one pod or a PodGroup, which other functions explain.
-    Raises InputError for an object that does not exist or cannot be explained.
+    A `target` without a name (`pc`, `pods` or `nodes`) means all PriorityClasses, all pods or all
+    nodes. A custom resource is explained if it controls pods itself. Return None for one pod or a
+    PodGroup, which other functions explain. Raises InputError for an object that does not exist or
+    cannot be explained.
     """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return None

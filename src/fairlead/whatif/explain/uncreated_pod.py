@@ -41,11 +41,12 @@ _KINDS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, 
 
 
 def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
-    """Return a row for each workload of `inventory` that lacks pods; most lacking pods first.
+    """Return a row for each workload of `inventory` that lacks pods.
 
-    A Deployment gets the row, not its ReplicaSet. A workload without a status gets no row: its
-    controller has not seen it yet. A workload that is being deleted, or whose namespace is being
-    deleted, gets no row: its controller creates no pods. `since_s` is None if the time is unknown.
+    The workload that lacks the most pods comes first. A Deployment gets the row, not its
+    ReplicaSet. A workload without a status gets no row: its controller has not seen it yet. A
+    workload that is being deleted, or whose namespace is being deleted, gets no row: its controller
+    creates no pods. `since_s` is None if the time is unknown.
     """
     ending = ending_namespaces(model.objects)
     replica_sets = _replica_sets_of_deployments(inventory)
@@ -131,7 +132,7 @@ def _replica_sets_of_deployments(
 
 
 def _why(workload: Manifest, status: Json, replica_sets: Sequence[Manifest]) -> tuple[str, str]:
-    """Return (why `workload` lacks pods, timestamp since when); "" for what is unknown.
+    """Return (why `workload` lacks pods, timestamp at which this began); "" if unknown.
 
     `status` is its status, and `replica_sets` are the ReplicaSets of a Deployment.
     """

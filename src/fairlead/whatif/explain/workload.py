@@ -379,7 +379,7 @@ def _conditions(workload: Manifest) -> Iterator[str]:
 def _nodes_without_pod(
     model: ClusterModel, workload: Manifest, pods: Iterable[PodInfo]
 ) -> list[str]:
-    """Return the nodes on which a DaemonSet has to create a pod, because it has none of its `pods`.
+    """Return the nodes on which a DaemonSet should have a pod, but has none of `pods`.
 
     Return [] if `workload` is not a DaemonSet.
     """
@@ -395,7 +395,8 @@ def _bare_nodes(
 ) -> Iterator[str]:
     """Yield a sentence about the nodes in `lacking` that have none of the pods in `every`.
 
-    `every` includes terminating pods, so the sentence leaves out nodes on which one is replaced.
+    `every` includes terminating pods, so the sentence leaves out nodes on which a pod is being
+    replaced.
     """
     hosts = {model.cluster.node_of(pod) for pod in every}
     if bare := [name for name in lacking if name not in hosts]:

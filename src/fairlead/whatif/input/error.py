@@ -51,8 +51,8 @@ class InputError(ValueError):
 def named_by(source: str, field: str) -> Iterator[None]:
     """Add `source` and `field` to the errors of the `with` block.
 
-    The block reads a file that the field `field` of the file `source` names. Errors about `source`
-    itself or about a command-line option stay as they are.
+    The field `field` of the file `source` contains the name of the file that the block reads.
+    Errors about `source` itself or about a command-line option stay as they are.
 
     Example: `loads.csv: line 2: ...` becomes `day.yaml: load: loads.csv: line 2: ...`.
     """
@@ -93,8 +93,8 @@ def known_names(given: str, known: Iterable[str]) -> str:
 def nearest_names(given: str, known: Iterable[str], count: int) -> list[str]:
     """Return up to `count` of the names `known` that are similar to `given`, most similar first.
 
-    A comparison takes up to 50 microseconds. Of very many names, only those that begin or end most
-    like `given` are compared.
+    A comparison takes up to 50 microseconds. If there are very many names, only those whose
+    beginning or end is most similar to that of `given` are compared.
     """
     names = sorted(known)
     if len(names) > 2 * _COMPARED_MAX:

@@ -73,7 +73,7 @@ class Listing(Struct, frozen=True):
     mapped: mmap | None = None
 
     def release(self, share: float) -> None:
-        """Let the memory of the first `share` (0 to 1) of the mapped file be reused.
+        """Let the system reuse the memory of the first `share` (0 to 1) of the mapped file.
 
         Parts of the file that are needed later are read again.
         """

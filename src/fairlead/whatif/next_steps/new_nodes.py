@@ -5,10 +5,10 @@ pods of DaemonSets. Nodes that run pods of the same workloads are preferred, bec
 and taints admit these pods. Other nodes are suitable only if they have no taints, and no rule, such
 as affinity, rejected a waiting pod. If a rule rejected pods of several workloads, nodes that run
 pods of more of these workloads are preferred. Of the preferred nodes, or else of the other nodes,
-the smallest suitable node is copied. Of nodes of the same size, the one with the most pods of
-workloads that wait for devices is copied: pods of other workloads use fewer of its devices. The
-largest node that waiting pods left is copied instead if it is equally preferred, and if fewer
-copies of it are enough.
+the smallest suitable node is copied. If pods wait for devices, then of nodes of the same size, the
+one with the most pods of their workloads is copied, because pods of other workloads use fewer of
+its devices. The largest node that waiting pods left is copied instead if it is equally preferred,
+and if fewer copies of it are enough.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -285,10 +285,11 @@ def _devices_held(
 def _device_room(runs: Sequence[NodeEnd], held: Mapping[WorkloadRef, Amounts]) -> Amounts:
     """Return how many devices a copy of a node has for the pods of the workloads in `held`.
 
-    `runs` is the node in each run. The result is {} if no pods of these workloads use devices or
-    extended resources of the node. A device that several pods share counts once for each of them. A
-    node can offer an extended resource as devices, or as an allocatable amount. If the pods of the
-    workloads use only one of the two on the node, the other does not limit these pods.
+    `runs` contains the node as it is at the end of each run. The result is {} if no pods of these
+    workloads use devices or extended resources of the node. A device that several pods share counts
+    once for each of them. A node can offer an extended resource as devices, or as an allocatable
+    amount. If the pods of the workloads use only one of the two on the node, the other does not
+    limit these pods.
     """
     if not held:  # the usual case
         return {}

@@ -114,7 +114,7 @@ def _copyable_nodes(context: StepContext) -> list[NodeEnd]:
 def _first_nodes(
     context: StepContext, pending: Sequence[PodEnd], nodes: Sequence[NodeEnd]
 ) -> Iterator[NextStep]:
-    """Yield what-ifs with copies of some of `nodes`, on which the `pending` pods may run."""
+    """Yield what-ifs with new nodes for the `pending` pods: copies of some of `nodes`."""
     answer, change = context.answer, context.answer.change
     has_zones = len({node.zone for node in nodes}) > 1
     has_rules = has_own_rules(context.scheduler)
@@ -457,7 +457,7 @@ def _waiting(effect: Effect) -> int:
 def _no_help(
     tried: Sequence[_TriedNodes], candidates: Sequence[NewNodes], context: StepContext
 ) -> str:
-    """Return a note that as many pods wait with the new nodes that were tried (`tried`).
+    """Return a note that the new nodes in `tried` do not reduce the number of waiting pods.
 
     The note is about the first trial. If pending pods run in it, other pods wait instead: for
     example, the drain of a StatefulSet continues, and a pod of another zone gets no node.

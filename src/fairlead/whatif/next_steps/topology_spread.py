@@ -52,7 +52,7 @@ def relax_spread(context: StepContext) -> Iterator[NextStep]:
 
 
 def held_by_failed_zones(pods: Sequence[PodEnd], context: StepContext) -> set[WorkloadRef]:
-    """Return the workloads with `pods` that are pending because of topology spread and --fail-zone.
+    """Return the workloads whose `pods` are pending because of topology spread and --fail-zone.
 
     A zone whose nodes have all failed counts as a zone without pods. So each of the other zones
     gets at most maxSkew pods, however many nodes it has.
@@ -279,7 +279,7 @@ def _honoring_taints(
 
     Also add a note to `context.causes`. It says that the constraints of `counting`, which include
     those of `edited`, count these nodes now. If fewer domains than minDomains remain without these
-    nodes, the what-if is also without minDomains.
+    nodes, the what-if also removes minDomains.
     """
     are_failed = context.answer.changed.outage is not None
     which = "failed" if are_failed else "cordoned"

@@ -52,7 +52,7 @@ class Outage(Struct, frozen=True, kw_only=True):
     def steps(self) -> Iterator[ScriptedStep]:
         """Yield the step that starts the outage and, if `lasts` is set, the step that ends it.
 
-        If a whole zone fails, the nodes that an autoscaler has added to the zone until then fail,
+        If a whole zone fails, nodes that an autoscaler has added to the zone by that time fail,
         too.
         """
         begin, ends = self.begin(), ends_of([self])

@@ -104,7 +104,7 @@ def _hook_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def kept_fields(existing: Manifest, modified: Json, result: Json) -> Iterator[str]:
-    """Yield the paths of the fields in `result` that do not come from `modified` and its defaults.
+    """Yield the paths of the fields in `result` that neither `modified` nor its defaults contain.
 
     `result` is `existing` after `kubectl apply` of `modified`. Only the specs of workloads are
     compared, without metadata. Nothing is yielded if `existing` has the annotation

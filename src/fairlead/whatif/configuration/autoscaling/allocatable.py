@@ -10,9 +10,9 @@ same amount or the same share of the machine is reserved, whichever is more:
     type s, 2 cores        80m are reserved, 1920m are allocatable
 
 On a larger machine, a real kubelet reserves at least the same amount as on a smaller one, but at
-most the same share. So this rule reserves at least as much as real kubelets. Services such
-as GKE publish a formula for the reserved memory. If the formula is right for the existing node, it
-is used for new nodes, instead of this rule.
+most the same share. So this rule reserves at least as much as real kubelets. Managed Kubernetes
+services such as GKE publish a formula for the reserved memory. If the formula is right for the
+existing node, it is used for new nodes, instead of this rule.
 
 The reservation for a type comes from the newest existing node of the type. If there is no such
 node, it comes from the node whose memory is closest to that of the type. Nodes in service are
@@ -88,9 +88,9 @@ class SystemReservations:
 
         Allocatable amounts that the instance type file states are used unchanged. The other amounts
         of CPU, memory and ephemeral storage follow from an existing node, by the rule of the
-        module. If the capacity of `one` does not state the resource `pods`, ephemeral storage or
-        huge pages, the amount of the existing node is used. Network interfaces may limit the number
-        of pods on the existing node (in AWS). The number on the new node is then
+        module. The amounts of the resource `pods`, ephemeral storage and huge pages are those of
+        the existing node, except amounts that the capacity of `one` states. Network interfaces may
+        limit the number of pods on the existing node (in AWS). The number on the new node is then
         `one.interface_pods`, unless that is 0. Without an existing node, the whole capacity is
         allocatable.
         """
@@ -227,7 +227,8 @@ def reservation_notes(
 ) -> Iterator[str]:
     """Yield a note that states the assumptions in `assumed`, if there are any.
 
-    If each assumption concerns a single pool, `existing` are the types of the nodes of all pools.
+    If each assumption is about one pool, `existing` contains the instance types of the nodes of all
+    pools. For a type in `existing`, the note says that some pools have no node of the type.
     """
     found = list(assumed)
     if not found:
@@ -269,7 +270,7 @@ def size_notes(nodes: Iterable[Node], stated: Iterable[StatedType]) -> Iterator[
 
 
 def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
-    """Yield a text for cpu and for memory if the size that `one` states contradicts `node`.
+    """Yield a text for each of cpu and memory whose size in `one` contradicts `node`.
 
     `one` is the instance type of `node`. If the capacity of `node` is absent or equals its
     allocatable amounts, no reservation is visible, as on a node that a scenario generates. The
@@ -288,9 +289,10 @@ def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
 
 
 def _is_size_of(name: str, size: int, reported: int) -> bool:
-    """Return whether a kubelet on a machine with `size` of the resource `name` reports `reported`.
+    """Return whether a kubelet can report `reported` if the machine has the amount `size`.
 
-    For CPU, both amounts must be equal. For memory, a small difference is allowed.
+    `name` is the resource. For CPU, both amounts must be equal. For memory, a small difference is
+    allowed.
     """
     least = _REPORTED_MIN if name == "memory" else 1
     return size * least <= reported <= size * (_REPORTED_MAX if name == "memory" else 1)

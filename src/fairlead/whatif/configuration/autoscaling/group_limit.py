@@ -145,8 +145,8 @@ def backed_off_groups(manifests: Iterable[Manifest]) -> dict[str, str]:
     """Return the error code of each group that the autoscaler backed off from after a failure.
 
     The keys are the provider's names of the groups. An unknown error code is "". The codes come
-    from the autoscaler's status ConfigMap. The result is {} if the status is not YAML, because
-    older versions of the autoscaler state no error.
+    from the autoscaler's status ConfigMap. The result is {} if the status is not YAML: versions of
+    the autoscaler before 1.30 write a text that contains no error codes.
     """
     data = next((one.value.get("data") for one in manifests if is_status(one)), None)
     text = data.get("status") if isinstance(data, dict) else None

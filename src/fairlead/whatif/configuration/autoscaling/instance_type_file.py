@@ -373,7 +373,8 @@ def instance_types(
 def type_requirements(stated: StatedType) -> Requirements:
     """Return the labels of nodes of the instance type `stated` as Requirements.
 
-    The type's name is one of the labels. A label with an empty value must not exist on the nodes.
+    The type's name is one of the labels. For a label with the value "", the Requirement is that the
+    label does not exist.
     """
     labels = (
         requirement(key, "In", (value,)) if value else requirement(key, "DoesNotExist")

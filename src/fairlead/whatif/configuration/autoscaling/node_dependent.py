@@ -88,10 +88,11 @@ def with_type_dependents(
 
 
 def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeDependents], list[Node]]:
-    """Return (dependents by node, nodes sorted by name, but nodes in service first).
+    """Return (dependents by node, nodes).
 
-    If there are no dependents, no nodes are returned. Raises InputError for a dependent with a
-    field of the wrong type.
+    Nodes in service come before the other nodes; both are sorted by name. If there are no
+    dependents, no nodes are returned. Raises InputError for a dependent with a field of the wrong
+    type.
     """
     initial = samples(initial)
     dependents = [one for one in initial if one.kind is CSI_NODE or one.kind is RESOURCE_SLICE]

@@ -3,7 +3,7 @@
 The autoscaler of a simulation continues the work of the one in the cluster. Two of its timers are
 read from the nodes:
 
-    unneeded time            begins at the value of the soft taint of an unneeded node
+    unneeded time            begins at the time in the soft taint of an unneeded node
     delay after a scale-up   begins when the newest node of a group was created
 
 A process of Cluster Autoscaler loses its timers when it ends. So no timer begins before the start
@@ -58,7 +58,10 @@ def with_timers(
 
 
 def _known_since(tainted: Instant, started: Instant, ttl: DurationNs) -> Instant:
-    """Return since when a process that began at `started` counts a node tainted at `tainted`."""
+    """Return since when the autoscaler's process has known that a node is unneeded.
+
+    The node was tainted at `tainted`, and the process was started at `started`.
+    """
     return tainted if tainted + ttl >= started else started
 
 

@@ -167,7 +167,7 @@ def refuse_invalid(written: Iterable[Manifest]) -> None:
 
 
 def _awaited_nodes(claims: Iterable[NodeClaim], nodes: Iterable[Node]) -> list[Node]:
-    """Return a Node, with the name of the NodeClaim, for each of `claims` that has none in `nodes`.
+    """Return a Node, with the NodeClaim's name, for each of `claims` without a Node in `nodes`.
 
     The provider offers the instance types and zones of these NodeClaims, too: it has created their
     machines. NodeClaims that are not launched have no machine, even if their labels name an
@@ -190,7 +190,7 @@ def _awaited_nodes(claims: Iterable[NodeClaim], nodes: Iterable[Node]) -> list[N
 
 
 def _unused_pools(pools: Sequence[NodePool]) -> Iterator[str]:
-    """Yield notes about NodePools of which the simulated Karpenter creates no nodes.
+    """Yield notes about NodePools from which the simulated Karpenter creates no nodes.
 
     upstream: pkg/controllers/provisioning/provisioner.go: NewScheduler
     """
@@ -252,10 +252,10 @@ def _offer_notes(
 def _with_used_spot(
     types: Sequence[StatedType], pools: Iterable[NodePool], machines: Iterable[Node]
 ) -> list[StatedType]:
-    """Return `types`, also as spot if none is offered as spot but the cluster uses it.
+    """Return `types`, with spot added to them if the cluster uses spot but no type offers it.
 
-    Types whose capacity types the file states are unchanged. The cluster uses spot if a NodePool
-    has a spot node among `machines`, or allows only spot nodes.
+    Spot is not added to types whose capacity types the file states. The cluster uses spot if a
+    NodePool has a spot node among `machines`, or allows only spot nodes.
     """
     labels = (one.metadata.labels for one in machines)
     kinds = [template_requirements(pool).get(CAPACITY_TYPE) for pool in pools]
