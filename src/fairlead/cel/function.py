@@ -95,7 +95,10 @@ def _is_taken(wanted: type, given: type) -> bool:
 
 
 def is_readable(read: Callable[[str], object]) -> Callable[[str], bool]:
-    """Return a function of a text: False if `read` raises ValueError for the text, else True."""
+    """Return a function that returns whether `read` accepts a text.
+
+    `read` raises ValueError for a text that it does not accept.
+    """
 
     def answer(text: str) -> bool:
         try:

@@ -283,7 +283,10 @@ def main() -> None:
 
 
 def _after_failure(arguments: Sequence[str]) -> None:
-    """Call `on_failure` of the command, which is the first of `arguments` that is not an option."""
+    """Call `on_failure` of the command that `arguments` call, if the command has this function.
+
+    The name of the command is the first of `arguments` that is not an option.
+    """
     from pkgutil import resolve_name
 
     name, *own = [*dropwhile(lambda one: one.startswith("-"), arguments)] or [""]

@@ -3,7 +3,7 @@
 1  the command reads a scenario with a field for the option   use the scenario's field …
 2  the command has an option with nearly the same spelling    --drian: did you mean --drain?
 3  other commands have the option                             it is an option of fairlead whatif
-   (--apply, in a command that makes a plan)                  ... and: put both files in one folder
+   (for --apply of a planning command, with further text)     ...; to add new objects, put ...
 4  options of the command begin with the text                 --fail: did you mean --fail-on, ...?
 5  the command has an option with a similar spelling          did you mean --nodes?
 """

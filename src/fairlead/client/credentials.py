@@ -193,7 +193,7 @@ class Credentials:
         `refused` is the list that `headers` returned for the request. Files with credentials are
         always read again. If the headers have changed since the request was sent, the credential of
         the exec plugin is kept. Otherwise this method discards the credential, so that the plugin
-        runs again, and a pause begins. During the pause, the plugin's new credential is kept even
+        runs again. A pause then begins. During the pause, the plugin's new credential is kept even
         if the server refuses this credential too. The first pause lasts FIRST_REFUSAL_SECONDS.
         While refusals repeat, each pause is twice as long as the previous one, up to
         EXEC_PAUSE_SECONDS.

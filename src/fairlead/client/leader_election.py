@@ -154,11 +154,11 @@ class LeaderElection:
         return WriteLease(self._object(taken, self._version), creates=False)
 
     def written(self, body: bytes, now: int) -> bool:
-        """Process the response to a successful write of the Lease; return whether it is a Lease.
+        """Process `body`, the response to a successful write; return whether `body` is a Lease.
 
-        If the result is True, this replica leads. Exception: it does not lead if the write was a
-        renewal, and its leadership has expired in the meantime. If the result is False, the caller
-        must call `failed`.
+        If the result is True, this replica leads. Exception: the replica does not lead if the write
+        was a renewal and the replica's leadership has expired in the meantime. If the result is
+        False, the caller must call `failed`.
         """
         try:
             lease = msgspec.json.decode(body, type=_Lease)

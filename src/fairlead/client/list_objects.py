@@ -71,8 +71,8 @@ async def list_by_page(
 
     Raises RequestError if a request fails, or if the server repeats pages without end. If
     `is_versioned` is set, also raises RequestError for an empty page without a resourceVersion.
-    Such a page is other JSON, such as `{"items": []}`, because every list of stored objects has a
-    resourceVersion. A list of metrics has none.
+    Every list of stored objects has a resourceVersion, so such a page is not a list of stored
+    objects. Examples are the JSON text `{"items": []}` and an empty list of metrics.
     """
     query = dict(query or {})
     items: list[Kept] = []

@@ -335,9 +335,9 @@ class RestClient:
     async def _wait(self, seconds_max: float | None) -> float | None:
         """Wait until the credentials can be used; return what is left of `seconds_max`.
 
-        Raises UnreachableError if the exec plugin takes longer than `seconds_max`. If the plugin
-        fails, raises UnreachableError if an earlier run succeeded, because a later run may succeed
-        too. Raises ConnectionConfigError if no run has succeeded.
+        Raises UnreachableError if the exec plugin takes longer than `seconds_max`, or if it fails
+        after an earlier run succeeded, because a later run may succeed too. Raises
+        ConnectionConfigError if the plugin fails and no earlier run succeeded.
         """
         clock = asyncio.get_running_loop().time
         deadline = None if seconds_max is None else clock() + seconds_max
@@ -376,10 +376,10 @@ class RestClient:
     ) -> AsyncGenerator[list[bytes]]:
         """Send a GET and yield the complete lines of the response as they arrive.
 
-        The first list is empty: it means that the server has accepted the request. An incomplete
-        last line is dropped. Raises RequestError if the request is refused, if the connection
-        breaks, or if the response has not ended after `seconds_max`. Raises ConnectionConfigError
-        if the credentials or TLS settings cannot be used.
+        Yields lists of lines. The first one is empty, and means that the server has accepted the
+        request. An incomplete last line is dropped. Raises RequestError if the request is refused,
+        if the connection breaks, or if the response has not ended after `seconds_max`. Raises
+        ConnectionConfigError if the credentials or TLS settings cannot be used.
         """
         rest, target = b"", _target(path, query)
         try:

@@ -359,7 +359,7 @@ class _Checker(Struct):
 def _instance(one: Signature, bound: TypeSubstitution) -> tuple[list[CelType], CelType]:
     """Return (argument types, result type) of the overload `one`.
 
-    Each type parameter in them is replaced by a new one, which `bound` creates.
+    Each type parameter in these types is replaced by a new type parameter, which `bound` creates.
     """
     fresh: dict[CelType, CelType] = {}
     for type_ in (*one.taken, one.result):

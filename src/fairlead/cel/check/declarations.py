@@ -6,7 +6,7 @@ Each entry declares one function with its overloads. `identity` is upstream's na
 such as `add_int64`. A function whose name begins with a dot is called on a value. The first
 argument type of each of its overloads is the type of this value.
 
-`?(A)` is an optional value. `$` is an abbreviation of `kubernetes.`, and `%` of
+`?(A)` is the type of an optional value. `$` is an abbreviation of `kubernetes.`, and `%` of
 `kubernetes.authorization.`. The checker and the cost estimate use these overloads; `library`
 implements them.
 

@@ -43,7 +43,10 @@ class ObjectTypes(dict[str, Mapping[str, CelType]]):
         return self.get(str(name)) is not None
 
     def get(self, name: str, otherwise: object = None) -> Mapping[str, CelType] | None:  # type: ignore[override]
-        """Return the fields of the type `name`; None, not `otherwise`, if there is no such type."""
+        """Return the fields of the type `name`, or None if there is no such type.
+
+        `otherwise` has no effect.
+        """
         del otherwise
         if name == "Object" or name.startswith("Object."):
             return _AnyFields()

@@ -5,7 +5,7 @@ Single capital letters, and names that begin with `_var`, are type parameters, s
 declaration `_==_(A, A)`. Worked example: `[1] == dyn(x)`
 
     list(int) for A     A has no type yet; A := list(int)
-    dyn       for A     dyn fits list(int), the type of A, and is more general; A := dyn
+    dyn       for A     A is list(int); dyn fits it and is more general; A := dyn
 
 Both arguments fit, so the call is well typed. In `[1] == 'a'`, string does not fit list(int), so no
 overload fits.
@@ -253,9 +253,9 @@ class TypeSubstitution:
     def _substitutes(self, type_: CelType, parameter: CelType) -> tuple[bool, bool]:
         """Return (whether `type_` fits `parameter`, whether `parameter` was already bound).
 
-        If `type_` fits, an unbound `parameter` is bound to `type_`. A `parameter` that was already
-        bound gets the more general one of its old type and `type_`. A parameter is never bound to a
-        type that contains it.
+        If `type_` fits, an unbound `parameter` is bound to `type_`. If `parameter`
+        was already bound, it keeps its old type or gets `type_`, whichever is more general. A
+        parameter is never bound to a type that contains the parameter.
         """
         if type_ == parameter:
             return True, True

@@ -12,8 +12,8 @@ evaluated by its own function, which has no accumulator but charges upstream's c
 
 An error in one round does not end a loop. In upstream, the error becomes the accumulator's value,
 and the next rounds still run. A later round may decide the result of `all` or `exists`, or raise
-another error. If no round decides the result, the function raises the error that upstream's
-accumulator would contain after the last round.
+another error. If an error occurred and no round decides the result, the function raises the error
+that upstream's accumulator would contain after the last round.
 
 upstream: cel-go's interpreter/interpretable.go:evalFold
 """
@@ -248,8 +248,8 @@ def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Ev
 def _insert(found: dict[Any, Any], values: list[Any]) -> None:
     """Add entries to the map `found`; `values` contains a key and a value, or only a map.
 
-    All entries of this map are added. Raises CelError if `found` already has one of the keys, or if
-    `values` contains only one value and it is not a map.
+    If `values` contains a map, all entries of this map are added. Raises CelError if `found`
+    already has one of the keys, or if the only item of `values` is not a map.
     """
     entries = values[0] if len(values) == 1 else {values[0]: values[1]}
     if not isinstance(entries, dict):

@@ -170,7 +170,8 @@ class _Parser:
     def _may_follow(self, kind: str) -> bool:
         """Return whether the parser can insert a missing token of the kind `kind` here.
 
-        The token must be `:`, `)`, `]` or `}`, and the next token must be one that may follow it.
+        The missing token must be `:`, `)`, `]` or `}`. The next token must be one that may follow
+        the missing token.
         """
         if kind == ":":
             return self._kind in _OPERAND

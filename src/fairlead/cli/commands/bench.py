@@ -72,7 +72,8 @@ def bench(
         Format of the result.
     baseline
         The JSON output of an earlier run on the same machine. If a workload needs over 15% more CPU
-        time or memory than in that run, the command prints its name and exits with status 1.
+        time or memory than in that run, the command prints the name of the workload and exits with
+        status 1.
     """
     from fairlead.bench.baseline import regressions
     from fairlead.bench.suite import DEFAULT_NAMES, NAMES, WorkloadFailedError, measure_apart

@@ -72,7 +72,7 @@ class PlanInput:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes for the answer: about the input, and about errors of the plan until now."""
+        """The notes about the input, and about errors in the placements of the plan so far."""
         return (*error_notes(self.model.errors), *self.input_notes)
 
     def notes_with(self, runs: Sequence[DrainRun], experiment: Experiment) -> tuple[str, ...]:

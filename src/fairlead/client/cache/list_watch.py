@@ -47,10 +47,11 @@ class ListWatch:
 
         `on_updates` receives the changes in each page of a list, and in each part of a watch when
         the part arrives. It receives an empty list before a pause and at the end of a watch. It
-        also receives one when a watch has been open for `open_seconds`, or when the server has not
-        answered a list request for `slow_seconds`. In these cases, the reflector's state may have
-        changed although no object has changed. `clock` returns the time in ns. The ListWatches that
-        share `recovery` end their pauses when one of them can read its resource again.
+        also receives an empty list when a watch has been open for `open_seconds`, or when the
+        server has not answered a list request for `slow_seconds`. In these cases, the reflector's
+        state may have changed although no object has changed. `clock` returns the time in ns. The
+        ListWatches that share `recovery` end their pauses when one of them can read its resource
+        again.
         """
         self._reflector = reflector
         self._client = client
@@ -102,8 +103,9 @@ class ListWatch:
     def _note_answer(self) -> None:
         """Record whether the answer shows that the resource can be read again.
 
-        An accepted watch alone does not show this: if each accepted watch ended the other pauses, a
-        server that accepts watches and breaks them would get requests without pauses.
+        An accepted watch alone does not show this. A server may accept watches and break them. If
+        each accepted watch ended the pauses of the other ListWatches, such a server would get
+        requests without pauses.
         """
         if self._reflector.is_failing:  # perhaps something else answered in place of the server
             self._is_cut_off = True

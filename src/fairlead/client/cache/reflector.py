@@ -4,9 +4,9 @@
       ▲               └──▶ Pause ──▶ WATCH again, from the last version       (it broke)
       └──────────────────────────────────────────────────────────────────────(410: too old)
 
-The reflector does no I/O. `next_action` returns the next request, and the caller passes its result
-to `listed`, `watched`, `ended` or `failed`. `listed` and `watched` return how the known objects
-change.
+The reflector does no I/O. `next_action` returns the next request. The caller passes the result of
+the request to `listed`, `watched`, `ended` or `failed`. `listed` and `watched` return how the known
+objects change.
 
 Events and lists that are older than the known objects are ignored. Otherwise a lagging server would
 revert changes. But a server that was restored from a backup also returns an older list, which is
@@ -299,7 +299,7 @@ class Reflector:
     def list_is_slow(self, problem: str) -> None:
         """Record `problem` if a list is in progress: the server has not answered for a while.
 
-        A watch without a list may have no events for a long time, which is no problem.
+        A watch that streams no list may have no events for a long time, which is no problem.
         """
         if self._listed is not None:
             self.problem = problem
@@ -374,11 +374,11 @@ class Reflector:
         self._not_before = now + pause
 
     def _name_failure(self, problem: str, retry_after_s: float) -> None:
-        """After a failure that the argument `problem` describes, set `self.problem`.
+        """Set `self.problem` after a failure that the argument `problem` describes.
 
-        If this is the first failure after a success, and the server demands no long pause,
-        `self.problem` becomes the lasting problem. It keeps its value if there is no lasting
-        problem.
+        If the server demands a long pause, or if the previous request also failed, `self.problem`
+        describes this failure. Otherwise, `self.problem` becomes the result of `_lasting_problem`.
+        If this result is "", `self.problem` keeps its value.
         """
         if retry_after_s >= LONG_PAUSE_S:
             self.problem = f"{problem} with Retry-After: {retry_after_s:.0f}"
@@ -388,7 +388,10 @@ class Reflector:
             self.problem = self._lasting_problem() or self.problem
 
     def _lasting_problem(self) -> str:
-        """Return why lists do not lead to a watch, although single requests succeed; or ""."""
+        """Return why lists do not lead to a watch although single requests succeed.
+
+        Returns "" if no such reason is known.
+        """
         if self._endless_lists > 1:
             return self._endless
         return _EXPIRED_WATCHES if self._expired_watches > 1 else ""
@@ -502,8 +505,8 @@ def is_newer(version: str, than: str) -> bool:
 def version_number(version: str) -> int | None:
     """Return the resource version `version` as a number; None if it is not a number.
 
-    A number with more than VERSION_DIGITS_MAX digits counts as none: Python converts long numbers
-    slowly, and refuses those with thousands of digits.
+    Also returns None for a number with more than VERSION_DIGITS_MAX digits, because Python converts
+    long numbers slowly, and refuses those with thousands of digits.
     """
     is_number = len(version) <= VERSION_DIGITS_MAX and version.isdecimal()
     return int(version) if is_number else None

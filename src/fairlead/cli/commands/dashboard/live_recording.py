@@ -208,10 +208,12 @@ def _replaced(outcome: RunOutcome) -> int:
 
     A controller does not state which pod a new pod replaces. So two numbers of each workload are
     compared: the number of its displaced pods that are gone or terminating, and the number of its
-    replacements. The smaller number is used. A pod that was created during the run is a replacement
-    if it has a node and was never displaced. A pod counts twice if it was created during the run,
-    was displaced, and is gone or terminating: as a displaced pod and as a replacement of an earlier
-    pod.
+    replacements. The smaller number is used. A replacement is a pod that was created during the run
+    and meets one of two conditions:
+
+    - It has a node and was never displaced.
+    - It was displaced, and is gone or terminating. Such a pod counts in both numbers, because it
+      replaced an earlier pod before it was displaced.
     """
     displaced = {one.pod.key: one.pod for one in (*outcome.preempted, *outcome.evicted)}
     existing = {key for key, pod in outcome.pods.items() if not pod.is_terminating}

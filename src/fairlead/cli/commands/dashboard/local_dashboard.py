@@ -37,7 +37,7 @@ class LocalDashboard:
     def __init__(self, listening: socket, kubeconfig: Path) -> None:
         """`listening` is an open socket on a loopback address.
 
-        `kubeconfig` is the kubeconfig of the cluster, which printed commands name.
+        `kubeconfig` is the path of the cluster's kubeconfig. Printed commands contain this path.
         """
         self._dashboard = Dashboard(listening)
         self._kubeconfig = kubeconfig

@@ -693,8 +693,8 @@ def _print_command(console: Console, count: int, like: str, arguments: Sequence[
 def _would_fit(explanation: Explanation, node: str) -> str:
     """Return the smallest change that makes `node` feasible.
 
-    If no such change is known, the result is the reason why `node` is too small for the pod. If
-    `node` is not too small either, the result is "".
+    If no such change is known, return the reason why `node` is too small for the pod. Return "" if
+    no such change is known and `node` is not too small.
     """
     remedy = explanation.remedies.get(node)
     return explanation.too_small.get(node, "") if remedy is None else remedy.what

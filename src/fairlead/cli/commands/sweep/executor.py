@@ -2,7 +2,7 @@
 
 Each executor yields (case number, result), in the order in which the cases end. With each case, it
 submits the severity of the worst case so far, which the function `known_worst` returns. Submitted
-cases may wait while others run. At a time, at most `_IN_FLIGHT` cases are submitted for each
+cases may wait while others run. At any time, at most `_IN_FLIGHT` cases are submitted for each
 process, or at most `_IN_FLIGHT_ON_DASK` cases to a Dask cluster.
 """
 

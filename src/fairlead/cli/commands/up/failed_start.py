@@ -36,7 +36,7 @@ def print_failed_start(arguments: Sequence[str]) -> None:
 
 
 def _is_detached(arguments: Sequence[str]) -> bool:
-    """Return whether `arguments` contain --detach, and not in the form --detach=false.
+    """Return whether `arguments` set --detach; --detach=false does not set it.
 
     Other options and their values are not checked. One of them may be the reason why the start
     failed. If the value of --detach cannot be parsed, the result is True.

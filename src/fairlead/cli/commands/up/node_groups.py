@@ -34,7 +34,7 @@ _NO_SNAPSHOT: Final = (
 def read_local_autoscaling(
     options: AutoscaleOptions, nodes: int, zones: int, snapshot: Snapshot | None, now: Instant
 ) -> Autoscaling:
-    """Return the configuration of Cluster Autoscaler, with notes if it is not simulated.
+    """Return the configuration of Cluster Autoscaler, and notes for the user.
 
     With `--autoscale cluster-autoscaler`, but with neither a snapshot nor a file of node groups,
     each zone has a node group of 1 to 100 nodes. Raises InputError.

@@ -197,7 +197,7 @@ def _without_pod(why: str) -> str:
 
 
 def _condensed(why: str) -> str:
-    """Return Karpenter's reason `why` with the error only once if all pods in it have the same.
+    """Return Karpenter's reason `why`; if all pods in it have the same error, return one error.
 
     Karpenter names at most five pods and counts the others without their errors. This number is
     left out, because it would separate nodes with the same reason.
@@ -207,7 +207,10 @@ def _condensed(why: str) -> str:
 
 
 def _reasons(title: str, stated: Mapping[str, str], *, is_urgent: bool) -> Section:
-    """Return a section with a row for each distinct reason; `stated` is keyed by pod or node."""
+    """Return a section with a row for each distinct reason.
+
+    `stated` maps each pod or node to its reason.
+    """
     reasons = {name: _condensed(why) for name, why in stated.items()}
     alike: dict[str, list[str]] = {}
     for name, why in reasons.items():

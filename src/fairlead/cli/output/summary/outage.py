@@ -264,8 +264,8 @@ def node_steps(outage: OutageOutcome, states: Sequence[NodeState]) -> StepFuncti
 def _zones(found: OutageOutcome, start: Instant) -> Section:
     """Return the section with the states and eviction rates of the zones with failed nodes.
 
-    A row shows a period in which the zone's state, size and rate stay the same. It has the smallest
-    and the greatest number of nodes that were not ready in this period.
+    A row shows a period in which the zone's state, size and rate stay the same. The row contains
+    the smallest and the greatest number of nodes that were not ready at one time in this period.
     """
     cells = [
         (
