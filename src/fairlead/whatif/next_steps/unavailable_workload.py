@@ -137,8 +137,9 @@ def _without_pod(workload: WorkloadRef, effect: Effect) -> float:
 def _awaits_claim(one: WorkloadEffect, effect: Effect) -> bool:
     """Return whether a pod of `one` waits for a claim that a pod on a failed node keeps.
 
-    Either the volume is still attached to the failed node, or the pod on that node still uses the
-    claim. The claim is a ReadWriteOncePod claim of a volume, or a ResourceClaim for devices.
+    There are two cases. The volume of the claim is still attached to the failed node. Or the pod on
+    that node still uses the claim; then the claim is a ReadWriteOncePod claim of a volume, or a
+    ResourceClaim for devices.
     """
     found = effect.difference
     waiting = {lost.pod for lost in effect.lost if lost.cause is LossCause.ATTACHED}
@@ -153,7 +154,7 @@ def _awaits_claim(one: WorkloadEffect, effect: Effect) -> bool:
 
 
 def _held_back(one: WorkloadEffect, effect: Effect) -> list[LostPod]:
-    """Return the lost pods of `one` that their StatefulSet replaces only once they are gone."""
+    """Return the lost pods of `one` that still exist, so that no StatefulSet replaces them."""
     ends = effect.changed.pods
     return [
         lost

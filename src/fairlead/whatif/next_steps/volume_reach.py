@@ -62,8 +62,8 @@ class VolumeReach:
     ) -> tuple[list[PodEnd], list[NodeEnd]]:
         """Return (pods, nodes): a copy of any of these nodes reaches the volumes of all these pods.
 
-        The returned pods are the largest set of `pods` for which there are such nodes. Of several
-        equally large sets, the returned set is the one that the first such node in `nodes` reaches.
+        The returned pods are the largest set of `pods` whose volumes a copy of one node reaches. Of
+        several sets of this size, the set of the node that comes first in `nodes` is returned.
         """
         bound = [pod for pod in pods if pod.key in self._selectors]
         if not bound:

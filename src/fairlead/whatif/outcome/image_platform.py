@@ -124,7 +124,7 @@ class ImagePlatforms(Struct, frozen=True):
             )
 
     def may_mismatch(self, pod: Pod, node: str, labels: Labels) -> bool:
-        """Return whether images of `pod` may not exist for the platform of a node.
+        """Return whether images of `pod` may be missing for the platform of a node.
 
         `node` and `labels` are the name and the labels of the node. The result is False for the
         pod's node in the dump. It is also False if the nodeSelector and the required node affinity
@@ -180,7 +180,7 @@ def _platforms_of(nodes: Iterable[Labels]) -> frozenset[Platform]:
 
 
 def _stated_labels(pod: Pod) -> set[str]:
-    """Return the label keys that have an In requirement in each node affinity term of `pod`.
+    """Return the label keys that have an In requirement in every node affinity term of `pod`.
 
     Only required node affinity counts.
     """

@@ -44,7 +44,7 @@ class NodeState(StrEnum):
 class AffectedPodState(StrEnum):
     """The state of an affected pod.
 
-    DOWN: the pod is down with its node or was evicted from it, and has no replacement. WAITING: its
+    DOWN: the pod has no replacement, and is down with its node or was evicted from it. WAITING: its
     replacement waits for a node or starts. UP: the pod or its replacement runs again or has
     succeeded.
     """
@@ -141,7 +141,7 @@ class ZoneChange(Struct, frozen=True):
 
 
 class RateLimitedTaint(Struct, frozen=True):
-    """The instant `at` at which `node` left the rate-limited queue of `zone` and was tainted."""
+    """A taint: at `at`, `node` left the rate-limited queue of `zone` and was tainted."""
 
     at: Instant
     zone: str
@@ -210,9 +210,9 @@ class LostPod(Struct, frozen=True, kw_only=True):
 
 
 class OutagePreemption(Struct, frozen=True, kw_only=True):
-    """A preemption of `pod` on `node` by the pod `by`, which a workload created after an outage.
+    """A preemption after an outage: `by` is the preemptor of `pod` on `node`.
 
-    `by` is the replacement of a pod that was on a failed node.
+    The preemptor is a new pod that replaces a pod of a failed node.
     """
 
     at: Instant

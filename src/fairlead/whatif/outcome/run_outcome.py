@@ -51,16 +51,16 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `node` is "" if the pod has no node. For a pending pod, `reason` explains why it is pending, and
     `since` is the time at which it became pending. `started_at` is the time at which it started to
     run, None if it has not started. `ended_at` is the time at which it completed, None if it has
-    not completed or had completed before the run. `first_started_at` is the first start of the pod
-    or of a pod that it replaces, None if no start was observed. In `requests`, CPU is in
-    millicores, and other resources are in bytes or whole numbers. `is_initial` means that the pod
-    has existed since the start of the run. `is_terminating` means that its deletion was requested
-    but is not complete. `revision` is the template revision of its `owner`, "" if unknown.
-    `belongs_to_node` means that the pod is static or of a DaemonSet. If such a pod has no node yet,
-    `pinned_to` is the name of the node that it waits for. `awaits_volume_detachment` means that the
-    pod has a node, but waits for a volume that is attached to another node. Such a pod counts as
-    pending. `devices` maps resources such as `gpu.example.com devices` to the number of devices on
-    the node that the pod's claims hold.
+    not completed, or completed before the run. `first_started_at` is the first start of the pod or
+    of a pod that it replaces, None if no start was observed. In `requests`, CPU is in millicores,
+    and other resources are in bytes or whole numbers. `is_initial` means that the pod has existed
+    since the start of the run. `is_terminating` means that its deletion was requested but is not
+    complete. `revision` is the template revision of its `owner`, "" if unknown. `belongs_to_node`
+    means that the pod is static or of a DaemonSet. If such a pod has no node yet, `pinned_to` is
+    the name of the node that it waits for. `awaits_volume_detachment` means that the pod has a
+    node, but waits for a volume that is attached to another node. Such a pod counts as pending.
+    `devices` maps resources such as `gpu.example.com devices` to the number of devices on the node
+    that the pod's claims hold.
     """
 
     namespace: str
@@ -192,10 +192,10 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     first and the number of healthy pods never falls, both are from the end. `displaced` pods were
     preempted, evicted or deleted with their nodes. Evictions of `refused` pods were refused at
     least once. `shortage` is the largest number of healthy pods that the budget lacked at one
-    instant. Only instants count at which the budget had fewer healthy pods than at an earlier
-    instant. So new pods of a scale-up are not a shortage. `selector` selects the pods of the
-    budget, None if the budget was deleted. `never_allows` is set if the budget at the end needs all
-    its pods. It then allows no disruption even if all are healthy.
+    instant. An instant counts only if the budget had more healthy pods at an earlier instant. So
+    new pods of a scale-up are not a shortage. `selector` selects the pods of the budget, None if
+    the budget was deleted. `never_allows` is set if the budget at the end needs all its pods. It
+    then allows no disruption even if all are healthy.
     """
 
     pdb: str
@@ -247,7 +247,7 @@ class PlacementChange(Struct, frozen=True):
 class NodeStatusChange(Struct, frozen=True):
     """The state of `node` from the instant `at` until its next change.
 
-    `exists` means that the node is in the cluster; `is_serving` that its kubelet runs and its
+    `exists` means that the node is in the cluster. `is_serving` means that its kubelet runs and its
     condition Ready is True.
     """
 
@@ -360,7 +360,7 @@ class Skipped(Struct, frozen=True, kw_only=True):
 class ObjectError(Struct, frozen=True):
     """A failure of `subject`; `message` states the reason.
 
-    The subject is a controller's object that could not create pods, an object that admission
+    The subject is an object whose controller could not create pods, an object that admission
     rejected, or a Job that failed. It can also be a pod whose resize is not carried out, or a
     plugin. If the subject creates pods, `missing` is the number of pods that it lacks at the end,
     and `workload` is their workload. For a DaemonSet, `nodes` are the nodes on which it lacks a
@@ -424,7 +424,7 @@ class Recurrence(Struct, frozen=True):
     reject the replacements of these pods. "starving": pods of `workload` were displaced `times`
     times. "wasted": preemptions for a pod of `workload` that does not use the freed resources.
 
-    A run reports a loop again when it goes on, with a higher number in `message`. `cycle` contains
+    If a loop goes on, the run reports it again, with a higher number in `message`. `cycle` contains
     the sorted names of the workloads of a cycle; it is empty for the other kinds.
     """
 
@@ -482,8 +482,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     claims whose controller is a pod. `completed_and_deleted` are pods that completed and were then
     deleted. `deleted_after_wait` are pods that no node could take for a time, and that were deleted
     before they completed. `notes` are sentences about rules that did not apply and defaults that
-    were filled in. Notes about images that may not run on the nodes of their pods are also in
-    `image_notes`, and those about failed calls of extenders in `extender_notes`. If the run
+    were filled in. Notes about images that may be unable to run on the nodes of their pods are also
+    in `image_notes`, and those about failed calls of extenders in `extender_notes`. If the run
     settled, `ended_at` is the instant of the last change. `next_end` is the next instant at which a
     pod or a Job would have ended by itself, None if there is none. `kept_revisions` has the
     StatefulSets and DaemonSets with an update strategy that keeps pods at an old revision. The
@@ -493,8 +493,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     that the steps delete. `failing_revisions` are the revisions whose pods fail to start in the
     dump; new pods of these revisions do not start either. `unfinished_resizes` are the keys of
     running pods that keep their former resources although the steps resize them. `awaited_removals`
-    are the times at which the node autoscaler may remove nodes, one for each node, if the run did
-    not settle only because of them.
+    are the times at which the node autoscaler may remove nodes, one for each node. It is () if the
+    run settled, or if the run also waited for other changes.
     """
 
     started_at: Instant

@@ -63,9 +63,10 @@ def is_about_nodes(message: str) -> bool:
 def reasons_of(message: str) -> list[str]:
     """Return the different reasons in a FailedScheduling message, sorted.
 
-    For a message of another form, the only reason is the message itself, without the name of the
-    pod at its beginning. For an empty message, the only reason is "not tried yet". If the message
-    begins with "pod group is unschedulable", these words are the only reason.
+    If the message does not begin with "0/N nodes are available", the only reason is the message
+    itself, without the name of the pod at its beginning. For an empty message, the only reason is
+    "not tried yet". If the message begins with "pod group is unschedulable", these words are the
+    only reason.
     """
     if not message:
         return [NOT_TRIED]

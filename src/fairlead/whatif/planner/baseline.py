@@ -2,10 +2,10 @@
 
 A file of manifests usually contains no pods, and a dump may have been taken during a rollout, or
 while a workload was scaled down. A plan must not use the resources that the missing pods need. It
-must not move a pod that its controller is about to delete. It must not report a budget that refuses
-evictions only until the rollout is over. So the planners first let the simulated controllers act,
-and start when the cluster is at rest. If there is nothing to wait for, the baseline is the snapshot
-itself.
+must not move a pod that its controller is about to delete. If a budget refuses evictions only
+during a rollout, the plan must not report this budget. So the planners first let the simulated
+controllers act, and start when the cluster is at rest. If there is nothing to wait for, the
+baseline is the snapshot itself.
 """
 
 from __future__ import annotations
@@ -253,9 +253,9 @@ def _pods_by_workload(model: ClusterModel) -> Counter[WorkloadRef]:
 def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[WorkloadRef]:
     """Return the workloads that have fewer `existing` pods than they want (`_wanted`).
 
-    Only its controller knows how many pods a DaemonSet needs, so the number comes from its status.
-    Without it, the DaemonSet is included only if it has no pods. A Job that has already started is
-    left out, because it may wait before a retry.
+    For a DaemonSet, the wanted number comes from its status, because only the controller knows this
+    number. If the status lacks the number, the DaemonSet is included only if it has no pods. A Job
+    that has already started is left out, because it may wait before a retry.
     """
     wanted = _wanted(model)
     for found in model.objects:

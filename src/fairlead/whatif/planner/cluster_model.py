@@ -607,7 +607,7 @@ class ClusterModel:
         return failure
 
     def kubelet_refusal(self, pod: PodInfo, node: str) -> str:
-        """Return why the kubelet of `node` refuses `pod`, such as OutOfcpu; "" if it admits it.
+        """Return why the kubelet of `node` refuses `pod`, such as OutOfcpu; "" if it does not.
 
         `pod` has no node, and stays without one.
         """

@@ -5,8 +5,7 @@ pods of a StatefulSet get the next ordinals and their own claims. The pods of a 
 copies of one of its pods. If the cluster lacks a workload, but pods name it as their controller,
 the new pods are copies of one of these pods. Operators create a claim for each pod, such as
 `data-db-1` for the pod `db-1`. So each copy gets its own claim if the name of the claim contains
-the name of the copied pod. There is one exception: the volume of the claim can be used on several
-nodes.
+the name of the copied pod, and the volume of the claim can be used on only one node at a time.
 """
 
 from __future__ import annotations
@@ -182,7 +181,7 @@ class NewPods(Struct, frozen=True):
 
 
 class PodFile(Struct, frozen=True):
-    """The pod or workload `written` in a file, and the `others`: the other objects of the file."""
+    """The contents of a file: `written` is the pod or workload, `others` are the other objects."""
 
     written: Manifest
     others: tuple[Manifest, ...] = ()

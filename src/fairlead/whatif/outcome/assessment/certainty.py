@@ -60,9 +60,9 @@ class CertaintyRow(Struct, frozen=True, kw_only=True):
     """An outcome, and in how many runs with different seeds it occurs.
 
     `what` happens to `subject` in `seeds` of `total` runs. `least`, `median`, `p90` and `most`
-    summarize the numbers of pods to which it happens in these runs. If `what` is RECOVERED, they
-    are times in seconds. If `subject` is VERDICT, `what` is a kind of verdict, and these four
-    fields are None.
+    summarize the numbers of pods to which it happens in these runs. If `what` is RECOVERED, these
+    four fields are times in seconds. If `subject` is VERDICT, `what` is a kind of verdict, and the
+    four fields are None.
     """
 
     subject: str
@@ -145,7 +145,7 @@ def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
     """Return how the counts in `other` differ from those in `first`; "" if they are equal.
 
     `other` is the outcome of a run in which objects arrive in another order. Moved pods are not
-    compared, because the order often decides which pods move, without any harm.
+    compared: the order often decides which pods move, and this does no harm.
     """
     parts = []
     for what in _COUNTS:

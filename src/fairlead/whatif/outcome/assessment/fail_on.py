@@ -15,9 +15,10 @@
 
 In `list:field`, every list except `down` and `errors` is allowed.
 
-Texts must match completely; `*` matches any characters and `?` one character. A missing label
-satisfies `!=` but not `=`. `data-deleted` is true if PersistentVolumeClaims are deleted and their
-volumes are not retained. `loop` is true if any pods are displaced repeatedly.
+A namespace, name or label value must match completely; `*` matches any characters and `?` one
+character. A missing label satisfies `!=` but not `=`. `data-deleted` is true if
+PersistentVolumeClaims are deleted and their volumes are not retained. `loop` is true if any pods
+are displaced repeatedly.
 """
 
 from __future__ import annotations

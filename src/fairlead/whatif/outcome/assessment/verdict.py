@@ -1,9 +1,9 @@
 """Verdict: the result of a what-if in one sentence, from an ordered table of outcomes.
 
 Each row of the table that applies is a finding; the first is the verdict. Rows are ordered by
-severity. Loops that never end come first, then requests that are not completed, deleted data, and
-workloads without any ready pod. Then come other damage that remains at the end, temporary damage,
-and harmless effects.
+severity. Loops that never end come first, then drains that are refused or not completed, deleted
+data, and workloads without any ready pod. Then come other damage that remains at the end, temporary
+damage, and harmless effects.
 """
 
 from __future__ import annotations
@@ -150,7 +150,10 @@ def verdict_of(effect: Effect) -> Verdict:
 
 
 def _unchanged(effect: Effect) -> str:
-    """Return a sentence that nothing changes, and what the autoscaler does in both runs alike."""
+    """Return a sentence that nothing changes.
+
+    If the autoscaler does the same in both runs, a second sentence says what it does.
+    """
     text = "Nothing changes for any pod."
     before, after = effect.without.autoscaling, effect.changed.autoscaling
     if before is None or after is None or not after.transitions:
@@ -542,7 +545,7 @@ def _other_errors(effect: Effect, errors: Sequence[ObjectError]) -> str:
 
 
 def _failed_jobs(jobs: Iterable[ObjectError]) -> Iterator[str]:
-    """Yield a sentence for each failure reason of `jobs`; it names the first Job with it."""
+    """Yield a sentence for each failure reason of `jobs`, with the name of the first such Job."""
     by_reason: dict[str, list[ObjectError]] = defaultdict(list)
     for job in jobs:
         by_reason[job.message.rpartition(" (")[2]].append(job)
@@ -756,7 +759,7 @@ def _briefly_unavailable(effect: Effect) -> str | None:
 
 
 def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
-    """Return a sentence about the workloads `found`; None if there are none.
+    """Return a sentence about the workloads in `found`; None if there are none.
 
     If some workloads have no ready pod at the end, the sentence names only these and counts the
     others: `deploy/a has no ready pod to the end, and 2 more workloads for up to 31s.`
@@ -790,7 +793,7 @@ def _how_long(rows: Sequence[WorkloadEffect]) -> str:
 
 
 def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
-    """Return a sort key: the time without a ready pod; "to the end" is the longest time."""
+    """Return a sort key: the time without a ready pod; a time that lasts to the end is longest."""
     lasted = one.readiness.lowest_for
     return lasted is None, lasted or 0
 
@@ -1154,8 +1157,8 @@ def _needs_no_replacement(pods: int) -> str:
 def _interrupted(effect: Effect) -> str | None:
     """Return sentences about pods that are down with their nodes, and pods that wait for a node.
 
-    The pods that are down with their nodes run again on these nodes later. The pods that wait do
-    not include displaced, moved and new pods. If there are no pods of either kind, the result is a
+    The pods that are down with their nodes run again on these nodes later. Displaced, moved and new
+    pods do not count as pods that wait. If there are no pods of either kind, the result is a
     sentence about the pods that need no replacement, such as a pod of a DaemonSet on a removed
     node. Return None if there is no sentence. The sentences about pods on failed nodes are left out
     if the change neither puts pods on failed nodes nor makes them stay there longer.
@@ -1201,7 +1204,7 @@ def _interrupted(effect: Effect) -> str | None:
 
 
 def _waiting(waited: Sequence[WaitedPod]) -> str:
-    """Return a sentence about pending pods that waited for a node; the longest wait is first."""
+    """Return a sentence about pending pods that waited; `waited` begins with the longest wait."""
     verb = "waits" if len(waited) == 1 else "wait up to"
     pending = _pods_of([one.pod for one in waited], "pending pod")
     without_node = sum(not one.pod.node for one in waited)
@@ -1216,7 +1219,7 @@ Row = Callable[[Effect], str | None]
 _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     # Loops that never end.
     (OutcomeKind.LOOP, _loop),
-    # Requests that are not completed.
+    # Drains that are refused or not completed.
     (OutcomeKind.REFUSED, _refused),
     (OutcomeKind.UNDRAINED, _undrained),
     # Damage that nothing can undo.

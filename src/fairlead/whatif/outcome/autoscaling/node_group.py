@@ -55,9 +55,9 @@ class GroupOutcome(Struct, frozen=True):
 
     For Karpenter a group is an instance type and capacity type of a NodePool. The price of such
     nodes can differ between zones. `maximum` is None if nothing limits the number of nodes.
-    `has_price` is False if the price of a node is unknown. `cost_per_hour` is the cost of the
-    nodes at the end, and `cost` is the cost of the node hours. Each is None if it includes a node
-    and `has_price` is False.
+    `has_price` is False if the price of a node is unknown. `cost_per_hour` is the cost of the nodes
+    at the end, and `cost` is the cost of the node hours. If `has_price` is False, a cost is None,
+    or 0 if it includes no node.
     """
 
     group: str
@@ -87,13 +87,14 @@ class AutoscalingOutcome(Struct, frozen=True):
     they trigger no scale-up. `staying` maps nodes to the reasons why they are not removed.
     `undelivered` counts, by group or NodePool, machines that the provider lacked. `earlier` are the
     transitions before the change; the other fields do not include them. `pauses` are the times in
-    which unready nodes stop Cluster Autoscaler. `refused` are pods that got a node, but first
-    waited for another reason. `estimated_prices` are the instance types with an estimated price.
-    `drifted` are the nodes that Karpenter has not replaced at the end although they have drifted.
-    `limits` maps pods in `waiting` to the limits without which they would get a new node. `ignored`
-    contains those of the pods in `waiting` that the autoscaler ignores without an event.
-    `limited_use` is the capacity of the nodes of each NodePool, by resource that the NodePool
-    limits. `members` are the names of the nodes of each group of Cluster Autoscaler.
+    which Cluster Autoscaler stops because of unready nodes. `refused` are pods that got a node
+    late, because the autoscaler had a reason to add no node for them. `estimated_prices` are the
+    instance types with an estimated price. `drifted` are the nodes that Karpenter has not replaced
+    at the end although they have drifted. `limits` maps pods in `waiting` to the limits without
+    which they would get a new node. `ignored` contains those of the pods in `waiting` that the
+    autoscaler ignores without an event. `limited_use` is the capacity of the nodes of each
+    NodePool, by resource that the NodePool limits. `members` are the names of the nodes of each
+    group of Cluster Autoscaler.
     """
 
     autoscaler: str

@@ -1,4 +1,4 @@
-"""Times in which too many unready nodes stop Cluster Autoscaler, and notes about these times."""
+"""Times in which Cluster Autoscaler stops because of too many unready nodes, with notes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from fairlead.whatif.input.duration import for_readers
 class Pause(Struct, frozen=True):
     """A time in which Cluster Autoscaler adds and removes no nodes.
 
-    `until` is None if the time lasts to the end of the run. At most `unready` of `nodes` nodes were
-    not ready. The autoscaler stops if more than `tolerated` nodes and more than `percentage` % of
-    all nodes are not ready.
+    `until` is None if the time lasts to the end of the run. `unready` is the highest number of
+    nodes that were not ready, and `nodes` is the number of all nodes at that instant. The
+    autoscaler stops if more than `tolerated` nodes and more than `percentage` % of all nodes are
+    not ready.
     """
 
     since: Instant

@@ -27,7 +27,7 @@ class ReplicaChange(Struct, frozen=True):
 
 
 class ReplicaShortage(Struct, frozen=True, kw_only=True):
-    """The metrics of an autoscaler propose more replicas than maxReplicas allows.
+    """A shortage: the metrics of an autoscaler propose more replicas than maxReplicas allows.
 
     `lasted` is the total time of the shortage. `proposed` is the highest number that the metrics
     propose. `is_over` is False if the shortage exists at the end of the run.

@@ -22,8 +22,8 @@ _NOTES_MAX: Final = 2
 class RefusedPods(Struct, frozen=True):
     """`count` pods of `workloads` that got a node, but first waited for the reason `why`.
 
-    The reason applied to one of the pods for `longest`, and to each for at least a minute. The
-    workloads with the most pods come first.
+    The reason applied to each of the pods for at least a minute. `longest` is the longest of these
+    times. The workloads with the most pods come first.
     """
 
     why: str
@@ -33,7 +33,7 @@ class RefusedPods(Struct, frozen=True):
 
 
 def refused_pods(log: RefusalLog, waits: Iterable[PodWait]) -> tuple[RefusedPods, ...]:
-    """Return the pods of `waits` for which `log` has a reason, by reason.
+    """Return the pods in `waits` that waited for a reason in `log`, grouped by reason.
 
     Only waits that have ended count. The reasons with the most pods come first.
     """

@@ -15,10 +15,10 @@ def stopped_autoscaler_notes(
     manifests: Iterable[Manifest],
     workloads: Mapping[WorkloadRef, WorkloadReadiness],
 ) -> Iterator[str]:
-    """Yield a note for each Deployment of `autoscaler` in `manifests` that has an outage.
+    """Yield a note for each Deployment of `autoscaler` that has no ready pod for some time.
 
-    `autoscaler` is the name of the simulated autoscaler, such as `karpenter`. `workloads` are the
-    workloads whose pods change in the simulation.
+    The Deployments are those in `manifests`. `autoscaler` is the name of the simulated autoscaler,
+    such as `karpenter`. `workloads` are the workloads whose pods change in the simulation.
     """
     for one in deployments_of(autoscaler, manifests):
         ref = WorkloadRef(one.ref.kind, one.ref.namespace, one.ref.name)

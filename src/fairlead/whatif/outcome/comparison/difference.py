@@ -111,15 +111,16 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods, and deleted pods, if their workload still wants them but has
       not created them again. A deleted pod of a StatefulSet may be one that waits for its turn. A
-      deleted pod of another workload is only listed if the API server refuses its replacement
+      deleted pod of any other kind of workload is listed only if the API server refuses its
+      replacement
     - `returned`: pods that were displaced, but end on the same node as without the change
     - `removed`: pods that exist only without the change, because the change deletes them or
       prevents their creation. Pods in `gone` and `not_created` are left out. Examples are pods
       whose workload has fewer replicas, DaemonSet pods and static pods of deleted nodes, and guard
       pods of OpenShift. Further examples are displaced pods that their workload no longer needs,
       displaced pods of a deleted namespace, and pods that only a finalizer keeps. The run without
-      the change may create a replacement that the other run does not create. It is not in `removed`
-      if the old pod is lost on a failed node in the other run
+      the change may create a replacement that the other run does not create. This replacement is
+      not in `removed` if the old pod is lost on a failed node in the other run
     - `fewer`: those pods in `removed` that the run without the change creates, after the time of
       the change
     - `reallocated`: the resources whose requested total changes
@@ -357,8 +358,8 @@ def _surplus(
     """Return the keys of the `displaced` pods whose workload has all wanted pods at the end.
 
     The pods of a deleted namespace are included, because no pod in it is wanted. A DaemonSet has
-    all wanted pods on the nodes that are not in `lacking`. It creates a pod again at once, or no
-    longer wants a pod on the node, for example because of a new taint. The pods of failed Jobs and
+    all wanted pods on the nodes that are not in `lacking`. On such a node, it has created a pod
+    again, or no longer wants one, for example because of a new taint. The pods of failed Jobs and
     of failed indexes are left out. The Jobs want no more pods, but have not got the results of
     these pods.
     """
@@ -488,9 +489,9 @@ def _terminating_requests(run: RunOutcome) -> Counter[str]:
 def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
     """Return how many more pods were on failed nodes in `changed` than in `without`.
 
-    The numbers are compared node by node; a node with fewer pods in `changed` counts as 0. If a
-    node did not fail in `without`, all its pods in `changed` count. They also count if the node
-    returned only in `without`, or earlier there than in `changed`.
+    The numbers are compared node by node; a node with fewer pods in `changed` counts as 0. All pods
+    of a node in `changed` count if the node did not fail in `without`. They also count if the node
+    returned in `without`, and returned later or not at all in `changed`.
     """
     if changed.outage is None:
         return 0
@@ -539,7 +540,7 @@ def newly_lost(
 
 
 def _has_ended(key: str, run: RunOutcome) -> bool:
-    """Return whether the pod `key` completed or was deleted in `run`, and has no replacement."""
+    """Return whether the pod `key` completed or was deleted in `run`; False if it was replaced."""
     pod = run.pods.get(key)
     return pod.is_completed if pod is not None else key in (run.touched or ())
 

@@ -198,7 +198,7 @@ def _additional_undrained(
 
 
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
-    """Yield the errors in `changed` that `without` lacks, or contains with a lower `missing`.
+    """Yield the errors in `changed` that are not in `without`, or have a lower `missing` there.
 
     If a Job exceeds its deadline in `without`, but fails for another reason in `changed`, the error
     is yielded, too. Messages are not compared, because they contain the names of the pods of each

@@ -106,7 +106,7 @@ def node_pools(
 
 
 def _out_of_service(run: RunOutcome) -> set[str]:
-    """Return the names of the nodes that failed or were drained one after another in `run`."""
+    """Return the names of the nodes that failed in `run`, or belonged to a rolling drain."""
     failed = set() if run.outage is None else {one.node for one in run.outage.nodes}
     return failed | {one.node for one in run.drains}
 

@@ -29,7 +29,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 
 
 class Level(Struct, frozen=True):
-    """Numbers of pods at an instant: only `ready` of `wanted` pods are ready or starting."""
+    """Numbers of pods at an instant: `wanted` pods, of which `ready` are ready or starting."""
 
     ready: int
     wanted: int
@@ -40,9 +40,9 @@ def peak_shortages(
 ) -> Iterator[tuple[WorkloadRef, Level]]:
     """Yield (workload, worst level) for each workload that is short of pods because of the change.
 
-    The workload has levels for which `is_short` is true for a longer time than without the change.
-    The difference is at least `LONGER`. Only workloads that a HorizontalPodAutoscaler scales during
-    the run are considered.
+    With the change, the total time of the workload's levels for which `is_short` is true is longer.
+    The difference from the run without the change is at least `LONGER`. Only workloads that a
+    HorizontalPodAutoscaler scales during the run are considered.
     """
     before = _shortages(effect.without)
     for workload, levels in sorted(_shortages(effect.changed).items()):
@@ -57,7 +57,7 @@ def peak_shortages(
 def _shortages(run: RunOutcome) -> dict[WorkloadRef, Mapping[Level, DurationNs]]:
     """Return the levels of each autoscaled workload during its shortages, with their total times.
 
-    Workloads whose number of replicas no autoscaler changes are left out.
+    A workload is left out if no autoscaler changes its number of replicas.
     """
     return {
         one.workload: _levels(run, one.workload, one.changes)

@@ -47,8 +47,9 @@ class PodRole(Struct, frozen=True):
     def is_missing(self, displaced: Collection[str]) -> bool:
         """Return whether the pod was deleted.
 
-        A pod that completed in the run without the change does not count as deleted. A pod in
-        `displaced`, the keys of preempted or evicted pods, does not count while it terminates.
+        A pod that completed in the run without the change does not count as deleted. `displaced`
+        has the keys of preempted and evicted pods. Such a pod does not count as deleted while it
+        terminates.
         """
         if self.after is ABSENT:
             return not self.before.is_completed
@@ -175,7 +176,7 @@ def pod_roles(
 
 
 def _was_deleted(before: PodEnd, after: PodEnd, displaced: Collection[str]) -> bool:
-    """Return whether the change deleted the pod `after`. Pods in `displaced` do not count.
+    """Return whether the change deleted the pod; False if its key is in `displaced`.
 
     `before` and `after` have the same key. Usually, they are counterparts. There is an exception:
     `after` was deleted and still exists, for example because the kubelet of its node does not

@@ -52,9 +52,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     an old revision do not count. `budgets` are the outcomes of the budgets that cover the displaced
     or undrained pods. Budgets that cover other pods of the workload are included if they have too
     few healthy pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or
-    more. It also counts the pods for which the change only makes the wait for a node longer.
-    `waited_for` is the longest of these waits. `is_down_without` is set if both runs had a time
-    without a ready pod, and this time was at least as long in the run without the change.
+    more. It also counts pods that are not displaced, moved or new, if the change makes their wait
+    for a node longer. `waited_for` is the longest of these waits. `is_down_without` is set if both
+    runs had a time without a ready pod, and this time was at least as long in the run without the
+    change.
     """
 
     workload: WorkloadRef
@@ -161,8 +162,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         """`words` for a narrow column; reasons and redundant evictions are left out.
 
         Evictions are redundant if other counts include all evicted pods. If no pod is lost, the
-        causes of the evictions are shown with these other counts, which must then include no other
-        pods.
+        other counts must also include no other pods. They are then shown with the causes of the
+        evictions.
 
         Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 not drained, 7
         pending: Insufficient cpu, 7 evicted (drain)` becomes `54 undrained, 7 pending`.
@@ -306,9 +307,9 @@ def _add_later_pods(
     """Count pods as "missing" if a StatefulSet creates them only after another pod is ready.
 
     A StatefulSet with the policy Parallel creates all its pods at once, so none are missing. If the
-    run with the change did not settle, only StatefulSets with pending pods certainly wait. Also
-    count the pods of a Deployment that has no pods although the run settled: it is paused and has
-    no ReplicaSet.
+    run with the change did not settle, only StatefulSets with pending pods are considered, because
+    only these certainly wait. Also count the wanted pods of a Deployment that has no pods although
+    the run settled: it is paused and has no ReplicaSet.
     """
     waiting = {
         ref
@@ -332,9 +333,9 @@ def _add_later_pods(
 
 
 def _uncreated(refs: Collection[WorkloadRef], run: RunOutcome) -> Counter[WorkloadRef]:
-    """Return how many of their wanted pods the workloads `refs` lack at the end of `run`.
+    """Return, for each workload in `refs`, how many wanted pods it lacks at the end of `run`.
 
-    Workloads that lack none may be left out.
+    Workloads that lack no pods are left out.
     """
     lacking = Counter({ref: one.wanted for ref, one in run.workloads.items() if ref in refs})
     lacking.subtract(
@@ -398,9 +399,9 @@ def _add_budgets(
 def _add_waits(
     tallies: Mapping[WorkloadRef, _Tally], found: Difference, waited: Sequence[WaitedPod]
 ) -> None:
-    """Add the pods in `waited` that are displaced, or that only wait longer, to the tallies.
+    """Add the pods in `waited` to the tallies.
 
-    New pods, and moved pods that were not displaced, are not counted.
+    New pods and moved pods are left out, unless they were displaced.
     """
     keys = {pod.key for pod in found.displaced}
     keys.update(one.pod.key for one in only_waited(waited, found))
@@ -418,10 +419,10 @@ def _add_outdated(
 
     A rollout is not finished if pods of the new revision are pending or cannot be created, or if a
     StatefulSet or DaemonSet waits for a pod. It is also not finished if the run `changed` ends
-    before the cluster has settled. A revision is new if three conditions hold at the end of the run
-    `without` the change. No pod has it. No workload lacks pods of it. No workload with pods without
-    a revision label would give it to new pods. Pods that the update strategy of their workload
-    keeps at an old revision do not count.
+    before the cluster has settled. A revision is old in three cases, which are about the end of the
+    run `without`: a pod has the revision; a workload lacks pods of the revision; it is the newest
+    revision of a workload that has pods without a revision label. All other revisions are new. Pods
+    that the update strategy of their workload keeps at an old revision do not count.
     """
     continues = not changed.settled
     waiting = {
@@ -466,8 +467,8 @@ def _keeps_revision(pod: PodEnd, kept: Mapping[WorkloadRef, int | None]) -> bool
 def expected_rollout(rows: Iterable[WorkloadEffect], ran: DurationNs) -> DurationNs | None:
     """Return the time from the change until the rollouts of `rows` are finished.
 
-    The rollouts have run for `ran`, and are assumed to go on at their pace. Return None if no pod
-    is updated.
+    The rollouts have run for `ran`, and are assumed to go on at the same pace. Return None if no
+    pod is updated.
     """
     times = [ran * (one.updated + one.outdated) // one.updated for one in rows if one.updated]
     return max(times, default=None)

@@ -1,9 +1,9 @@
 """ImageRule: keeps the pods of a new cluster on nodes on which their images run.
 
 A platform is an operating system and an architecture. The scheduler does not check images, so it
-could place a pod on a node of a platform that its images do not have. If such nodes are cheap, the
-search would choose them. Therefore, pods get an additional node affinity for the platforms on which
-their images run in the dump (`ImagePlatforms`).
+could place a pod on a node of a platform for which the pod's images do not exist. If such nodes are
+cheap, the search would choose them. Therefore, pods get an additional node affinity for the
+platforms on which their images run in the dump (`ImagePlatforms`).
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Sets with the same number of nodes of each class are equivalent, and only one of
 there are still too many sets, only those whose loss is hardest to survive are tried.
 
 Example: of 5 nodes, 3 are equal, and the 2 others differ from them and from each other. There are
-10 sets of 2 nodes. If that is too many, 4 of them are tried: two equal nodes, an equal node with
-either other node, and both other nodes.
+10 sets of 2 nodes. If that is too many, 4 of them are tried: two equal nodes, an equal node and the
+first other node, an equal node and the second other node, and both other nodes.
 """
 
 from __future__ import annotations

@@ -12,16 +12,16 @@ All nodes to replace are removed with their pods. Then
     3  unify     The nodes are replaced by nodes of one type, if that is cheaper. Steps 1 and 2 can
                  miss this. For example, 2 large nodes can cost less than 4 small nodes. With one
                  more node for a failure, 3 large nodes can cost more than 5 small nodes.
-    4  spread    Pods whose topology spread constraints no longer admit them to their node, because
-                 nodes were added later, are placed again. Missing nodes are added. This step is
-                 repeated after step 5.
+    4  spread    Nodes that are added later can make a pod violate its topology spread constraints.
+                 Such pods are placed again. Missing nodes are added. This step is repeated after
+                 step 5.
     5  improve   Nodes are removed if their pods find other places. Some nodes are exchanged for a
                  cheaper one. Some are chosen at random, and replaced by the nodes that step 1 would
                  add, or by another cheaper set (`substitutes`). If there are few nodes, all of them
-                 are also replaced together. A change is kept if all pods still run, also after each
-                 failure, at a lower cost. The trial of a change ends as soon as it is certain to
-                 fail: a pod fits no node wherever the other pods go (`_known_refusal`), or the new
-                 nodes are not cheaper (`_place_below`).
+                 are also replaced together. A change is kept if it lowers the cost, and all pods
+                 still run, also after each failure. The trial of a change ends as soon as it is
+                 certain to fail: a pod fits no node wherever the other pods go (`_known_refusal`),
+                 or the new nodes are not cheaper (`_place_below`).
 
 Every placement is a decision of the scheduler. `Survival.failures` yields the failures to try.
 `effort` limits the scheduling cycles of step 5, as a multiple of the number of pods. Step 5 also
@@ -264,8 +264,8 @@ class SizeSearch:
 
         A pod that does not fit the copy of its node is tried again in the next round, until a round
         places no pod. For example, topology spread may admit a pod only after pods in other zones.
-        Then `_build` places the remaining pods and the pods without a copied node. `filled` is its
-        first step: the state in which the copies contain the pods that fit them.
+        Then `_build` places the remaining pods and the pods without a copied node. `filled` is the
+        first step of `_build`: the state in which the copies contain the pods that fit them.
         """
         copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
         left = [pod for pod in pods if self._origins.get(pod.id) in copies]
@@ -512,7 +512,7 @@ class SizeSearch:
         return _VOLUME_CONFLICT in diagnosis.status_of(self._model.node(name).row).reasons
 
     def _next_name(self) -> str:
-        """Return a free name for a new node; a node to keep, for example, can have such a name."""
+        """Return the next free name for a new node; a kept node may have a name such as `new-1`."""
         while True:
             self._number += 1
             name = f"new-{self._number}"
@@ -1125,7 +1125,7 @@ class SizeSearch:
         return False
 
     def _known_refusal(self, pods: Sequence[PodInfo]) -> Failure | None:
-        """Return the failure of one of `pods` if it fits no node, wherever the others are placed.
+        """Return the Failure for a pod in `pods` that fits no node wherever the others go, or None.
 
         Only one pod is tried. It is the pod with the `Shape` (the part of its spec that affects
         scheduling) that was refused most recently. Often, the pods of one workload prevent the
@@ -1179,7 +1179,7 @@ def _has_hard_spread(pod: PodInfo) -> bool:
 
 
 def _is_final(pod: PodInfo, failure: Failure) -> bool:
-    """Return whether placing more pods cannot help `pod`, which fits no node now.
+    """Return whether `pod`, which fits no node now, will fit no node after more pods are placed.
 
     More pods can help if the pod must run near other pods, or if topology spread rejected a node.
     """

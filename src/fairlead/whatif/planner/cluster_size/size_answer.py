@@ -245,7 +245,7 @@ def _held(found: SizeResult) -> Iterator[str]:
 
 
 def _pending_today(found: SizeResult) -> int | None:
-    """Return how many pods the worst failure of today's nodes leaves pending; None if untried."""
+    """Return the most pods that are pending after a failure of today's nodes; None if untried."""
     if not found.tried_today:
         return None
     losses = _losses_today(found)
@@ -292,7 +292,7 @@ def _today(survival: Survival, found: SizeResult) -> Iterator[str]:
 
 
 def _zoneless(survival: Survival, found: SizeResult) -> Iterator[str]:
-    """Yield a sentence if zones fail, but some of the new nodes are in no zone."""
+    """Yield a sentence if `survival` includes zones, but some of the new nodes are in no zone."""
     count = sum(not offer.zone for offer in found.nodes.values())
     if survival.zones and count:
         which = "1 of the new nodes is" if count == 1 else f"{count:,} of the new nodes are"

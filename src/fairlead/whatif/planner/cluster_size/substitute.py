@@ -70,9 +70,9 @@ def substitutes(
 
 
 def _unit_prices(prices: Floats, supplies: Floats) -> Floats:
-    """Return, for each k and each requirement, the lowest price of a unit, from kind k or later.
+    """Return the lowest price of a unit of each requirement; row k is about kinds k and later.
 
-    The price is infinite if these kinds do not supply the requirement.
+    The price is infinite if none of these kinds supplies the requirement.
     """
     units = np.full_like(supplies, np.inf)
     np.divide(prices[:, None], supplies, out=units, where=supplies > 0)

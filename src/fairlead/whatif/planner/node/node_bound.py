@@ -3,9 +3,9 @@
 sums         for each resource, the fewest nodes whose total capacity covers the pods' requests
 exclusion    pods of one workload that exclude each other need a node each
 
-A node counts only with the amounts that its present pods request if none of the pods that would
-move tolerates its taints. For example, a virtual node can state thousands of cores, but only pods
-that tolerate its taint can use them.
+If none of the pods that would move tolerates the taints of a node, the node can hold only its
+present pods. Then the node counts only with the amounts that these pods request. For example, a
+virtual node can state thousands of cores, but only pods that tolerate its taint can use them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PODS_PER_NODE: Final = "pods per node"
 
 
 class NodeBound(Struct, frozen=True, order=True):
-    """At least `count` nodes are needed; `binds` is the resource or workload that needs them."""
+    """A bound: at least `count` nodes are needed; the resource or workload `binds` needs them."""
 
     count: int
     binds: str = ""

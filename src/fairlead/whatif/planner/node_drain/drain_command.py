@@ -26,7 +26,7 @@ def drain_steps(
     needed: Sequence[DrainFlag],
     run: DrainRun | None,
 ) -> Iterator[NextStep]:
-    """Yield the steps that cordon `to_cordon`, and drain `nodes` in this order.
+    """Yield the steps that cordon `to_cordon`, and then drain `nodes` in the given order.
 
     The drains have the pace of `run`. `to_cordon` are those of `nodes` that are not cordoned yet.
     If `nodes` is only one node, no step cordons it, because kubectl drain does. `needed` are the

@@ -1,4 +1,4 @@
-"""drain-plan: the order in which to drain nodes, blocked nodes, a safe pace, and the time needed.
+"""drain-plan: the blocked nodes; for the other nodes, the drain order, a safe pace and the time.
 
     1  rules      A node is blocked if a budget refuses an eviction from it, if its kubelet does
                   not answer, or if a terminating pod stays on it forever.
@@ -206,9 +206,9 @@ def plan_drains(
 def _new_nodes_trial(
     planner: DrainPlanner, plan: DrainPlan, order: Sequence[str], progress: Progress
 ) -> NewNodesTrial | None:
-    """Try new nodes for all blocked nodes of `plan` that one new node each would unblock.
+    """Try all new nodes together: one for each blocked node that one new node would unblock.
 
-    The blocked nodes and those of `plan.drains` are emptied in `order`. Return None if there are
+    These blocked nodes and those of `plan.drains` are emptied in `order`. Return None if there are
     fewer than two such blocked nodes.
     """
     edits: dict[str, set[str]] = {}
