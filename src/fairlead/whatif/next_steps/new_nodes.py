@@ -15,13 +15,15 @@ This is an estimate that uses only requests; a what-if with the new nodes is exa
 
 For pods that wait for devices (DRA), the copied node must run pods of their workloads. Each copy
 has the same devices as the node. Each waiting pod needs as many devices as a running pod of its
-workload holds. If the running pods hold different numbers, the smallest number counts. If the pods
-of a workload repel each other (anti-affinity), a copy takes the largest number of them that one
-node runs now. This is 1 if the rule is about nodes.
+workload holds. If the running pods hold different numbers, the smallest number counts.
+
+If the pods of a workload repel each other (anti-affinity), a copy takes the largest number of them
+that one node runs now. This is 1 if the rule is about nodes. The same holds for pods that use the
+same host port, and for pods on nodes that can attach no further volume.
 
     3 pods of 2 CPU wait, and a node of 4 CPU is full               ->   2 nodes like that node
     3 pods wait for a GPU each, and a node with 2 GPUs runs others  ->   2 nodes like that node
-    3 pods repel each other                                         ->   3 nodes
+    3 pods repel each other, or need the same host port             ->   3 nodes
     6 pods of 2 CPU wait, and the node that they left has 16 CPU    ->   1 node like that node
 """
 
@@ -40,11 +42,13 @@ from fairlead.engine.plugins.dynamic_resources.claims_of_pod import (
     NOT_ENOUGH,
     NOT_ON_THIS_NODE,
 )
-from fairlead.engine.plugins.inter_pod_affinity.filter import REPELLED
+from fairlead.engine.plugins.inter_pod_affinity.filter import REPELLED, REPELLED_BY_EXISTING
 from fairlead.engine.plugins.inter_pod_affinity.filter import STATUSES as STATUSES_OF_AFFINITY
 from fairlead.engine.plugins.node_affinity import MISMATCH
+from fairlead.engine.plugins.node_ports import CONFLICT
 from fairlead.engine.plugins.node_resources.fit import INSUFFICIENT, TOO_MANY_PODS
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
+from fairlead.engine.plugins.node_volume_limits.plugin import TOO_MANY
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.engine.plugins.volume_binding.node_volumes import NODE_CONFLICT, STATUSES
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
@@ -55,6 +59,12 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 Amounts = Mapping[str, int]
 Name = TypeVar("Name")
 _LACKS_ROOM: Final = (INSUFFICIENT, TOO_MANY_PODS)
+# The reasons of nodes whose pods allow only few pods of a workload there, or no further one.
+_FEW_PER_NODE: Final = (
+    STATUSES_OF_AFFINITY[REPELLED].message,
+    CONFLICT.message,
+    TOO_MANY.message,
+)
 # A resource of the estimate: a pod that waits for devices needs 1, and only nodes that run pods of
 # such workloads have it.
 _DEVICES: Final = "devices"
@@ -114,7 +124,8 @@ def new_nodes_for(
     needs = sorted((_needs(pod, held) for pod in pending), key=_size, reverse=True)
     known_to_fit = _pods_by_node({pod.workload for pod in pending}, (*nodes, *known))
     with_devices = _pods_by_node(waiting, (*nodes, *known))
-    apart = _most_together({pod.workload for pod in pending if _is_repelled(pod)}, (*nodes, *known))
+    kept_apart = {pod.workload for pod in pending if _is_kept_apart(pod)}
+    apart = _most_together(kept_apart, (*nodes, *known))
     largest = _largest(needs)
     ignored = "" if spread_counts else SPREAD_MISMATCH
     ruled_out = {pod.workload for pod in pending if RULED_OUT in pod.reason.replace(ignored, "")}
@@ -172,6 +183,16 @@ def lacks_room(pod: PodEnd) -> bool:
     return _accepts_new_node(pod) and (_lacks_resources(pod) or _waits_for_devices(pod))
 
 
+def lacks_place(pod: PodEnd) -> bool:
+    """Return whether the pods of a node keep `pod` off, so that a new node may take it.
+
+    They repel the pod (anti-affinity), use its host ports, or use all volumes that the node can
+    attach.
+    """
+    by_existing = STATUSES_OF_AFFINITY[REPELLED_BY_EXISTING].message in pod.reason
+    return _accepts_new_node(pod) and (by_existing or _is_kept_apart(pod))
+
+
 def _lacks_resources(pod: PodEnd) -> bool:
     return any(one in pod.reason for one in _LACKS_ROOM)
 
@@ -180,8 +201,8 @@ def _waits_for_devices(pod: PodEnd) -> bool:
     return NOT_ENOUGH in pod.reason
 
 
-def _is_repelled(pod: PodEnd) -> bool:
-    return STATUSES_OF_AFFINITY[REPELLED].message in pod.reason
+def _is_kept_apart(pod: PodEnd) -> bool:
+    return any(one in pod.reason for one in _FEW_PER_NODE)
 
 
 def _accepts_new_node(pod: PodEnd) -> bool:
@@ -322,7 +343,7 @@ def _needs(pod: PodEnd, held: Mapping[WorkloadRef, Amounts]) -> Amounts:
     If `pod` waits for devices, it needs the devices that `held` contains for its workload. Each
     running pod of the workload holds at least these devices.
     """
-    own = {str(pod.workload): 1} if _is_repelled(pod) else {}
+    own = {str(pod.workload): 1} if _is_kept_apart(pod) else {}
     devices = {_DEVICES: 1, **held[pod.workload]} if _waits_for_devices(pod) else {}
     return {**_with_pod(pod.requests), **devices, **own}
 

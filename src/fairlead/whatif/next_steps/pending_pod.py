@@ -19,6 +19,7 @@ from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.whatif.next_steps.new_nodes import (
     RULED_OUT,
     NewNodes,
+    lacks_place,
     lacks_room,
     least_copies,
     new_nodes_for,
@@ -49,8 +50,9 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
     nodes, a rolling drain is suggested for such pods.
 
-    In four cases, new nodes are suggested only if a trial shows that fewer pods wait with them:
+    In five cases, new nodes are suggested only if a trial shows that fewer pods wait with them:
 
+    - Other pods keep pods off nodes (`lacks_place`): they may keep them off the new nodes, too.
     - There are several zones, and rules or volumes may keep the pods off one of them.
     - A spread constraint keeps pods off nodes.
     - Pods lack room even without the change, and may take the new nodes first.
@@ -85,7 +87,7 @@ def shorten_waits(context: StepContext) -> Iterator[NextStep]:
     is_pending = bool(answer.difference.pending or answer.difference.not_created)
     if is_pending or change.add_nodes is not None or answer.changed.autoscaling is not None:
         return
-    short = [one.pod for one in waited if lacks_room(one.pod)]
+    short = [one.pod for one in waited if _may_use_new_node(one.pod)]
     reach = VolumeReach(context.manifests, short)
     reached, nodes = reach.most_reached(short, _copyable_nodes(context))
     left = {one.pod.key: one.node for one in answer.difference.evicted}
@@ -135,7 +137,7 @@ def _first_nodes(
         here = [*(pod for pod in kept if pod.node == old_node.name), *later]
         covered += [pod for pod in here if reach.reaches(pod, old_node)]
     keys = {pod.key for pod in covered}
-    short = [pod for pod in pending if lacks_room(pod) and pod.key not in keys]
+    short = [pod for pod in pending if _may_use_new_node(pod) and pod.key not in keys]
     lacking = {pod.workload for pod in short}
     short += [pod for pod in (*kept, *later) if pod.workload in lacking and pod.key not in keys]
     if old_node is not None:
@@ -150,6 +152,7 @@ def _first_nodes(
         yield from _copies_of(copies, covered, context, is_tried=is_tried)
     short, nodes = reach.most_reached(short, nodes)
     is_tried = has_rules or (has_zones and _may_need_a_zone(short, context))
+    is_tried |= any(map(lacks_place, short))
     origins = {left[pod.key] for pod in short if pod.key in left}
     yield from _room_for(short, nodes, context, left=origins, is_tried=is_tried)
     bound = [pod for pod in pending if pod.key in left and pod not in movable]
@@ -255,12 +258,17 @@ def _room_for(
         yield from _new_nodes("ask again with", more, short, context.answer.changed.nodes)
 
 
+def _may_use_new_node(pod: PodEnd) -> bool:
+    """Return whether a new node may help `pod`, even if no pod has left a node."""
+    return lacks_room(pod) or lacks_place(pod)
+
+
 def _others_lack_room(context: StepContext) -> bool:
     """Return whether some pods lack room even without the change.
 
     These pods may take the room of new nodes.
     """
-    return any(map(lacks_room, context.answer.without.pending))
+    return any(map(_may_use_new_node, context.answer.without.pending))
 
 
 def _by_zone(
@@ -319,7 +327,7 @@ def _more_nodes(
     change = context.answer.change
     likes = () if change.instance_type else change.like.split(",")
     same = [one for one in nodes if one.name in likes]
-    more = new_nodes_for(filter(lacks_room, pending), same, context.answer.without.nodes)
+    more = new_nodes_for(filter(_may_use_new_node, pending), same, context.answer.without.nodes)
     if more is not None:
         yield from _best_nodes([replace(more, like=change.like)], added, context)
 

@@ -889,6 +889,56 @@ def test_a_note_says_that_no_zone_helps(make, snapshot):
     assert note in answer.changed.notes
 
 
+@pytest.mark.parametrize(
+    ("key", "suggested"),
+    [
+        pytest.param("kubernetes.io/hostname", True, id="each node takes one pod"),
+        pytest.param(ZONE, False, id="each zone takes one pod"),
+    ],
+)
+def test_pods_that_repel_each_other_suggest_nodes_only_if_nodes_help(
+    make, snapshot, key, suggested
+):
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": "web"}}}
+    rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    web = make.workload("ReplicaSet", "web", replicas=0, affinity=rule)
+    nodes = [make.node(name, **{ZONE: name, "kubernetes.io/hostname": name}) for name in "ab"]
+    answer = what_if(snapshot(*nodes, web), ClusterChange(scale=("rs/web=4",)))
+    found = [step.code for step in answer.next_steps if "--add-nodes" in step.code]
+    assert found == (["--add-nodes 2 --like a"] if suggested else [])
+    is_refused = any("stay pending, too" in note for note in answer.changed.notes)
+    assert is_refused is not suggested
+
+
+def test_pods_that_need_the_same_host_port_suggest_a_node_for_each(make, snapshot):
+    ports = [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]
+    web = make.workload("ReplicaSet", "web", replicas=0, containers=ports)
+    change = ClusterChange(scale=("rs/web=4",))
+    steps = steps_of(what_if(snapshot(make.node("a"), make.node("b"), web), change))
+    words = "ask again with 2 more nodes like a; fewer may be enough"
+    assert (words, "--add-nodes 2 --like a") in steps
+
+
+def test_pods_on_nodes_that_can_attach_no_further_volume_suggest_a_node(make, snapshot):
+    """Each node can attach two volumes, and four of the six pods have a node."""
+    db = make.workload("StatefulSet", "db", replicas=0)
+    template = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    db["spec"] |= {"volumeClaimTemplates": [template], "podManagementPolicy": "Parallel"}
+    objects = [db]
+    for name in "ab":
+        driver = {"name": "d", "nodeID": name, "topologyKeys": [], "allocatable": {"count": 2}}
+        csi_node = {"kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": [driver]}}
+        objects += [make.node(name), {"apiVersion": "storage.k8s.io/v1", **csi_node}]
+    for number in range(6):
+        pv, claim = volume(f"data-db-{number}", "kubernetes.io/os", "linux")
+        pv["spec"] |= {"csi": {"driver": "d", "volumeHandle": f"v{number}"}}
+        pv["spec"].pop("nodeAffinity")
+        objects += [pv, claim]
+    answer = what_if(snapshot(*objects), ClusterChange(scale=("sts/db=6",)))
+    assert len(answer.difference.pending) == 2
+    assert LIKE_A in steps_of(answer)
+
+
 def test_a_note_names_the_pod_that_waits_instead_with_a_new_node(make, snapshot):
     """The budget lets the drain evict the second pod only after the first one runs again."""
     db = make.workload("StatefulSet", "web", replicas=2, cpu="2")
