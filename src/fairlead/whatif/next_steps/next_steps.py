@@ -138,6 +138,15 @@ def _raise_quotas(context: StepContext) -> Iterator[NextStep]:
     return raise_quotas(context)
 
 
+def _allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
+    # Imported here, because most changes stop no rollout.
+    from fairlead.whatif.next_steps.rollout import allow_unavailable_pods  # noqa: PLC0415
+
+    if not any(one.outdated for one in context.answer.effect.workloads):
+        return iter(())
+    return allow_unavailable_pods(context)
+
+
 def _keep_volumes(context: StepContext) -> Iterator[NextStep]:
     """Yield a command that keeps the volumes of the deleted claims."""
     lost = [one for one in context.answer.effect.deleted_claims if not one.keeps_data]
@@ -166,6 +175,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.UNFINISHED: (_Row(simulate_to_the_end),),
     OutcomeKind.DATA_DELETED: (_Row(_keep_volumes),),
     OutcomeKind.PENDING: (
+        _Row(_allow_unavailable_pods, tries=True),
         _Row(_add_nodes, tries=True),
         _Row(_raise_limits, tries=True),
         _Row(relax_spread, tries=True),

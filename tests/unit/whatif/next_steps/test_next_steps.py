@@ -939,6 +939,44 @@ def test_pods_on_nodes_that_can_attach_no_further_volume_suggest_a_node(make, sn
     assert LIKE_A in steps_of(answer)
 
 
+IMAGE = "deploy/web:spec.template.spec.containers[c].image=new"
+UNAVAILABLE = "deploy/default/web:spec.strategy.rollingUpdate.maxUnavailable=1"
+
+
+@pytest.mark.parametrize(
+    ("replicas", "price"),
+    [(2, ""), (1, "; it then has no ready pod for a time")],
+    ids=["other pods stay ready", "no other pod"],
+)
+def test_a_rollout_without_a_place_for_new_pods_may_delete_an_old_pod_first(
+    make, snapshot, replicas, price
+):
+    """The nodes have one free host port for each pod."""
+    containers = [{"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 80}]}]
+    deploy = make.workload(replicas=replicas, containers=containers)
+    cluster = snapshot(*map(make.node, "ab"[:replicas]), deploy)
+    answer = what_if(cluster, ClusterChange(set=(IMAGE,)))
+    words = "ask again with one unavailable pod allowed during the rollout of deploy/default/web"
+    assert steps_of(answer)[0] == (words + price, f"--set {UNAVAILABLE}")
+    again = what_if(cluster, ClusterChange(set=(IMAGE, UNAVAILABLE)))
+    assert not again.difference.pending
+
+
+def test_a_rollout_for_which_no_node_has_room_keeps_its_strategy(make, snapshot):
+    """The new pods are larger than the node, and the question sets a strategy itself."""
+    deploy = make.workload(replicas=1)
+    cluster = snapshot(make.node("a", cpu="2"), deploy)
+    cpu = "deploy/web:spec.template.spec.containers[c].resources.requests.cpu=3"
+    answer = what_if(cluster, ClusterChange(set=(cpu,)))
+    assert answer.difference.pending
+    assert not [step for step in answer.next_steps if "maxUnavailable" in step.code]
+    fits = "deploy/web:spec.template.spec.containers[c].resources.requests.cpu=2"
+    surge = "deploy/web:spec.strategy.rollingUpdate.maxSurge=1"
+    answer = what_if(cluster, ClusterChange(set=(fits, surge)))
+    assert answer.difference.pending
+    assert not [step for step in answer.next_steps if "maxUnavailable" in step.code]
+
+
 def test_a_note_names_the_pod_that_waits_instead_with_a_new_node(make, snapshot):
     """The budget lets the drain evict the second pod only after the first one runs again."""
     db = make.workload("StatefulSet", "web", replicas=2, cpu="2")
