@@ -1,4 +1,4 @@
-"""Remedies for topology spread: label the node, raise maxSkew, or stop enforcing the constraint."""
+"""Remedies for topology spread: other fields of the constraint, or a label of the node."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from fairlead.engine.state.pod_info import PodInfo
 replace = msgspec.structs.replace
 _DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 _MORE_SKEW_MAX: Final = 8
+_FEWER_DOMAINS_MAX: Final = 8
 
 
 def propose_for_spread(
@@ -27,7 +28,9 @@ def propose_for_spread(
 ) -> Iterator[RemedyChange]:
     """Yield changes for each DoNotSchedule constraint, then one that drops all spread constraints.
 
-    A change for one constraint labels the node, raises maxSkew or stops enforcing the constraint.
+    A change for one constraint labels the node, lowers minDomains, raises maxSkew or stops
+    enforcing the constraint. A lower minDomains comes before a higher maxSkew: if there are fewer
+    domains than minDomains, more pods are then admitted, but they stay as evenly spread.
 
     The default constraints of the profile apply only to pods without constraints. For such a pod,
     the changes label the node or give the pod its own constraint.
@@ -42,6 +45,10 @@ def propose_for_spread(
         if key not in node.labels:
             yield from _label(framework, node, key)
             continue
+        most = (constraint.min_domains or 1) - 1
+        for fewer in range(most, max(0, most - _FEWER_DOMAINS_MAX), -1):
+            what = f"lower minDomains on {key} from {constraint.min_domains} to {fewer}"
+            yield RemedyChange(what, pod=_with(pod.pod, i, replace(constraint, min_domains=fewer)))
         for more in range(1, _MORE_SKEW_MAX + 1):
             skew = constraint.max_skew + more
             what = f"raise maxSkew on {key} from {constraint.max_skew} to {skew}"

@@ -260,6 +260,16 @@ CASES = {
         },
         "raise maxSkew on zone from 1 to 4",
     ),
+    "fewer domains than minDomains: the number of domains": (
+        {
+            "nodes": ZONED,
+            "pods": [bound("w1", labels={"app": "w"}), bound("w2", to="n2", labels={"app": "w"})],
+            "pending": pod(
+                labels={"app": "w"}, topologySpreadConstraints=[{**SPREAD[0], "minDomains": 4}]
+            ),
+        },
+        "lower minDomains on zone from 4 to 2",
+    ),
     "two plugins object: one change after the other": (
         {
             "nodes": [node(unschedulable=True)],
