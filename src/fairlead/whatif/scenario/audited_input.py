@@ -36,7 +36,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.api.nodes.taint import OUT_OF_SERVICE
+from fairlead.api.nodes.taint import CONDITION_TAINTS, OUT_OF_SERVICE
 from fairlead.api.objects import Pod
 from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import (
@@ -67,7 +67,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.scenario.simkube_trace import RecordedLifecycle
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.node_pool import is_lasting_taint
+from fairlead.whatif.snapshot.node_pool import awaits_agent, is_lasting_taint
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 # The kinds of objects whose dependents the simulation creates.
@@ -392,10 +392,12 @@ def _scaling(write: AuditedWrite) -> AuditedWrite:
 def _is_repeated(taint: str) -> bool:
     """Return whether the scenario repeats the recorded taints with the key `taint`.
 
-    It repeats the taints that no simulated controller sets: the lasting taints (`is_lasting_taint`)
-    and the taint out-of-service, which users set on failed nodes.
+    It repeats the taints that no simulated controller sets: the lasting taints
+    (`is_lasting_taint`), the taints of agents, and the taint out-of-service, which users set on
+    failed nodes.
     """
-    return is_lasting_taint(taint) or taint == OUT_OF_SERVICE
+    is_of_agent = awaits_agent(taint) and taint not in CONDITION_TAINTS
+    return is_lasting_taint(taint) or is_of_agent or taint == OUT_OF_SERVICE
 
 
 class _TaintChange(Struct, frozen=True):

@@ -65,6 +65,12 @@ _TRANSIENT_TAINTS: Final = CONDITION_TAINTS | {
     DISRUPTED_TAINT,
     UNREGISTERED_TAINT,
 }
+# upstream: karpenter pkg/scheduling/taints.go: KnownEphemeralTaints
+_READINESS_PREFIX: Final = "readiness.k8s.io/"
+# The end of the keys of taints that agents remove when they are ready, for example
+# node.cilium.io/agent-not-ready, ebs.csi.aws.com/agent-not-ready and cni.istio.io/not-ready. The
+# taint node.kubernetes.io/not-ready of the node lifecycle controller ends in the same way.
+_NOT_READY: Final = "not-ready"
 # The taints and labels of a machine that AWS is about to stop, for example a spot machine
 # (aws-node-termination-handler pkg/node/node.go: TaintSpotItn, MarkWithEventID).
 _AWS_INTERRUPTION: Final = "aws-node-termination-handler/"
@@ -214,7 +220,13 @@ def copy_order(node: Node) -> tuple[bool, str, str]:
 def is_lasting_taint(key: str) -> bool:
     """Return whether new nodes of a pool have a taint with this key if old nodes have it."""
     is_interruption = key.startswith(_AWS_INTERRUPTION)
-    return key not in _TRANSIENT_TAINTS and not is_interruption
+    is_transient = key in _TRANSIENT_TAINTS or is_interruption or awaits_agent(key)
+    return not is_transient
+
+
+def awaits_agent(key: str) -> bool:
+    """Return whether an agent of the node removes a taint with this key when it is ready."""
+    return key.startswith(_READINESS_PREFIX) or key.endswith(_NOT_READY)
 
 
 def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) -> tuple[str, ...]:

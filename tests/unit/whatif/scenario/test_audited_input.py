@@ -236,13 +236,15 @@ def test_changes_and_deletions_of_users_are_repeated(simulate):
 
 
 def test_the_out_of_service_taint_of_a_user_is_repeated(simulate):
-    """Controllers set the other taints of the recorded node."""
+    """An agent of the node sets another taint; controllers set the rest."""
     taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
-    unready = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
-    tainted = node("n2", taints=[unready, taint])
+    agent = {"key": "node.cilium.io/agent-not-ready", "effect": "NoExecute"}
+    of_controllers = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
+    unready = [{"key": key, "effect": "NoExecute"} for key in of_controllers]
+    tainted = node("n2", taints=[*unready, taint, agent])
     run = simulate([*RECORDED, write("patch", "nodes/n2", {}, 21, response=tainted)])
     [found] = [one["spec"] for one in run.store.list(NODE) if one["metadata"]["name"] == "n2"]
-    assert found["taints"] == [taint]
+    assert found["taints"] == [taint, agent]
 
 
 GPU = {"key": "gpu", "effect": "PreferNoSchedule"}

@@ -48,7 +48,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.installed_autoscaler import installed_flags
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, valid_node
-from fairlead.whatif.snapshot.node_pool import POOL_LABELS, zone_labels
+from fairlead.whatif.snapshot.node_pool import POOL_LABELS, awaits_agent, zone_labels
 from fairlead.whatif.snapshot.samples import samples
 
 _STARTUP_TAINTS: Final = frozenset(
@@ -58,12 +58,6 @@ _STARTUP_TAINTS: Final = frozenset(
         UNREGISTERED_TAINT,
     }
 )
-# upstream: karpenter pkg/scheduling/taints.go: KnownEphemeralTaints
-_STARTUP_PREFIX: Final = "readiness.k8s.io/"
-# The end of the keys of two kinds of startup taints. The node lifecycle controller sets
-# node.kubernetes.io/not-ready. Other taints are for agents, for example
-# node.cilium.io/agent-not-ready, ebs.csi.aws.com/agent-not-ready and cni.istio.io/not-ready.
-_STARTUP_SUFFIX: Final = "not-ready"
 _NAMED_MAX: Final = 3
 
 
@@ -210,8 +204,8 @@ class _Cluster:
         `startup` contains (key, effect) of the startup taints that Karpenter sets on the node.
         """
         key = taint.key
-        is_known = key in _STARTUP_TAINTS or key.startswith(_STARTUP_PREFIX)
-        is_known = is_known or key.endswith(_STARTUP_SUFFIX) or self._taints.is_startup_taint(key)
+        is_known = key in _STARTUP_TAINTS or awaits_agent(key)
+        is_known = is_known or self._taints.is_startup_taint(key)
         return is_known or (key, taint.effect) in startup
 
     def _model(self, labels: Mapping[str, str]) -> Node | None:
