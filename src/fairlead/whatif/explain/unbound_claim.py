@@ -20,7 +20,8 @@ _DELAYED: Final = "WaitForFirstConsumer"
 def unbound_claims(pod: Pod, inventory: Inventory) -> Iterator[str]:
     """Yield a sentence for each unbound claim that must be bound before `pod` is scheduled.
 
-    If the dump has no StorageClasses, a claim with a class is left out.
+    If the dump has no StorageClasses, the claims with a class are included: the scheduler then
+    takes them for claims that must be bound first.
     """
     # upstream: pkg/scheduler/framework/plugins/volumebinding/binder.go: GetPodVolumeClaims
     namespace = pod.metadata.namespace
@@ -37,7 +38,10 @@ def _why_unbound(name: str | None, inventory: Inventory) -> str:
     if not name:
         return "it has no StorageClass, and no PersistentVolume is bound to it"
     if not inventory.of_kind(STORAGE_CLASS):
-        return ""
+        return (
+            f"it needs StorageClass {name}; the dump has no StorageClasses, so it is unknown "
+            "whether this class binds the claim only when the pod has a node"
+        )
     found = inventory.get(STORAGE_CLASS, "", name)
     if found is None:
         return f"StorageClass {name} does not exist"

@@ -784,6 +784,20 @@ def test_an_unbound_claim_of_a_pending_pod_is_named(explained, snapshot, make, c
     assert (sentence in notes) is (why is not None)
 
 
+def test_an_unbound_claim_is_named_if_the_dump_has_no_storage_classes(snapshot, make):
+    claim = {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default"},
+        "spec": {"storageClassName": "fast", "accessModes": ["ReadWriteOnce"],
+                 "resources": {"requests": {"storage": "1Gi"}}},
+    }  # fmt: skip
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    cluster = (make.node("a"), claim, make.pod("web", volumes=volumes))
+    notes = explain_pod(snapshot(*cluster), "pod/web", SchedulerConfig()).notes
+    start = "PersistentVolumeClaim default/data is not bound: it needs StorageClass fast; the dump"
+    assert any(note.startswith(start) for note in notes)
+
+
 def test_a_node_that_is_being_deleted_is_explained_with_its_pods(explained, make):
     """The simulation that creates the lacking pod of web also removes the node."""
     node = make.node("a")
