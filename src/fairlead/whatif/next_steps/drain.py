@@ -13,7 +13,7 @@ from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.whatif.answer import WhatIfAnswer
-from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.cluster_change import ClusterChange, deleted_nodes
 from fairlead.whatif.change.node_outage.node_failure import option_duration
 from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_named, scaled
@@ -125,6 +125,27 @@ def _drain_plan(context: StepContext) -> Iterator[NextStep]:
     if changed.blocking:
         aim = "list everything that blocks the drain, and what would unblock it"
     yield NextStep(aim, command=shlex.join(("fairlead", "drain-plan", *context.arguments, *words)))
+
+
+def drain_before_deletion(context: StepContext) -> Iterator[NextStep]:
+    """Yield the command that plans a drain of the nodes that the question deletes.
+
+    A drain evicts pods within their budgets, but the deletion of a Node object deletes all its pods
+    at the same time. Nothing is yielded if none of the deleted nodes is Ready: the pods of such
+    nodes do not stop in a drain.
+    """
+    answer = context.answer
+    targets = list(deleted_nodes(answer.change.delete))
+    left = answer.changed.node_names
+    gone = [one for one in answer.without.nodes if one.name not in left]
+    if not targets or not any(one.is_ready for one in gone):
+        return
+    words = [word for one in targets for word in ("--nodes", one)]
+    which = "node" if len(targets) == 1 and "=" not in targets[0] else "nodes"
+    yield NextStep(
+        f"plan a drain of the {which} before the deletion; it evicts pods within their budgets",
+        command=shlex.join(("fairlead", "drain-plan", *context.arguments, *words)),
+    )
 
 
 def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:

@@ -16,6 +16,7 @@ from fairlead.whatif.next_steps.breached_budget import add_replicas
 from fairlead.whatif.next_steps.drain import (
     add_flags,
     allow_evictions,
+    drain_before_deletion,
     perform_drain,
     simulate_to_the_end,
 )
@@ -167,6 +168,7 @@ class _Row(NamedTuple):
     tries: bool = False
 
 
+_DRAIN_BEFORE_DELETION: Final = _Row(drain_before_deletion)
 _KEEP_AVAILABLE: Final = _Row(keep_available, tries=True)
 _RAISE_QUOTAS: Final = _Row(_raise_quotas, tries=True)
 _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
@@ -183,9 +185,9 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.ERROR: (_RAISE_QUOTAS,),
     OutcomeKind.NOT_CREATED: (_RAISE_QUOTAS,),
     OutcomeKind.DOWN: (_Row(replace_pods_of_failed_nodes, tries=True),),
-    OutcomeKind.BREACHED: (_Row(add_replicas, tries=True),),
-    OutcomeKind.UNAVAILABLE: (_KEEP_AVAILABLE,),
-    OutcomeKind.BRIEFLY_UNAVAILABLE: (_KEEP_AVAILABLE,),
+    OutcomeKind.BREACHED: (_DRAIN_BEFORE_DELETION, _Row(add_replicas, tries=True)),
+    OutcomeKind.UNAVAILABLE: (_DRAIN_BEFORE_DELETION, _KEEP_AVAILABLE),
+    OutcomeKind.BRIEFLY_UNAVAILABLE: (_DRAIN_BEFORE_DELETION, _KEEP_AVAILABLE),
     OutcomeKind.DISPLACED: (_Row(ignore_failed_nodes), _Row(_shorten_waits, tries=True)),
 }
 

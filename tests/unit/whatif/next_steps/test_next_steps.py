@@ -977,6 +977,22 @@ def test_a_rollout_for_which_no_node_has_room_keeps_its_strategy(make, snapshot)
     assert not [step for step in answer.next_steps if "maxUnavailable" in step.code]
 
 
+@pytest.mark.parametrize("ready", ["True", "Unknown"])
+def test_the_deletion_of_a_node_in_service_suggests_a_drain_first(make, snapshot, web, ready):
+    """The pods of a node whose kubelet does not answer would not stop in a drain."""
+    node = make.node("a")
+    node["status"]["conditions"] = [{"type": "Ready", "status": ready}]
+    if ready != "True":
+        keys = [
+            ("node.kubernetes.io/unreachable", effect) for effect in ("NoSchedule", "NoExecute")
+        ]
+        node["spec"] = {"taints": [{"key": key, "effect": effect} for key, effect in keys]}
+    cluster = snapshot(node, make.node("b"), budget(minAvailable=2), *web)
+    answer = what_if(cluster, ClusterChange(delete=("node/a",)))
+    words = "plan a drain of the node before the deletion; it evicts pods within their budgets"
+    assert ((words, plan_of(answer)) in steps_of(answer)) is (ready == "True")
+
+
 def test_a_note_names_the_pod_that_waits_instead_with_a_new_node(make, snapshot):
     """The budget lets the drain evict the second pod only after the first one runs again."""
     db = make.workload("StatefulSet", "web", replicas=2, cpu="2")
