@@ -125,7 +125,7 @@ class StepContext(Struct, frozen=True):
         """
         named = {
             (workload.namespace, volume["persistentVolumeClaim"]["claimName"])
-            for volume in self._pod_spec(workload).get("volumes") or ()
+            for volume in self.pod_spec(workload).get("volumes") or ()
             if volume.get("persistentVolumeClaim")
         }
         if not named:
@@ -158,7 +158,7 @@ class StepContext(Struct, frozen=True):
         """
         named = {
             (workload.namespace, one["resourceClaimName"])
-            for one in self._pod_spec(workload).get("resourceClaims") or ()
+            for one in self.pod_spec(workload).get("resourceClaims") or ()
             if one.get("resourceClaimName")
         }
         claims = (
@@ -179,7 +179,7 @@ class StepContext(Struct, frozen=True):
         nodes = self.answer.changed.nodes
         return sum(node_selector_matches(selector, one.labels, one.name) for one in nodes) <= 1
 
-    def _pod_spec(self, workload: WorkloadRef) -> Json:
+    def pod_spec(self, workload: WorkloadRef) -> Json:
         """Return the spec in the pod template of `workload`, which the snapshot contains."""
         template = self.workloads({workload})[workload].value["spec"]["template"]
         return template.get("spec") or {}

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.json import Json
 from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.apiserver.kind import NODE, RESOURCE_QUOTA, STATEFUL_SET
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ON_THIS_NODE
@@ -96,9 +97,11 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
 def _runs_before(one: WorkloadEffect, context: StepContext) -> bool:
     """Return whether one more replica of `one` would run if it is created before the change.
 
-    If the change adds nodes, they are added before the replica. A simulation is made only in two
-    cases: a quota may refuse the replica, or the pods of the workload may find a node only because
-    of the change. Without a simulation, the result is True.
+    If the change adds nodes, they are added before the replica. A simulation is made only in three
+    cases: a quota may refuse the replica, the pods of the workload may find a node only because of
+    the change, or their rules may require the nodes that the change empties. In the simulation, a
+    pod must run on a node that takes pods after the change. Without a simulation, the result is
+    True.
     """
     ref, change = one.workload, context.answer.change
     has_quota = any(
@@ -107,7 +110,7 @@ def _runs_before(one: WorkloadEffect, context: StepContext) -> bool:
         and each.ref.namespace == ref.namespace
         for each in entries_of(context.manifests)
     )
-    if not (has_quota or _may_make_room(change)):
+    if not (has_quota or _may_make_room(change) or _has_placement_rule(context.pod_spec(ref))):
         return True
     before = ClusterChange(
         add_nodes=change.add_nodes,
@@ -117,7 +120,16 @@ def _runs_before(one: WorkloadEffect, context: StepContext) -> bool:
     )
     tried = context.ask(before)
     found = None if tried is None else tried.changed.workloads.get(ref)
-    return found is not None and found.at_end > one.readiness.wanted
+    if tried is None or found is None or found.at_end <= one.readiness.wanted:
+        return False
+    staying = {node.name for node in context.answer.changed.nodes if node.is_schedulable}
+    running = (node for node in tried.changed.nodes if node.name in staying)
+    return any(pod.workload == ref for node in running for pod in node.pods)
+
+
+def _has_placement_rule(spec: Json) -> bool:
+    """Return whether a pod with `spec` has a rule that may require some of the nodes."""
+    return bool(spec.get("nodeSelector") or spec.get("affinity"))
 
 
 def _may_make_room(change: ClusterChange) -> bool:

@@ -1411,6 +1411,39 @@ def test_a_drain_of_the_only_pod_suggests_a_replica_before_the_drain(snapshot, m
 
 
 @pytest.mark.parametrize(
+    ("follows", "is_suggested"),
+    [("cache", False), ("agent", True)],
+    ids=["its pods must be on the drained node", "its pods may be on each node"],
+)
+def test_a_replica_that_only_the_drained_node_takes_is_not_suggested(
+    snapshot, make, follows, is_suggested
+):
+    """The pod must be on a node with another pod: node a has both, and node b only an agent."""
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"f": follows}},
+    }
+    rule = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    replica_set, pod = single(make)
+    for spec in (replica_set["spec"]["template"]["spec"], pod["spec"]):
+        spec["affinity"] = rule
+    cache = make.workload("ReplicaSet", "zone", replicas=1)
+    cache["metadata"]["uid"] = "zone"
+    cache["spec"]["template"]["metadata"]["labels"]["f"] = "cache"
+    of_cache = make.pod("zone-1", node_name="a", owner="zone")
+    of_cache["metadata"]["labels"] = {"app": "zone", "f": "cache"}
+    others = [cache, of_cache] if follows == "cache" else []
+    for node in "ab":
+        agent = make.pod(f"agent-{node}", node_name=node)
+        agent["metadata"]["labels"] = {"f": "agent"}
+        others.append(agent)
+    nodes = [make.node(name, **{"kubernetes.io/hostname": name}) for name in "ab"]
+    answer = drained(snapshot, *nodes, replica_set, pod, *others)
+    scaled = [step for step in answer.next_steps if "replicaset/web" in step.command]
+    assert bool(scaled) is is_suggested
+
+
+@pytest.mark.parametrize(
     ("nodes", "option", "when"),
     [
         ("ab", {"add_nodes": 1, "like": "b"}, "when the new nodes are Ready, before the rest of"),
