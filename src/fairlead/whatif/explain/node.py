@@ -201,8 +201,9 @@ def _verdict(
     if refused:
         owners = sorted({one.owner for one in refused})
         more = f" and {len(owners) - 1} more" if len(owners) > 1 else ""
+        verb = "refuse" if more else "refuses"
         pods = counted(len({one.pod for one in refused}), "pod")
-        return f"{name} cannot be drained now: {owners[0]}{more} refuses the eviction of {pods}."
+        return f"{name} cannot be drained now: {owners[0]}{more} {verb} the eviction of {pods}."
     if isinstance(emptied, Blocker):
         return _pending_after_drain(name, unplaced)
     if not (emptied.moves or emptied.lost or emptied.failing):

@@ -316,6 +316,18 @@ def test_a_node_says_which_budget_blocks_its_drain(explained, make):
     assert rows(answer, "edits")
 
 
+def test_a_node_says_how_many_budgets_block_its_drain(explained, make):
+    other = budget(1, name="db")
+    other["spec"]["selector"]["matchLabels"] = {"app": "db"}
+    db = make.pod("db", node_name="a")
+    db["metadata"]["labels"] = {"app": "db"}
+    pods = [replica(make, number, "a") for number in range(2)]
+    objects = [make.node("a"), make.node("b"), replica_set(make, 2), *pods, budget(2), db, other]
+    assert explained("node/a", *objects).verdict == (
+        "a cannot be drained now: pdb/default/db and 1 more refuse the eviction of 3 pods."
+    )
+
+
 def test_a_drain_that_makes_a_job_fail_is_named(explained, make):
     job = job_of(make, "a", backoffLimit=0)
     answer = explained("node/a", make.node("a"), make.node("b"), replica(make, 1, "a"), *job)

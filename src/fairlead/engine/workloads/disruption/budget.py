@@ -67,10 +67,14 @@ class BudgetStatus(Struct, frozen=True):
         return max(0, self.current_healthy - self.desired_healthy) if self.expected_pods else 0
 
     def is_written_in(self, budget: PodDisruptionBudget) -> bool:
-        """Return whether `budget.status` already has these values."""
+        """Return whether `budget.status` already has these values, for the current generation.
+
+        The eviction API refuses evictions while the status is of an older generation.
+        """
         status = budget.status
         return (
-            status.expected_pods == self.expected_pods
+            status.observed_generation >= budget.metadata.generation
+            and status.expected_pods == self.expected_pods
             and status.desired_healthy == self.desired_healthy
             and status.current_healthy == self.current_healthy
             and status.disruptions_allowed == self.disruptions_allowed

@@ -58,11 +58,20 @@ def test_the_status_of_a_budget_is_computed(world, build):
     assert condition(world) == ("True", "SufficientPods")
 
 
+TRUE = {"expectedPods": 3, "currentHealthy": 3, "desiredHealthy": 2, "disruptionsAllowed": 1}
+
+
 def test_a_correct_status_is_not_written(world, build):
-    true = {"expectedPods": 3, "currentHealthy": 3, "desiredHealthy": 2, "disruptionsAllowed": 1}
+    true = {**TRUE, "observedGeneration": 1}
     world.load(build.budget(minAvailable=2, status=true), *pods(build, 3))
     world.patch("Pod", "web-0", {"metadata": {"annotations": {"a": "b"}}})
     assert world.log == []
+
+
+def test_a_loaded_status_of_an_older_generation_is_written(world, build):
+    """The eviction API would otherwise refuse every eviction."""
+    world.load(build.budget(minAvailable=2, status=TRUE), *pods(build, 3))
+    assert world.get("PodDisruptionBudget", "pdb")["status"]["observedGeneration"] == 1
 
 
 def test_the_status_of_a_new_budget_is_always_written(world, build):
@@ -248,6 +257,7 @@ def test_other_objects_are_ignored(world, build):
 def test_a_loaded_status_gives_the_expected_pods(world, build):
     """One of four pods was missing when the dump was taken."""
     loaded = {"expectedPods": 4, "currentHealthy": 3, "desiredHealthy": 3, "disruptionsAllowed": 0}
+    loaded["observedGeneration"] = 1
     world.load(build.budget(maxUnavailable=1, status=loaded), *pods(build, 3))
     assert world.log == []
     world.create(build.pod("web-3", OWNER))
