@@ -494,6 +494,22 @@ def test_a_node_that_the_change_names_is_kept_until_the_change(
     assert any(f"Until then, it keeps {removed.node}," in note for note in answer.changed.notes)
 
 
+def test_the_node_of_a_claim_that_the_change_deletes_is_kept_until_the_change(
+    tmp_path: Path,
+) -> None:
+    disruption = {"consolidateAfter": "30s", "budgets": [{"nodes": "1"}]}
+    names = [f"n{number}" for number in range(4)]
+    claims = [node_claim(name) for name in names]
+    for one in claims:
+        one["metadata"]["name"] = f"default-{one['metadata']['name']}"
+    objects = [pool(disruption=disruption), *map(node, names), *claims, web(4)]
+    unchanged = ask(tmp_path, objects, ClusterChange()).without.autoscaling
+    assert unchanged is not None
+    removed = unchanged.transitions[0].node
+    answer = ask(tmp_path, objects, ClusterChange(delete=(f"nodeclaim/default-{removed}",)))
+    assert any(f"Until then, it keeps {removed}," in note for note in answer.changed.notes)
+
+
 @pytest.mark.parametrize(
     ("age", "says"),
     [

@@ -12,8 +12,10 @@ from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
+from fairlead.api.json import text
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import NODE
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
 from fairlead.engine.core.command import Command, PatchObject
 from fairlead.whatif.change.cluster_change import ChangeScript, ClusterChange, deleted_nodes
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, ReplicaManifests, entries_of
@@ -25,14 +27,20 @@ def named_nodes(
 ) -> list[str]:
     """Return the nodes in `initial` that `change` names, sorted.
 
-    A change names the nodes that it edits, applies, drains, cordons, fails or deletes. A label
-    selector names a node only if it has the form `kubernetes.io/hostname=NODE`. `script` contains
-    the steps of `change`.
+    A change names the nodes that it edits, applies, drains, cordons, fails or deletes. It also
+    names the nodes of the NodeClaims that it edits, applies or deletes. A label selector names a
+    node only if it has the form `kubernetes.io/hostname=NODE`. `script` contains the steps of
+    `change`.
     """
     failures, deleted = change.failures, deleted_nodes(change.delete)
     stated = [*change.drain, *change.cordon, *failures.fail_node, *deleted]
-    names = {text.removeprefix(f"{HOSTNAME}=") for text in stated}
+    names = {one.removeprefix(f"{HOSTNAME}=") for one in stated}
     names |= {one.ref.name for one in script.written if one.kind is NODE}
+    targets = {words.rpartition("/")[2] for words in change.delete}
+    deleted_claims = [one for one in script.deleted if one.ref.name in targets]
+    for one in (*script.written, *deleted_claims):
+        if one.kind.kind == NodeClaim.__name__:
+            names.add(text(one.value, "status", "nodeName"))
     return sorted({one.ref.name for one in samples(initial) if one.kind is NODE} & names)
 
 
