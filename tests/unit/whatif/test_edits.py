@@ -301,6 +301,7 @@ def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existi
         ({"priority_class": ("hi=1",)}, "--priority-class: there is no PriorityClass hi; did you"),
         ({"priority_class": ("system-node-critical=1",)}, "--priority-class: .* is built in"),
         ({"priority_class": ("high=2000000000",)}, "--priority-class: .*maximum allowed value"),
+        ({"priority_class": ("high=99999999999",)}, "--priority-class: .*maximum allowed value"),
     ],
 )
 def test_invalid_edits_are_refused_in_one_line(ask, make, change, said):

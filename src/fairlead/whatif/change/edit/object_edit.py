@@ -77,6 +77,7 @@ _WITH_RESOURCES: Final = (
 )
 _PARTS: Final = ("requests", "limits")
 _HUGE_PAGES: Final = "hugepages-"
+_DIGITS_MAX: Final = 18  # longer numbers are no integers of the API; shorter ones may be too large
 # Fields of a PriorityClass that cannot be updated, with the options that change them.
 # upstream: pkg/apis/scheduling/validation/validation.go: ValidatePriorityClassUpdate
 _IMMUTABLE: Final = {
@@ -315,4 +316,4 @@ def with_priority(text: str, inventory: Inventory) -> tuple[Manifest, Manifest]:
 
 def _is_integer(text: str) -> bool:
     digits = text.removeprefix("-")
-    return digits.isascii() and digits.isdigit() and len(digits) <= len("2147483648")
+    return digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX
