@@ -9,7 +9,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.apiserver.kind import POD
+from fairlead.api.finalizer import TERMINATION
+from fairlead.api.json import items
+from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.whatif.answer import WhatIfAnswer
@@ -28,6 +30,7 @@ from fairlead.whatif.snapshot.dump_note import lacks_pods
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
+_FINALIZERS: Final = ("metadata", "finalizers")
 _HORIZON_PERCENT: Final = 110  # of the expected time of a rolling drain
 
 
@@ -132,13 +135,16 @@ def drain_before_deletion(context: StepContext) -> Iterator[NextStep]:
 
     A drain evicts pods within their budgets, but the deletion of a Node object deletes all its pods
     at the same time. Nothing is yielded if none of the deleted nodes is Ready: the pods of such
-    nodes do not stop in a drain.
+    nodes do not stop in a drain. Nodes of Karpenter do not count, because their deletion starts a
+    drain.
     """
     answer = context.answer
     targets = list(deleted_nodes(answer.change.delete))
     left = answer.changed.node_names
-    gone = [one for one in answer.without.nodes if one.name not in left]
-    if not targets or not any(one.is_ready for one in gone):
+    gone = {one.name for one in answer.without.nodes if one.is_ready and one.name not in left}
+    nodes = (one for one in samples(context.manifests) if one.kind is NODE)
+    at_once = {one.ref.name for one in nodes if TERMINATION not in items(one.value, *_FINALIZERS)}
+    if not targets or gone.isdisjoint(at_once):
         return
     words = [word for one in targets for word in ("--nodes", one)]
     which = "node" if len(targets) == 1 and "=" not in targets[0] else "nodes"

@@ -977,10 +977,19 @@ def test_a_rollout_for_which_no_node_has_room_keeps_its_strategy(make, snapshot)
     assert not [step for step in answer.next_steps if "maxUnavailable" in step.code]
 
 
-@pytest.mark.parametrize("ready", ["True", "Unknown"])
-def test_the_deletion_of_a_node_in_service_suggests_a_drain_first(make, snapshot, web, ready):
-    """The pods of a node whose kubelet does not answer would not stop in a drain."""
+@pytest.mark.parametrize(
+    ("ready", "finalizers", "is_suggested"),
+    [
+        pytest.param("True", [], True, id="in service"),
+        pytest.param("Unknown", [], False, id="its pods would not stop in a drain"),
+        pytest.param("True", ["karpenter.sh/termination"], False, id="its deletion is a drain"),
+    ],
+)
+def test_the_deletion_of_a_node_suggests_a_drain_first(
+    make, snapshot, web, ready, finalizers, is_suggested
+):
     node = make.node("a")
+    node["metadata"]["finalizers"] = finalizers
     node["status"]["conditions"] = [{"type": "Ready", "status": ready}]
     if ready != "True":
         keys = [
@@ -990,7 +999,7 @@ def test_the_deletion_of_a_node_in_service_suggests_a_drain_first(make, snapshot
     cluster = snapshot(node, make.node("b"), budget(minAvailable=2), *web)
     answer = what_if(cluster, ClusterChange(delete=("node/a",)))
     words = "plan a drain of the node before the deletion; it evicts pods within their budgets"
-    assert ((words, plan_of(answer)) in steps_of(answer)) is (ready == "True")
+    assert ((words, plan_of(answer)) in steps_of(answer)) is is_suggested
 
 
 def test_a_note_names_the_pod_that_waits_instead_with_a_new_node(make, snapshot):
