@@ -1,4 +1,4 @@
-"""Finds the limits, those of NodePools and of node groups, that the nodes of a plan violate.
+"""Finds limits that the nodes of a plan violate: limits of NodePools and of node groups.
 
     NodePool      spec.limits: the largest total capacity of its nodes (`nodes`: their number)
     node group    the minimum and maximum size, if the dump has a Cluster Autoscaler
@@ -34,8 +34,8 @@ def limit_lines(
 ) -> tuple[str, ...]:
     """Return a sentence for each limit that the nodes of a plan violate.
 
-    `planned` are the nodes of the plan, each with its capacity, and `today` are the nodes before
-    it. `pools` are the NodePools. `manifests` contain the limits of node groups.
+    `planned` are the nodes of the plan, each with its capacity. `today` are the nodes before the
+    plan. `pools` are the NodePools. `manifests` contain the limits of node groups.
     """
     nodes = [node for node, _ in planned]
     return *_node_pool_lines(planned, pools), *group_size_lines(nodes, today, manifests)

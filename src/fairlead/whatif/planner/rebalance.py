@@ -343,7 +343,7 @@ class Rebalancer:
         )
 
     def _kept(self) -> Counter[IgnoredRule]:
-        """Return, for each autoscaler rule, the number of pods that may not move because of it."""
+        """Return, for each autoscaler rule, the number of pods that cannot move because of it."""
         nodes = self._model.table.nodes()
         pods = (
             (info.name, pod.pod)

@@ -34,11 +34,11 @@ _COPIES_MAX: Final = 200  # maximum number of kinds of nodes of which a copy is 
 
 
 class Refusal(Struct, frozen=True):
-    """A reason why `nodes` nodes refuse a pod, and the `plugin` that gave it.
+    """A reason why some nodes refuse a pod; `nodes` is the number of these nodes.
 
-    `plugin` is "" if PreFilter plugins exclude the nodes (the reason names these plugins), or if an
-    extender refuses them. It is "kubelet" if the scheduler lets the nodes pass, but their kubelets
-    refuse the pod.
+    `plugin` is the plugin that gave the reason. It is "" if PreFilter plugins exclude the nodes
+    (the reason names these plugins), or if an extender refuses them. It is "kubelet" if the
+    scheduler lets the nodes pass, but their kubelets refuse the pod.
 
     `change` describes the smallest change with which the pod would fit one of these nodes. Instead,
     it can advise to add a node like one of them, or say that no node is large enough. It is "" if
@@ -138,7 +138,7 @@ def size_problem(model: ClusterModel, pod: PodInfo) -> str:
 
 
 def _size_of(info: NodeInfo, column: int, resource: str) -> int:
-    """Return how much of `resource`, the resource of `column`, pods could use on an empty node."""
+    """Return how much of `resource` pods could use on an empty node; `column` is its column."""
     capacity = info.node.status.capacity.get(resource)
     if capacity is None or not is_extended_resource(resource):
         return info.allocatable_of(column)

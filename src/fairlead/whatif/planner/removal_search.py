@@ -2,23 +2,23 @@
 
     1  orders     The nodes are tried one after another. A node is chosen if the scheduler finds a
                   place for its pods on nodes that are not chosen. This is done in several orders:
-                  lowest load per price first (per size without a price), lowest load first, fewest
-                  pods first, highest price first if there are prices, and least room per price
-                  first (`RoomTable.share`). The choice that saves most is taken.
+                  lowest load per price first (load per size if a node has no price), lowest load
+                  first, fewest pods first, highest price first if there are prices, and least room
+                  per price first (`RoomTable.share`). The choice that saves most is taken.
     2  sets       If there are at most `_SETS_OF_MAX` nodes, all sets of them that save more are
                   tried, too, those that save most first: the nodes of a set are closed together,
                   and emptied one after another. The first set that can be emptied is taken. This
                   step ends after about `_CYCLES_MAX` scheduling cycles.
 
-The sum of the free resources bounds both steps (`RoomTable`). It estimates the saving of each order
-without the scheduler. The order with the highest estimate is tried first, and an order whose
-estimate is less than the best saving so far is not tried. A set for whose pods the other nodes have
-too little room in total is not tried either.
+Sums of free resources (`RoomTable`) shorten both steps. The saving of each order is estimated from
+these sums, without the scheduler. The order with the highest estimate is tried first, and an order
+whose estimate is less than the best saving so far is not tried. A set is not tried either if the
+other nodes have too little room in total for its pods.
 
 Without prices, each node saves the same. If the number of nodes to remove is limited, each order
 ends when the limit is reached.
 
-What the search leaves out: with more nodes, it tries no exchanges of chosen nodes for other nodes.
+What the search leaves out: with more than `_SETS_OF_MAX` nodes, no sets are tried after the orders.
 An order that is not tried can be better than its estimate, because a node that cannot be emptied
 leaves room for others. Each set is tried in one order of its nodes. The pods go where the scheduler
 places them, although another placement could free more nodes. So a better choice can exist.
@@ -149,9 +149,9 @@ class RemovalSearch:
         return max(choices_made, key=lambda one: self._worth(one.chosen))
 
     def _known(self, number: int, limit: int | None) -> RemovalChoice | None:
-        """Return the choice for an order with at most `limit` nodes, if an earlier trial shows it.
+        """Return the choice of at most `limit` nodes for the order `number`; None if it is unknown.
 
-        `number` is the number of the order.
+        It is known if an earlier trial of this order shows it.
         """
         made = self._made.get((self._planner.reorders, number))
         if made is None:
@@ -165,7 +165,7 @@ class RemovalSearch:
     def _better_set(self, known: RemovalChoice, limit: int | None) -> RemovalChoice | None:
         """Return a choice that is better than `known`; None if none is found.
 
-        The nodes of a set are the first of the choice. Further nodes are added if possible.
+        The choice begins with the nodes of a set. Further nodes are added if possible.
         """
         planner, cycles = self._planner, 0
         worths = [self._worth([name])[0] for name in self._names]
@@ -197,7 +197,7 @@ class RemovalSearch:
             return found
 
     def _estimate(self, order: Sequence[str], limit: int | None) -> float:
-        """Return the saving of the nodes that `order` removes if only the sums of room count."""
+        """Return the saving of `order`, estimated from the sums of room alone."""
         if not self._prices and (limit is None or limit > self._most):
             limit = self._most
         return self._worth(self._room.removable(order, limit))[0]
@@ -213,12 +213,13 @@ class RemovalSearch:
 
 
 class RoomTable:
-    """The room that the removal of each of `names` takes from the pods that move.
+    """The free resources that the removal of each of the nodes `names` uses up.
 
-    The room of a node is what the pods that leave it with a drain request, plus what is free on
-    the node. `free` is the free room of the whole cluster. A set of nodes can be removed only if
-    the sum of their rooms is at most `free`, for each resource and for the number of pods. Then the
-    other nodes have enough room in total, but each pod must fit a single node, too.
+    These are called the room of the node: the sum of the requests of the pods that a drain moves,
+    plus the amounts that are free on the node. `free` is the free room of the whole cluster. A set
+    of nodes can be removed only if the sum of their rooms is at most `free`, for each resource and
+    for the number of pods. Then the other nodes have enough room in total, but each pod must fit a
+    single node, too.
     """
 
     def __init__(self, planner: DrainPlanner, names: Sequence[str]) -> None:
@@ -262,7 +263,7 @@ class RoomTable:
         return float((self.rooms[self._at[name]] / np.maximum(self.free, 1.0)).sum())
 
     def removable(self, order: Sequence[str], limit: int | None) -> list[str]:
-        """Return the nodes that can be removed in `order`, at most `limit`, by the sums of room."""
+        """Return at most `limit` nodes that `order` can remove according to the sums of room."""
         left, found = self.free.copy(), list[str]()
         for name in order:
             if len(found) == limit:

@@ -163,7 +163,7 @@ def _preemption_rows(result: ReplayResult) -> list[Row]:
     """Return a row for each recorded preemption, with the pod that was nominated because of it.
 
     The history does not name this pod. It is the pod whose nomination to the node was nearest in
-    time, before or after the preemption. The result is "" if no pod was nominated to the node at
+    time, before or after the preemption. The field is "" if no pod was nominated to the node at
     about that time (_NOMINATION_DELAY_MAX).
     """
     rows: list[Row] = []

@@ -58,8 +58,9 @@ class RecordedPreemption(Struct, frozen=True):
 class ReplayResult(Struct, frozen=True):
     """The decisions of a replay in the order of the history; `notes` describe omitted parts.
 
-    `preemptions` are the recorded preemptions, in the order of the history. `unknown_nodes` has the
-    node of each placement on a node of which the history contains no Node object at that time.
+    `preemptions` are the recorded preemptions, in the order of the history. `unknown_nodes` has
+    an entry for each placement on an unknown node: the name of the node. A node is unknown if the
+    history contains no Node object for it at that time.
     """
 
     source: str

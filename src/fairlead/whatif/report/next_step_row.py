@@ -20,7 +20,7 @@ ROWS_MAX: Final = 5
 
 
 class NextStepRow(TypedDict, total=False):
-    """A sentence with options, a command or a place.
+    """A sentence, and the options, the command or the place that belong to it.
 
     `options` are options to add when the question is asked again. `command` is another command to
     run. `place` is a part of the report: the id of an element, or a link target in the report, such

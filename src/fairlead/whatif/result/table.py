@@ -139,7 +139,7 @@ SIMULATION_TABLES: Final = (
 
 
 def amount_cell(resource: str, amount: int) -> str:
-    """Return the text of a table cell for an amount, with up to six digits for cores and Gi.
+    """Return the text of a table cell for an amount; cores and Gi are shown with up to six digits.
 
     `amount` is in millicores for cpu and in whole units for other resources. Examples: `2,000.5`
     cores, `63.5Gi` of memory, `512Mi`, `1,320` pods.

@@ -18,8 +18,8 @@ EvictionLimit: the template of a workload may name a node with a NoExecute taint
 taint for no time. Each new pod is then evicted at once and replaced a moment later. Each virtual
 second then takes longer than a real one. A run is refused if the pods of a workload are evicted too
 often for the same reason within a minute. The limit is EVICTIONS_MAX plus EVICTIONS_PER_POD times
-the number of its pods. The pods that are evicted at the same instant count as pods, because they
-may not have been replaced yet. Slower loops only appear in the result (`eviction_loops`).
+the number of its pods. This number includes the pods that are evicted at the same instant, because
+they might not have been replaced yet. Slower loops only appear in the result (`eviction_loops`).
 """
 
 from __future__ import annotations
@@ -142,9 +142,9 @@ class EvictionLimit(Struct):
     """A Reporter that counts the evictions within a minute, and forwards every record.
 
     `workload` returns the workload of a pod, None if it is unknown. `pods` returns the number of
-    pods that a workload should have. It is called once per minute, workload and reason, and only
-    after EVICTIONS_MAX evictions. If the number is not known, it returns the number of pods without
-    those that are being replaced.
+    pods that a workload should have. If this number is not known, it returns the number of pods
+    without those that are being replaced. `pods` is called once per minute, workload and reason,
+    and only after EVICTIONS_MAX evictions.
     """
 
     reporter: Reporter

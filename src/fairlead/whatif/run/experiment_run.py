@@ -535,9 +535,9 @@ class ExperimentRun:
     def _commands_of(self, step: ScriptedStep, store: Store) -> tuple[Command, ...]:
         """Return the commands of `step`.
 
-        If `step.commands_for` is set, and the experiment has a node autoscaler or
-        `step.reads_nodes` is set, `commands_for` makes the commands for the nodes that exist now.
-        In all other cases, and if `commands_for` raises InputError, the result is `step.commands`.
+        The present nodes matter if `step.reads_nodes` is set or the experiment has a node
+        autoscaler. Then `step.commands_for`, if it is set, makes the commands for these nodes. In
+        all other cases, and if `commands_for` raises InputError, the result is `step.commands`.
         """
         experiment = self._experiment
         reads_nodes = step.reads_nodes or experiment.autoscaler or experiment.karpenter
@@ -740,9 +740,10 @@ class ExperimentRun:
         )
 
     def _update_revisions(self, pods: Iterable[PodEnd]) -> dict[WorkloadRef, str]:
-        """Return the newest revision of each StatefulSet and DaemonSet with `pods` of another one.
+        """Return the newest revision of each workload that has `pods` of other revisions.
 
-        Pods without a revision label count as pods of another revision.
+        Only StatefulSets and DaemonSets are examined. Pods without a revision label count as pods
+        of another revision.
         """
         revisions: dict[WorkloadRef, set[str]] = {}
         for pod in pods:

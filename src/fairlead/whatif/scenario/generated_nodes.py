@@ -35,7 +35,7 @@ class GeneratedNodeGroup(StrictForm, frozen=True, kw_only=True):
 
 
 class GeneratedNodes(StrictForm, frozen=True, kw_only=True):
-    """Generated nodes: `nodes` nodes plus the nodes of `groups`.
+    """Generated nodes; `nodes` is their number without the nodes of `groups`.
 
     `zones` is the number of zones, or their names. Groups inherit `allocatable`, `labels` and
     `taints` from this object, and can add their own.

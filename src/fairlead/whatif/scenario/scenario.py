@@ -429,7 +429,7 @@ def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[Sc
 
     If a pod was deleted in the trace before it ran, a step ends it. The step makes the pod fail
     instead of deleting it. The cluster lacks the Jobs of the trace, and a simulation replaces a
-    deleted pod of a missing Job, but not a failed one. The other pods get no such step. `path` is
+    deleted pod of a missing Job, but not a failed pod. The other pods get no such step. `path` is
     the file in error messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])

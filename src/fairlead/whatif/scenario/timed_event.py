@@ -438,8 +438,9 @@ def _created_with(
 ) -> list[Manifest]:
     """Return the objects that an earlier event created in addition to `target`.
 
-    They do not have `target` as their owner, so garbage collection would keep them. Returns [] for
-    an object of a dump, which has a uid: its controller created the objects, as their owner.
+    They do not have `target` as their owner, so garbage collection would keep them. Return [] if
+    `target` has a uid. Such a `target` is from a dump, so its controller created the objects, and
+    `target` is their owner.
     """
     parts = [] if target.ref.uid else _owned([target])
     known = (inventory.get(one.kind, one.ref.namespace, one.ref.name) for one in parts)

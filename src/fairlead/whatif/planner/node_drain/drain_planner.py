@@ -139,15 +139,15 @@ class PodMove(Struct, frozen=True):
 class PlannedDrain(Struct, frozen=True):
     """A node that can be emptied, with the moves of its pods.
 
-    `lost` are pods without a controller, which nothing replaces. `charged` maps each budget to
-    the number of evictions that count against it. `first` are the workloads whose pods must be
-    placed before the other pods, and `first_commands` the kubectl commands that evict these pods,
-    one for each workload. There are no commands if a label selector cannot distinguish the pods of
-    one of these workloads from the other pods of the node. `waits` maps the pods that fit no other
-    node to the scheduler's reasons. Their replacements are placed only when the node has returned;
-    `moves` contains these placements too. `preempts` are the pods in `waits` that could preempt
-    other pods instead of waiting. `failing` maps pods to their Jobs, which fail because of the
-    evictions on this node, so nothing replaces the pods.
+    `lost` are the pods that nothing replaces, because they have no controller. `charged` maps each
+    budget to the number of evictions that count against it. `first` are the workloads whose pods
+    must be placed before the other pods, and `first_commands` the kubectl commands that evict these
+    pods, one for each workload. There are no commands if no label selector can distinguish the pods
+    of one of these workloads from the other pods of the node. The keys of `waits` are the pods that
+    fit no other node, and the values are the scheduler's reasons. The replacements of these pods
+    are placed only when the node has returned; `moves` contains these placements too. `preempts`
+    are the pods in `waits` that could preempt other pods instead of waiting. `failing` maps pods to
+    their Jobs, which fail because of the evictions on this node, so nothing replaces the pods.
     """
 
     node: str
@@ -192,9 +192,9 @@ class DrainPlanner:
     """Empties nodes of `model`, and finds the evictions that the `budgets` refuse.
 
     If `reorders` is set, the pods of a node may be placed in another order than the order of the
-    scheduling queue. If `deletes_nodes` is set, drained nodes are deleted. Therefore, even a pod
-    that tolerates the taint of cordoned nodes may not move to such a node. `waiting` counts the
-    pods that waited in the snapshot. `at_rest` places them before any node is emptied.
+    scheduling queue. If `deletes_nodes` is set, drained nodes are deleted. Therefore, no pod can
+    move to a drained node, even if the pod tolerates the taint of cordoned nodes. `waiting` counts
+    the pods that waited in the snapshot. `at_rest` places them before any node is emptied.
     """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
@@ -223,9 +223,11 @@ class DrainPlanner:
     def refusals(self, node: str) -> list[Blocker]:
         """Return what prevents a drain of `node`, wherever the new pods would go.
 
-        There are three obstacles. The kubelet does not answer (`_never_ends_pods`). A budget
-        refuses an eviction (`budget_blockers`). A terminating pod stays forever (`_kept`), and
-        `kubectl drain` waits for this pod forever.
+        There are three possible obstacles:
+
+        - The kubelet does not answer (`_never_ends_pods`).
+        - A budget refuses an eviction (`budget_blockers`).
+        - A terminating pod stays forever (`_kept`), and `kubectl drain` waits for this pod forever.
         """
         keeps_pods = _never_ends_pods(self.model.node(node).node) and bool(self.evicted(node))
         first = [_silent(node)] if keeps_pods else []
@@ -278,17 +280,17 @@ class DrainPlanner:
     ) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
-        If a pod does not fit, another order is tried: all pods are placed again, with the pods of
-        this pod's workload first. The search for an order fails if an order repeats, or after
-        `_ORDERS_MAX` orders. The search also fails if a pod of the workload that is placed first
-        does not fit. After a failed search, the model is unchanged, and the result is a Blocker for
-        one pod that does not fit. `unplaced_blockers` finds the blockers of all workloads, with
-        changes that help.
+        If a pod does not fit, another order is tried: all pods are placed again, and the workload
+        of the pod that did not fit is placed first. The search for an order fails if an order
+        repeats, or after `_ORDERS_MAX` orders. The search also fails if a pod of the workload that
+        is placed first does not fit. After a failed search, the model is unchanged, and the result
+        is a Blocker for one pod that does not fit. `unplaced_blockers` finds the blockers of all
+        workloads, with changes that help.
 
         No order helps if a workload does not fit even when it is placed first (`_refused_first`).
         Then no other order is tried.
 
-        `reorders` replaces `self.reorders` in this call, unless it is None. If neither
+        `reorders` replaces `self.reorders` in this call, unless `reorders` is None. If neither
         `finds_order` nor `reorders` is set, other orders are tried only if they could change which
         pod the Blocker names. If they are not tried, the Blocker cannot have the cause ORDER, which
         says that the pods fit in another order.
@@ -320,10 +322,10 @@ class DrainPlanner:
                 return blocker_of(node, unplaced, is_first=is_first)
 
     def try_empty(self, node: str) -> PlannedDrain | Blocker | None:
-        """Empty `node` if `empty` can empty it; otherwise return a Blocker, or None.
+        """Empty `node` as `empty` does, but return None instead of a Blocker in some cases.
 
-        None means that `empty` would return a Blocker. This method takes less time than `empty`,
-        because it does not always search for the reason why `node` cannot be emptied.
+        In these cases, this method does not search for the reason why `node` cannot be emptied. So
+        it takes less time than `empty`.
         """
         if self.lacking_elsewhere(node):
             return None
@@ -375,8 +377,8 @@ class DrainPlanner:
     def _failing(self, pods: Iterable[PodInfo]) -> dict[str, str]:
         """Return {pod: Job} for those of `pods` whose Jobs do not replace them.
 
-        The evictions of `pods` make the Job of such a pod, or the pod's index in the Job, fail. A
-        Job is written as in `ObjectError.subject`.
+        Because of the evictions of `pods`, the Job of such a pod fails, or the pod's index in the
+        Job fails. A Job is written as in `ObjectError.subject`.
         """
         found = self.jobs.failing([one.pod for one in pods if not is_leaving(one)])
         return {pod: f"Job {job.key}" for pod, job in found.items()}
@@ -451,12 +453,12 @@ class DrainPlanner:
         return found if isinstance(found, PlannedDrain) else blocker_of(node, found, is_first=True)
 
     def _refused_first(self, node: str, pods: Sequence[PodInfo]) -> tuple[Unplaced | None, bool]:
-        """Return (a pod that does not fit elsewhere even if its workload moves first, is_final).
+        """Return a pod that fits no other node even if its workload moves first, and `is_final`.
 
         `pods` are the pods of `node`. All of them are removed from the node. Then the workloads are
         tried one by one: the pods of one workload are placed, and removed again. The pod is None if
-        the pods of each workload fit. `is_final` is False if the pod may need pods of other
-        workloads to be placed before it (`_follows`), and there is no pod without this need.
+        the pods of each workload fit. `is_final` is True if it would not help the pod to place pods
+        of other workloads before it (`_follows`). Such a pod is preferred to other pods.
         """
         own: dict[str, list[PodInfo]] = {}
         for pod in self.replaced(pods):
@@ -475,9 +477,9 @@ class DrainPlanner:
         return follower, False
 
     def _follows(self, own: Iterable[PodInfo], pods: Iterable[PodInfo]) -> bool:
-        """Return whether a pod of `own` may fit a node only after other pods of `pods` are placed.
+        """Return whether a pod of `own` may fit only after pods of other workloads are placed.
 
-        `own` are the pods of one workload. Placing them in several rounds is not enough then.
+        `own` are the pods of one workload, and `pods` are all pods that leave the node.
         """
         others: list[PodInfo] | None = None
         for pod in own:
@@ -545,10 +547,10 @@ class DrainPlanner:
         )
 
     def _message(self, failure: Failure) -> str:
-        """Return the scheduler's message, which says that nodes are cordoned instead of full.
+        """Return the message of `failure`, which calls closed nodes cordoned instead of full.
 
-        The nodes are full because they are closed. If an open node is full, too, the message is
-        unchanged.
+        A closed node (`close`) takes no pods, so the scheduler calls it full. If an open node is
+        full, too, the message is unchanged.
         """
         table = self.model.table
         is_full = table.alive & (table.allowed_pods > 0) & (table.pod_count >= table.allowed_pods)
@@ -648,7 +650,7 @@ class DrainPlanner:
                 yield _beyond(node, found, limit)
 
     def _sharing(self, node: str, pods: Iterable[PodInfo]) -> Iterator[Blocker]:
-        """Yield a blocker if a budget allows the eviction of only some of the pods of a claim.
+        """Yield a blocker if a budget allows evicting only some of the pods that share a claim.
 
         Only one node at a time can use the claim (`SharedClaims`). So replacements become ready
         only after all pods that use the claim are evicted.
@@ -683,9 +685,10 @@ def _may_follow(spec: PodSpec) -> bool:
 
 
 def _can_precede(other: PodInfo, pod: PodInfo) -> bool:
-    """Return whether placing `other` first may help `pod`, whose spec allows this (`_may_follow`).
+    """Return whether placing `other` first may help `pod` to fit a node.
 
-    Topology spread constraints count only pods in the namespace of `pod` that match their selector.
+    `_may_follow` must be True for the spec of `pod`. A topology spread constraint counts a pod only
+    if the pod is in the namespace of `pod` and matches the selector of the constraint.
     """
     affinity = pod.pod.spec.affinity
     if affinity is not None and affinity.pod_affinity is not None:
@@ -832,9 +835,9 @@ def _exhausted(
 ) -> Iterator[Blocker]:
     """Yield blockers, each with an edit, for `pod`, whose budget allows no eviction now.
 
-    If the budget never allows an eviction, the edit is `scaled_up`, which adds a replica. If this
-    is "", the edit changes the budget's rule. If too few pods would be ready even after this edit,
-    a second blocker follows.
+    If the budget never allows an eviction, the edit is `scaled_up`, which adds a replica. If
+    `scaled_up` is "", the edit changes the budget's rule. If too few pods would be ready even after
+    this edit, a second blocker follows.
 
     An edit that changes the rule sets maxUnavailable 1. This value would allow no eviction if the
     pods have no controller with a known scale. For such pods, the edit sets a minAvailable that
@@ -909,8 +912,8 @@ def _together(
 ) -> Blocker:
     """Return the blocker of a drain that must evict all `users` of `claim`, one after another.
 
-    The budget never allows all of these evictions. `pod` is the first of the users whose eviction
-    it refuses.
+    The budget allows only some of these evictions. `pod` is the first of the users whose eviction
+    the budget refuses.
     """
     count, allowed = len(users), limit.losses_max
     why = (

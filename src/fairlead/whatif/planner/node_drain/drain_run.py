@@ -93,7 +93,7 @@ class StoppedWorkload(Struct, frozen=True):
 
 
 class UncreatedPods(Struct, frozen=True):
-    """A `workload` that cannot create some of its pods: their number `pods`, and the reason."""
+    """A `workload` that cannot create some of its pods; `pods` is their number."""
 
     workload: WorkloadRef
     pods: int
@@ -158,8 +158,8 @@ class DrainRun(Struct, frozen=True):
     evictions until the end. `stopped` are the workloads that had no ready pod for a time. `waited`
     is the number of pods whose eviction a budget refused at least once. `refused` contains these
     pods by budget. `kept` are the pods that finalizers keep on nodes, with the reasons. `evicted`
-    is the number of evictions; `evicted_again` of them are further evictions of a pod (or of its
-    replacement) that moved to a node that was drained later.
+    is the number of evictions. `evicted_again` of them evict the replacement of a pod that was
+    evicted before. Such a replacement was on a node that was drained later.
 
     The following fields contain only effects of the drains. `pending` pods have no node at the end;
     the values are the scheduler's reasons. `lost` pods had no controller, and were displaced from

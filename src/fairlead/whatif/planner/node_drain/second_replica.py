@@ -38,7 +38,8 @@ class SecondReplicas:
     def command(self, ref: WorkloadRef) -> str:
         """Return the command that sets two replicas of `ref`.
 
-        If a HorizontalPodAutoscaler scales the workload, the command changes its limits.
+        If a HorizontalPodAutoscaler with minReplicas below 2 scales the workload, the command
+        changes minReplicas and, if necessary, maxReplicas.
         """
         found = self._autoscalers.get((ref.kind, ref.namespace, ref.name))
         if found is not None and found.spec.min_replicas < _SEVERAL:
@@ -55,7 +56,7 @@ class SecondReplicas:
         return shlex.join(("kubectl", "-n", ref.namespace, "scale", target, *replicas))
 
     def place(self, pod: PodInfo) -> str:
-        """Place a second pod like `pod` in the model; return "", or an advice if it fits no node.
+        """Place a second pod like `pod` in the model; return "", or advice if it fits no node.
 
         If `pod` has claims, return "" without a trial, because the second pod would have other
         claims.

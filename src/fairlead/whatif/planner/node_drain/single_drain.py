@@ -1,4 +1,4 @@
-"""Which nodes can be drained? Each node is checked alone, while all other nodes stay in service.
+"""Checks which nodes can be drained, each node alone, while all other nodes stay in service.
 
 A drain requires that the kubelet answers, no terminating pod stays on the node forever, and no
 budget refuses an eviction. In addition, the scheduler must place all pods of the node on other

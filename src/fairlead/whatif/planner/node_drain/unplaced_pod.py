@@ -15,8 +15,8 @@ after a trial that empties the whole node with this change:
 If several workloads block the node, the change for one of them is tried while the pods of the
 others may have no place. So all changes that were found are tried together in the end. This trial
 fails, for example, if two workloads need the same room. Then several new nodes are tried. If the
-new nodes are not enough either, no change is proposed. Only the pods of workloads for which no
-change was found may have no place in these trials.
+new nodes are not enough either, no change is proposed. In these trials, every pod must have a
+place, except the pods of workloads for which no change was found.
 
 A node that was cordoned before the drain is still cordoned when it returns to service. For such a
 node, `kubectl uncordon` is the first change that is tried. One more node like the drained node is
@@ -216,8 +216,8 @@ class _Trials:
     def candidates(self, pod: PodInfo) -> list[_Candidate]:
         """Return the changes that would let another node take `pod` now, the smallest first.
 
-        No change deletes pods, or changes the pods of a Job, whose template is immutable. Changes
-        that no operator would make are left out (`_is_plausible`).
+        Changes that delete pods, or that no administrator would make (`_is_plausible`), are left
+        out. So are changes of the pods of a Job, because the Job's template is immutable.
 
         upstream: pkg/apis/batch/validation/validation.go: ValidateJobSpecUpdate
         """
@@ -253,11 +253,11 @@ def unplaced_blockers(
     """Return a blocker for each workload whose pods on the node do not all fit other nodes.
 
     `found` is the blocker from `DrainPlanner.empty` for the node. If the cause of `found` is not in
-    UNPLACED, or if no blocker remains, the result is [`found`]. If the result has a blocker of the
-    workload `found.owner`, this blocker comes first. The `edit` of a blocker is a change that would
-    help; `edit` is "" if no such change was found. Changes that add a node are proposed only if
-    `new_nodes` is set. If `returns` is set, the node returns to service, and the pods that fit on
-    the returned node cause no blocker. The model does not change.
+    UNPLACED, or if no workload has a blocker, the result is [`found`]. If the result has a blocker
+    of the workload `found.owner`, this blocker comes first. The `edit` of a blocker is a change
+    that would help; `edit` is "" if no such change was found. Changes that add a node are proposed
+    only if `new_nodes` is set. If `returns` is set, the node returns to service, and the pods that
+    fit on the returned node cause no blocker. The model does not change.
     """
     if found.cause not in UNPLACED:
         return [found]
@@ -341,8 +341,9 @@ def _enough_together(
 
     If two of the changes are in conflict (`_are_in_conflict`), return all of them without this
     trial. Pods of workloads in `others`, for which there is no change, need not fit. If other pods
-    do not fit, return the smallest number of new nodes that are enough; {} if none was found. New
-    nodes are tried only if `new_nodes` is set, and at most one for each workload.
+    do not fit, the change for every workload becomes the smallest number of new nodes that is
+    enough. New nodes are tried only if `new_nodes` is set, and at most as many as there are
+    workloads in `chosen`. Return {} if they are not enough either, or are not tried.
     """
     candidates = {
         owner: one.candidate for owner, one in chosen.items() if one.candidate is not None

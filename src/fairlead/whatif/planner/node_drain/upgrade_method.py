@@ -1,4 +1,4 @@
-"""Notes about how the nodes of a dump are upgraded, if it differs from a drain of each node.
+"""Notes about nodes of a dump that are upgraded in another way than by a drain of each node.
 
     nodes of Karpenter                  Karpenter replaces them when they have drifted
     node groups of EKS, GKE and AKS     the provider adds surge nodes, as its settings say
@@ -82,7 +82,7 @@ def _karpenter_note(
 def _kept(nodes: Sequence[Node], manifests: Iterable[Manifest], now: Instant) -> Iterator[str]:
     """Yield a sentence about those of `nodes` that do-not-disrupt keeps from being replaced.
 
-    A terminationGracePeriod of the NodeClaim ends the protection by the annotation of a pod.
+    If the NodeClaim has a terminationGracePeriod, a pod's annotation does not protect the node.
     upstream: pkg/controllers/state/statenode.go: ValidateNodeDisruptable, ValidatePodsDisruptable
     """
     annotated = {
@@ -111,7 +111,7 @@ def _with_grace_period(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _provider_notes(nodes: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Yield a note for each provider whose node groups have some of the nodes with these labels."""
+    """Yield a note for each provider that manages some of the nodes; `nodes` are their labels."""
     for label, (provider, setting, options) in _MANAGED.items():
         groups = sorted({labels[label] for labels in nodes if label in labels})
         if groups:

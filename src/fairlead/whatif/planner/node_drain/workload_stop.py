@@ -11,8 +11,8 @@
     or one with a PersistentVolumeClaim or a    drained at a time when the workload may stop
     named ResourceClaim
     replicas share a volume or devices that     none that Fairlead knows (the same as in the row
-    only one node can use at a time             above); with a budget for one pod, the drain would
-                                                never end
+    only one node can use at a time             above); if a budget allowed one unavailable pod, the
+                                                drain would never end
     evicted pods are not created again, for     a higher quota; none that Fairlead knows for other
     example because of a quota                  refusals
     all replicas are evicted together           a budget that allows one unavailable pod
@@ -20,8 +20,8 @@
 A budget with maxUnavailable 1 is enough for several replicas. The eviction API refuses the second
 eviction until the replacement of the first pod is ready. A second replica that stays pending would
 make things worse: the budget would then refuse every eviction. Therefore the scheduler tries to
-place it, together with the second replicas of the previous remedies. Apart from this, the remedies
-are not simulated.
+place the second replica, together with the second replicas of the previous remedies. Apart from
+this, the remedies are not simulated.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _NAMED_MAX: Final = 3  # maximum number of nodes that a text names
 
 
 class WorkloadStop(Struct, frozen=True):
-    """`workload` has no ready pod for the time `stopped_for` (None: to the end).
+    """A `workload` that has no ready pod for the time `stopped_for` (None: to the end).
 
     `wanted` is the number of pods that it should have. `nodes` are the drained nodes on which its
     pods were. `why` is the cause. `edit` is a command or an action that prevents the stop, "" if
@@ -84,7 +84,7 @@ class WorkloadStop(Struct, frozen=True):
 
 
 class _Member(Struct):
-    """The pods of a workload that drains move, and the nodes on which these pods run.
+    """Those pods of a workload that move because of drains, and the nodes on which they run.
 
     Both are in the order in which the plan drains the nodes.
     """

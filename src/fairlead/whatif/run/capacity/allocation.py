@@ -167,9 +167,9 @@ class ObjectErrors(Struct, frozen=True, kw_only=True):
     `pods` and `nodes` are those of the cluster. `job_pods` is the number of pods that each Job
     wants now. The status of a Job does not show this number, because a simulation does not write
     Job statuses. `update_revision` takes the uid of an owner, and returns the name of the newest
-    revision if the owner is a StatefulSet, otherwise "". `unreplaced` has a key for each owner that
-    is not in `store` but whose pods are replaced, in the form of a subject (see `error`). Its value
-    are the pods that have no replacement yet.
+    revision if the owner is a StatefulSet, otherwise "". The keys of `unreplaced` are owners in the
+    form of the `subject` of `error`. These owners are not in `store`, but their pods are replaced.
+    The values are those pods that have no replacement yet.
     """
 
     store: Store

@@ -79,9 +79,9 @@ def incomplete_workloads(
 ) -> Iterator[WorkloadRef]:
     """Yield the workloads that may wait, and have fewer of the `pods` than they want.
 
-    One kind are the StatefulSets in `store`, which may wait for a pod that is not ready. The other
-    are the `paused` Deployments, which create no ReplicaSet. A workload is yielded even if none of
-    its pods changed during the run.
+    Two kinds of workloads may wait. The StatefulSets in `store` may wait for a pod that is not
+    ready. The `paused` Deployments create no ReplicaSet. A workload is yielded even if none of its
+    pods changed during the run.
     """
     wanted = dict[WorkloadRef, int]()
     for one in store.list(STATEFUL_SET):

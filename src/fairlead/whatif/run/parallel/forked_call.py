@@ -193,8 +193,8 @@ class _ForkedCalls(Generic[Result]):
     def end(self) -> None:
         """Wait until the process has ended.
 
-        Its exit status is not used. It is lost if the program that started this one ignores
-        SIGCHLD, because the kernel then removes processes that end.
+        Its exit status is not used. If the program that started Fairlead ignores SIGCHLD, the
+        status is lost, because the kernel then removes processes that end.
         """
         if self._reading is not None:
             self._reading.close()

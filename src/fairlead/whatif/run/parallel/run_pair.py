@@ -54,7 +54,7 @@ def run_pair(
 
     If `without` has `commands_before_steps`, a first run finds the time at which the steps begin. A
     second run executes these commands. The run `without` is also repeated if `has_missed_end`
-    returns True, or if it did not settle and ended before the run `changed`.
+    returns True, or if it did not settle and ended earlier than the run `changed`.
 
     If loads vary and `without.steps_begin` is not set, a run with constant loads finds the time at
     which the steps and the loads begin.
@@ -171,7 +171,7 @@ def _begin(without: Experiment, before: RunOutcome) -> DurationNs:
 
 
 def _is_shareable(without: Experiment, changed: Experiment) -> bool:
-    """Return whether the runs differ only in their steps and the process can be forked.
+    """Return True if the runs differ only in their steps, and if the process can be forked.
 
     Runs with extenders are not forked, because their connections cannot be shared.
     """

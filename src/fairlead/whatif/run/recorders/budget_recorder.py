@@ -229,9 +229,9 @@ def _lowest(statuses: Sequence[_Status], highest: int, *, are_new: bool) -> tupl
     pods beyond the needed number. Numbers from different instants could show a shortage that never
     was: the needed number at a peak, and the healthy pods after it. `_counting` explains `highest`.
 
-    `are_new` is whether the budget has no pod at first. Then only the instants at which the number
-    has fallen count, or the end if it never falls. The reason is that a budget does not protect
-    pods that have not started yet.
+    `are_new` is set if the budget has no pod at first. Then only the statuses that `_counting`
+    yields are considered, or the last status if it yields none. The reason is that a budget does
+    not protect pods that have not started yet.
     """
     counting = list(_counting(statuses, highest))
     if are_new:
@@ -246,14 +246,14 @@ def _lowest(statuses: Sequence[_Status], highest: int, *, are_new: bool) -> tupl
 def _shortage(statuses: Iterable[_Status], highest: int) -> int:
     """Return the largest number of healthy pods that the budget lacked at any one instant.
 
-    Only the instants that `_counting` yields count.
+    Only the statuses that `_counting` yields are considered.
     """
     lacking = (needed - healthy for _, healthy, needed, _ in _counting(statuses, highest))
     return max(0, max(lacking, default=0))
 
 
 def _counting(statuses: Iterable[_Status], highest: int) -> Iterator[_Status]:
-    """Yield those of `statuses` before which there were more healthy pods.
+    """Yield those of `statuses` with fewer healthy pods than at some earlier instant.
 
     So the new pods of a scale-up do not count as missing. `highest` is the highest number of
     healthy pods before `statuses`. It is needed because a change can delete pods at the instant of

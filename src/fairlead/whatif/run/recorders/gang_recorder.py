@@ -36,8 +36,8 @@ class _Gang(Struct):
 
     `running` has the runs of running pods by uid. `done` has the runs of succeeded pods by
     `original_name`. `started` is the instant at which the number of running and succeeded members
-    first reached `minimum`. `incomplete_for` is the time until `since` for which the gang was
-    incomplete.
+    first reached `minimum`. `incomplete_for` is the total time before `since` during which the
+    gang was incomplete.
     """
 
     minimum: int = 0
@@ -164,10 +164,10 @@ class GangRecorder:
             self._touched_at = now
 
     def _count(self, gang: _Gang, now: Instant) -> None:
-        """If `gang` is incomplete, count the time and its resource use since its last change.
+        """If `gang` is incomplete, count the time since its last change, and the resource use.
 
-        The use is the requests of the running members, multiplied by the time since that change. A
-        gang is incomplete while some, but too few, of its members run.
+        The use is the requests of the running members, multiplied by this time. A gang is
+        incomplete while some, but too few, of its members run.
         """
         if gang.is_incomplete:
             gang.incomplete_for += now - gang.since

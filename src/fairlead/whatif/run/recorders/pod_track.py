@@ -130,5 +130,5 @@ def is_disrupted(pod: Pod) -> bool:
 
 
 def is_in_same_state(before: Pod, after: Pod) -> bool:
-    """Return whether two versions of a pod differ only in their status, but not in the phase."""
+    """Return whether two versions of a pod differ only in status fields other than the phase."""
     return before.status.phase == after.status.phase and differs_in_status_only(before, after)
