@@ -33,7 +33,7 @@ _KNOWN: Final = frozenset((*_SETTINGS, DRAIN, IN_TURN, RENEWED_EVERY, REPLACES))
 
 
 def node_annotation_problem(value: Any) -> str:
-    """Return the problem with the kubelet annotation in a Node or patch; "" if it is valid."""
+    """Return the problem with the kubelet annotation in a Node or its patch; "" if it is valid."""
     text = _below(_below(_below(value, "metadata"), "annotations"), KUBELET)
     if not isinstance(text, str):
         return ""  # missing, or malformed; a malformed value is reported when the object is loaded

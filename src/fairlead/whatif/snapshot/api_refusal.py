@@ -13,8 +13,8 @@ def as_input_error(source: str, manifests: Sequence[Manifest], refused: ApiError
     """Return an InputError that names the one of `manifests` that the API server refused.
 
     The API server's error about a value of a wrong type names no object. In this case, the first of
-    `manifests` with such a value is named. If `refused` is about none of them, the InputError names
-    only `source`.
+    `manifests` with such a value is named. If `refused` is about none of `manifests`, the
+    InputError names only `source`.
     """
     if refused.kind is None:
         return _first_wrong_type(manifests) or InputError(source, refused.message)

@@ -2,9 +2,9 @@
 
 A missing kind is detected by references to it, such as a pod's owner, claims or PriorityClass, or
 the annotation of LimitRanger. Every node has a Lease, so Leases are missing if the dump contains
-none. They matter only for nodes that are not Ready. Nothing refers to budgets and quotas, so their
-absence alone proves nothing. A note names absent budgets or quotas if another kind is missing as
-well. It also names them if the dump has no Leases and no budgets.
+none. Leases matter only for nodes that are not Ready. Nothing refers to budgets and quotas, so
+their absence alone proves nothing. A note names absent budgets or quotas if another kind is missing
+as well. It also names them if the dump has no Leases and no budgets.
 
 The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
 

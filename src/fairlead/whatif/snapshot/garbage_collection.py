@@ -17,7 +17,10 @@ _frozen_until_exit: Final = Event()  # set once per process at most
 
 
 class _MemoryUse(Struct):
-    """The memory blocks of Python's objects after the last collection; 0 before the first call."""
+    """The number of memory blocks of Python's objects after the last collection.
+
+    It is 0 before the first call of `collect_if_grown`.
+    """
 
     blocks: int = 0
 

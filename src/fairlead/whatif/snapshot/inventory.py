@@ -480,10 +480,11 @@ class Inventory:
 
 
 def _label_hint(selector: LabelSelector, labels: Sequence[Mapping[str, str]]) -> str:
-    """Return a hint about the first `key=value` of `selector` that none of the objects has.
+    """Return a hint about the first `key=value` of `selector` that is not a label of any object.
 
     `labels` are the labels of each object. The hint names the most similar value, or the most
-    similar label if no object has the label `key`. It is "" if there is no such `key=value`.
+    similar label if no object has the label `key`. Returns "" if every `key=value` is a label of an
+    object, or if no object has labels.
     """
     keys = {key for own in labels for key in own}
     for one in selector.match_expressions:

@@ -103,7 +103,7 @@ def _workload_of(owner: Manifest, inventory: Inventory) -> _WorkloadForm | None:
 
 
 def _workload_form(one: Manifest) -> _WorkloadForm | None:
-    """Return the Workload of Kueue that `one` is; None for other objects, or if it is malformed."""
+    """Return the fields of `one`; None if it is not a Workload of Kueue, or is malformed."""
     if (one.kind.group, one.kind.kind) != (_GROUP, "Workload"):
         return None
     try:

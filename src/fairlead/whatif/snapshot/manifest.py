@@ -627,7 +627,7 @@ def _listed(
 def _decoded_as_json(
     source: str, number: int, text: ItemText | DecodedItem, defaults: Json, namespace: str
 ) -> Iterator[Manifest]:
-    """Yield the objects in `text`, the item `number` of a listing; usually it is one object."""
+    """Yield the objects in `text`, the item `number` of a listing; usually there is only one."""
     item = msgspec.json.decode(bytes(text))
     if is_too_deep(item):
         is_object = isinstance(item, dict) and isinstance(item.get("kind"), str)

@@ -92,7 +92,7 @@ def pool_labels(labels: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
 
 
 class PoolNames(Struct, frozen=True):
-    """Names the pools of nodes; the first of `keys` that is a label of a node states its pool.
+    """Finds the names of nodes' pools: the first of `keys` that is a node's label states its pool.
 
     `shared` are the values that state a pool under more than one of `keys`.
     """

@@ -31,10 +31,10 @@ def samples(manifests: Iterable[Manifest]) -> Sequence[Manifest]:
 def matching_pods(
     manifests: Iterable[Manifest], matches: Callable[[Pod], bool]
 ) -> Iterator[Manifest]:
-    """Yield the pods in `manifests` that match, in order.
+    """Yield the pods in `manifests` for which `matches` returns True, in order.
 
-    Of neighbouring replicas, only the first is passed to `matches`. The result applies to all of
-    them. So the result must not depend on the fields in which replicas differ. Raises InputError
+    Of neighbouring replicas, only the first is passed to `matches`. Its result applies to all of
+    them. So this result must not depend on the fields in which replicas differ. Raises InputError
     for a pod that is not valid.
     """
     for entry in entries_of(manifests):

@@ -104,7 +104,7 @@ def read_snapshot(
 
     Nodes that were starting are Ready in it. `bytes_max` limits the size of a file; `on_read` is
     called with the progress of reading. A server sets `is_copied`, so that the file may be changed
-    while the server uses its objects. Raises InputError.
+    while the server uses the objects. Raises InputError.
     """
     return _started(read_dump(path, stdin, bytes_max, on_read, is_copied=is_copied))
 
@@ -203,7 +203,7 @@ def _without_nodes(found: Iterable[Manifest]) -> str:
 
 
 def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> dict[str, str]:
-    """Return the annotations of a List of objects: when it was taken, and what is unreadable."""
+    """Return the annotations of a List: the time of the snapshot, and the unreadable resources."""
     annotations = {TAKEN_AT: format_micro_time(taken_at)}
     names = ",".join(unreadable)
     return {**annotations, UNREADABLE: names} if names else annotations

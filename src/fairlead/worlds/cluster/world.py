@@ -129,8 +129,8 @@ class ClusterWorld:
     def next_event(self) -> Instant | None:
         """Return the earliest deadline for queueing an outcome; None if there is no deadline.
 
-        The deadline is HOLD_MAX after `finish` held the outcome back. The deadline remains if
-        the outcome is queued earlier, because the effect of the command was seen.
+        The deadline is HOLD_MAX after `finish` held the outcome back. If the effect of the command
+        is seen earlier, the outcome is queued then, but its deadline remains.
         """
         return self._deadlines[0][0] if self._deadlines else None
 

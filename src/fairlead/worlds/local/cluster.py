@@ -103,12 +103,10 @@ class LocalOptions(Struct, frozen=True, kw_only=True):
     `authority` is the PEM text of the CA that clients inside the cluster should trust.
     `authority_key` is the CA's private key, "" if the cluster signs no certificates. `without`
     contains the names (see `PARTS`) of the parts that do not run. `pods_max` limits the number of
-    pods.
-    `release` is the Kubernetes version to follow. `logging` wraps a reporter in a reporter that
-    logs decisions.
-    `job_duration` is how long pods with restartPolicy Never or OnFailure run, None for forever.
-    `limited` are resources that can be used only if a quota covers them. `objects` are the objects
-    of another cluster; if there are any, no new nodes are created.
+    pods. `release` is the Kubernetes version to follow. `logging` wraps a reporter in a reporter
+    that logs decisions. `job_duration` is how long pods with restartPolicy Never or OnFailure run,
+    None for forever. `limited` are resources that can be used only if a quota covers them.
+    `objects` are the objects of another cluster; if there are any, no new nodes are created.
     """
 
     nodes: int = 3
@@ -322,7 +320,7 @@ def _require_known_version(definition: Json) -> None:
 
 
 def _readable(manifest: Mapping[str, Any] | DumpedObject) -> Mapping[str, Any] | DumpedObject:
-    """Return `manifest`, or its `value` if it is a DumpedObject without the server's defaults.
+    """Return `manifest`; a DumpedObject without the server's defaults is decoded to its `value`.
 
     The store adds defaults only to decoded objects. It keeps the text of a DumpedObject unchanged.
     A pod spec without dnsPolicy was written by hand, because a server always sets dnsPolicy.

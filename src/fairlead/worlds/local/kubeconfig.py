@@ -34,7 +34,7 @@ def kubeconfig(
 
     `name` is the name of the cluster, of its administrator and of the administrator's context.
     `token` is the administrator's token. `others` are the tokens of other users, keyed by the
-    user's name; `entry_name` returns the name of a user and its context. `pairs` are client
+    user's name; `entry_name` returns the name of the user's entry and context. `pairs` are client
     certificates with their keys, keyed by context name. The user of a context in `pairs`
     authenticates by certificate instead of token.
     """

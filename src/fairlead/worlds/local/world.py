@@ -242,10 +242,7 @@ class LocalWorld:
 
 
 def _only_annotates(command: PatchObject) -> bool:
-    """Return whether `command` patches only the annotations of a Deployment.
-
-    The result is also True if `command` patches the Deployment's annotations and status.
-    """
+    """Return whether `command` patches only a Deployment's annotations, or these and its status."""
     parts = set(command.patch)
     if command.target.kind != DEPLOYMENT.kind or parts - {"status"} != {"metadata"}:
         return False

@@ -226,7 +226,7 @@ def _is_read(obj: Json) -> bool:
 
 
 def _compared_keys(value: Any) -> Iterator[str]:
-    """Yield the label keys whose values a Gt or Lt requirement in `value` compares as numbers."""
+    """Yield the label keys of the Gt and Lt requirements in `value`, which compare numbers."""
     if isinstance(value, list):
         for one in value:
             yield from _compared_keys(one)
@@ -372,7 +372,7 @@ class _Rewriter(Struct, frozen=True):
         }
 
     def _resource(self, name: str) -> str:
-        """Return the resource name `name`; a pseudonym replaces a storage or device class in it."""
+        """Return the resource `name`; a pseudonym replaces a StorageClass or DeviceClass in it."""
         for ending in _CLASS_ENDINGS:
             of_class, found, resource = name.partition(ending)
             if found:

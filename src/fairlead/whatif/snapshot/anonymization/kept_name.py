@@ -1,8 +1,8 @@
 """Finds the names that anonymisation keeps although an organisation may have chosen them.
 
-The names are in fields such as `driver` and `schedulerName`. Fairlead needs these names: it knows
-the kinds, drivers and schedulers of many projects. But such a field can also contain the name of
-in-house software. So users get a list of the kept names to check.
+The names are in fields such as `driver` and `schedulerName`. Fairlead needs these names to
+recognize the kinds, drivers and schedulers of many projects. But such a field can also contain the
+name of in-house software. So users get a list of the kept names to check.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 def kept_names(objects: Iterable[Json]) -> dict[str, list[str]]:
-    """Return the names in anonymised `objects` that Kubernetes does not define, by noun.
+    """Return {noun: names in anonymised `objects`}, without the names that Kubernetes defines.
 
     A noun, such as "drivers", says what the names stand for. Nouns and names are sorted.
     """

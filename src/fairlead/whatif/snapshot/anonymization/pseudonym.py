@@ -12,9 +12,9 @@ ordinal of a StatefulSet's pod, such as the 0 in `eu/web-0`, is kept.
 The pseudonyms sort in the same order as the original names. Digits sort before letters, so the code
 is the digit 0 for a segment that begins with a digit, and letters otherwise.
 
-The segments of Kubernetes' own names (KEPT) are not replaced. If a segment lies between two
-segments of KEPT, so does its code. For example, `shop` lies between `public` and `system`, and so
-does its code `q`.
+The segments of Kubernetes' own names (KEPT) are not replaced. If a segment sorts between two
+segments of KEPT, its code also sorts between them. For example, `shop` sorts between `public` and
+`system`, and so does its code `q`.
 """
 
 from __future__ import annotations

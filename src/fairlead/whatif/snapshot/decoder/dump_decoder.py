@@ -327,7 +327,7 @@ def _without_null_times(text: bytes) -> bytes:
 def _has_null(text: bytes) -> bool:
     """Return whether `text` contains a null.
 
-    The result can also be True if only a string in `text` contains a null.
+    The result can also be True if `null` occurs only within strings.
     """
     return b"null" in text and _NULL.search(text) is not None
 

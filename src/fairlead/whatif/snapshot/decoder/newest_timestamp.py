@@ -52,7 +52,7 @@ def plausible_instant(text: str) -> Instant | None:
 
 
 def timestamps(kind: Kind, value: Any) -> Iterator[str]:
-    """Yield the creationTimestamp of `value`, an object as JSON, and the times in its status.
+    """Yield the creationTimestamp and the times in the status of `value`, an object as JSON.
 
     For a Lease, also yield the times in its spec.
     """

@@ -284,7 +284,7 @@ class PodTexts:
         workload.latest = text
 
     def learn_stated(self, texts: JsonTemplate) -> PodTemplate | None:
-        """Return the PodTemplate made from `texts`, a template of texts in the snapshot file.
+        """Return the PodTemplate made from `texts`, a template that the snapshot file contains.
 
         Returns None if `texts` is not usable. Raises msgspec.DecodeError if the sample text of
         `texts` is not JSON.

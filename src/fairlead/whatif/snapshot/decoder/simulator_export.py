@@ -1,4 +1,4 @@
-"""Exports of kube-scheduler-simulator: one object with a list per resource, without kinds.
+"""Exports of kube-scheduler-simulator: a map without a kind, with a list for each resource.
 
     {"pods": [...], "nodes": [...], "pvs": [...], ..., "schedulerConfig": {...}}
 
@@ -31,7 +31,7 @@ _PREFIXES: Final = ("kube-scheduler-simulator.sigs.k8s.io/", "scheduler-simulato
 
 
 def is_simulator_export(value: Any) -> bool:
-    """Return whether `value` is an export: it has lists of pods and nodes, and no kind."""
+    """Return whether `value` is an export: it has no kind, but lists of pods and nodes."""
     return isinstance(value, dict) and "kind" not in value and {"pods", "nodes"} <= value.keys()
 
 

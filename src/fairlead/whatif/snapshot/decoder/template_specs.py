@@ -48,7 +48,7 @@ class TemplateSpecs:
         return self._known.get(spec.rest)
 
     def learn(self, spec: TemplateSpec, workload: Replicated) -> None:
-        """Keep `workload`, so that `find` returns it for specs like `spec`, with other images.
+        """Keep `workload`; `find` will return it for specs that differ from `spec` only in images.
 
         `workload` has the spec `spec` and is in stored form. Do nothing if `spec.images` are not
         exactly the images of the containers. For example, a volume can have an image, too.

@@ -1,11 +1,11 @@
 """Live snapshots: the objects of a running cluster that an answer needs, read once.
 
 Objects are either kept as JSON text until the snapshot is parsed, or decoded page by page as they
-arrive. If the server does not serve the version of a resource that Fairlead uses, an older version
-that can be converted is read. Resources that the user may not read are left out. Resources in
-versions that Fairlead does not read, and custom resources that the server fails to read, are left
-out, too. Every answer describes the consequences. The number of bytes and the time are limited,
-because a server can send an endless response.
+arrive. Fairlead uses one version of each resource. If the server does not serve this version, an
+older version that can be converted is read. Resources that the user may not read are left out.
+Resources in versions that Fairlead does not read, and custom resources that the server fails to
+read, are left out, too. Every answer describes the consequences. The number of bytes and the time
+are limited, because a server can send an endless response.
 """
 
 from __future__ import annotations

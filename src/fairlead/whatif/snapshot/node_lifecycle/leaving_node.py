@@ -55,7 +55,8 @@ def nodes_to_be_deleted(
     """Return the nodes that were being removed at `at`, but that a simulation does not remove.
 
     Nodes that are being deleted by Karpenter are left out, because a simulation continues the
-    deletion. Other nodes with a deletionTimestamp stay: their finalizers keep them.
+    deletion. Other nodes with a deletionTimestamp are included, because a simulation does not
+    remove their finalizers.
 
     If `by_cluster_autoscaler` or `by_karpenter` is False, the nodes that this autoscaler tainted
     for removal are left out. Callers pass False for a simulated autoscaler, because it removes its

@@ -1,9 +1,9 @@
 """New and changed objects that the API server refuses: a field is missing or has an invalid value.
 
 The simulation checks only the rules that affect decisions, because hand-written objects in a dump
-or scenario often lack the other fields. But an object of --apply, or one that --set changes, would
-be sent to the API server, which checks every rule. Here, the validation of Fairlead's own API
-server is used. Only the changed fields of an existing object are checked.
+or scenario often lack fields that other rules require. But an object of --apply, or one that --set
+changes, would be sent to the API server, which checks every rule. Here, the validation of
+Fairlead's own API server is used. Only the changed fields of an existing object are checked.
 
 upstream: Validate of the strategies in pkg/registry
 """

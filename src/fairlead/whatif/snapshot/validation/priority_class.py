@@ -1,4 +1,4 @@
-"""Checks that new objects name existing PriorityClasses; notes about changed PriorityClasses.
+"""Checks that new objects name existing PriorityClasses; yields notes about changed classes.
 
 Pods of a dump and their replacements keep their priority, whether or not the dump contains their
 class. Admission needs the classes of new pods, so a missing class is reported here, before the run.

@@ -1,4 +1,4 @@
-"""Fields that the kind of an object does not have, such as misspelled fields, and wrong types.
+"""Finds values of a wrong type, and unknown fields, such as misspelled fields.
 
 If kubectl apply sends such fields, the API server refuses the object (fieldValidation=Strict). A
 snapshot may come from a newer cluster, so unknown fields in a snapshot only cause notes.
@@ -31,7 +31,7 @@ def unknown_fields(manifest: Manifest) -> list[tuple[str, str]]:
 
 
 def refuse_malformed_fields(manifests: Iterable[Manifest], before: Manifest | None = None) -> None:
-    """Raise InputError for the first unknown field or value of a wrong type, as kubectl apply does.
+    """Raise InputError for a field that is unknown or has a wrong type, as kubectl apply does.
 
     Fields and values that are also in `before`, the object that a manifest replaces, are accepted.
     """
@@ -46,8 +46,9 @@ def refuse_malformed_fields(manifests: Iterable[Manifest], before: Manifest | No
 def refuse_wrong_types(written: Manifest, before: Manifest | None = None) -> None:
     """Raise InputError if a value in `written` has a type with which the API server refuses it.
 
-    The simulation reads only some fields; this also checks the others, such as env[].value. A
-    value that `written` shares with `before`, the object that it replaces, is accepted.
+    The simulation reads only some fields; this function also checks the others, such as
+    env[].value. A value that `written` shares with `before`, the object that it replaces, is
+    accepted.
     """
     written.require_right_types()
     path, problem = found = _wrong_type(written)

@@ -72,7 +72,7 @@ class TokenSecrets(ReactiveController):
         return target.kind == SECRET.kind and secret is not None and _is_token(secret)
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Return the write that the Secret `target` needs now; none if it is up to date."""
+        """Return the write that the Secret `target` needs now; [] if it needs none."""
         return self._completed(target.namespace, target.name)
 
     def _completed(self, namespace: str, name: str) -> list[Command]:

@@ -46,10 +46,10 @@ _encode: Final = msgspec.json.Encoder().encode
 class EventStrings(Struct, frozen=True):
     """The strings of a new event; "" for a field that it does not have.
 
-    `fixed` contains the strings of which few different values occur, and the strings that a stage
-    of the create pipeline reads. `own` contains the other strings; the first two are the event's
-    name and namespace. Two events of a component have the same form if their `fixed` is equal and
-    the same strings of `own` are empty.
+    `fixed` contains the strings that have few different values, and the strings that a stage of the
+    create pipeline reads. `own` contains the other strings; the first two are the event's name and
+    namespace. Two events of a component have the same form if their `fixed` is equal and the same
+    strings of `own` are empty.
     """
 
     fixed: tuple[str, ...]
