@@ -625,8 +625,8 @@ def _read_manifests(
         # upstream: kubectl/pkg/cmd/apply/apply.go: Run (no objects passed to apply)
         raise InputError(documents[0].source, "contains no object")
     owners = [
-        (one, owned_by(one))
-        for one, _ in written
+        (one, owned_by(one, value))
+        for one, value in written
         if inventory.get(one.kind, one.ref.namespace, one.ref.name) is None
     ]
     more = manifests_to_apply(chain.from_iterable(parts for _, parts in owners), namespace)

@@ -1,10 +1,12 @@
-"""JobPodTemplate: the pod template in a JobSet or a Job of Volcano."""
+"""JobPodTemplate: the pod template in a JobSet or a Job of Volcano, and the objects made of it."""
 
 from __future__ import annotations
 
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.snapshot.manifest import Manifest
 
 
 class TemplateMetadata(Struct):
@@ -19,3 +21,12 @@ class JobPodTemplate(Struct):
 
     spec: Json
     metadata: TemplateMetadata = field(default_factory=TemplateMetadata)
+
+
+def part_of(owner: Manifest, value: Json, field: str = "") -> Document:
+    """Return the object `value`, which is made of the `field` of `owner`, as a document.
+
+    Errors about `value` also name the file, `owner` and `field`, because the user has not written
+    `value`.
+    """
+    return Document(": ".join(filter(None, (owner.source, owner.title, field))), value)

@@ -4,7 +4,7 @@ This controller is not simulated. So the change creates the Jobs itself, all at 
 controller of Kubernetes creates their pods.
 
 upstream: jobset: pkg/controllers/jobset_controller.go: constructJob, labelAndAnnotateObject;
-defaults of fields: pkg/webhooks/jobset_webhook.go: Default
+defaults and checks of fields: pkg/webhooks/jobset_webhook.go: Default, ValidateCreate
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from msgspec import Meta, Struct, field
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB
-from fairlead.whatif.change.job_pod_template import JobPodTemplate, TemplateMetadata
+from fairlead.apiserver.validation.meta.format import dns_1035_problems
+from fairlead.whatif.change.job_pod_template import JobPodTemplate, TemplateMetadata, part_of
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import decode_strictly
@@ -42,14 +43,21 @@ class _JobTemplate(Struct):
     metadata: TemplateMetadata = field(default_factory=TemplateMetadata)
 
 
+class _Dependency(Struct):
+    name: str
+
+
 class _ReplicatedJob(Struct, rename="camel"):
     name: str
     template: _JobTemplate
     replicas: _Count = 1
+    depends_on: tuple[_Dependency, ...] = ()
 
 
 class _Spec(Struct, rename="camel"):
-    replicated_jobs: tuple[_ReplicatedJob, ...] = ()
+    # The API server accepts a JobSet without replicatedJobs, but it would never have pods. Often,
+    # the name of the field is misspelled.
+    replicated_jobs: Annotated[tuple[_ReplicatedJob, ...], Meta(min_length=1)]
     suspend: bool | None = None
     managed_by: str | None = None
 
@@ -58,31 +66,27 @@ class _JobSet(Struct):
     spec: _Spec
 
 
-def jobs_of(one: Manifest) -> Iterator[Json]:
+def jobs_of(one: Manifest) -> Iterator[Document]:
     """Yield the Jobs of `one`, a JobSet; yield nothing if `one` is another object.
 
     Also yields nothing for a JobSet with a `managedBy` that names another controller. Raises
-    InputError if a field has the wrong type, or if there are too many Jobs.
+    InputError for a JobSet that the API server or the JobSet webhook refuses, and for one without
+    replicatedJobs or with too many Jobs.
     """
     if (one.kind.group, one.kind.kind) != (GROUP, KIND):
         return
-    try:
-        spec = decode_strictly(Document(one.source, one.value), _JobSet).spec
-    except InputError as cause:
-        raise one.refuse(cause.problem, field=cause.field) from None
+    spec = _valid_spec(one)
     if spec.managed_by not in {None, _CONTROLLER}:
         return
     total = sum(replicated.replicas for replicated in spec.replicated_jobs)
-    if total > _JOBS_MAX:
-        raise one.refuse(f"{total} Jobs are more than {_JOBS_MAX}", field="spec.replicatedJobs")
-    written = one.value["spec"].get("replicatedJobs") or ()
+    written = one.value["spec"]["replicatedJobs"]
     each = [
-        (replicated, raw["template"]["spec"], index)
-        for replicated, raw in zip(spec.replicated_jobs, written, strict=True)
+        (at, replicated, index)
+        for at, replicated in enumerate(spec.replicated_jobs)
         for index in range(replicated.replicas)
     ]
-    for number, (replicated, job_spec, index) in enumerate(each):
-        name = f"{one.ref.name}-{replicated.name}-{index}"
+    for number, (at, replicated, index) in enumerate(each):
+        name = _job_name(one, replicated, index)
         marks = {
             f"{_LABELS}/jobset-name": one.ref.name,
             f"{_LABELS}/replicatedjob-name": replicated.name,
@@ -93,11 +97,40 @@ def jobs_of(one: Manifest) -> Iterator[Json]:
             f"{_LABELS}/job-key": _digest(f"{one.ref.namespace}/{name}"),
             f"{_LABELS}/job-global-index": str(number),
         }
-        job = _job(replicated.template, job_spec, marks)
+        job = _job(replicated.template, written[at]["template"]["spec"], marks)
         job["metadata"] |= {"name": name, "namespace": one.ref.namespace}
         # The JobSet's `suspend` replaces the one of the template, also if it is absent.
         job["spec"]["suspend"] = bool(spec.suspend)
-        yield job
+        yield part_of(one, job, f"spec.replicatedJobs[{at}].template")
+
+
+def _valid_spec(one: Manifest) -> _Spec:
+    try:
+        spec = decode_strictly(Document(one.source, one.value), _JobSet).spec
+    except InputError as cause:
+        raise one.refuse(cause.problem, field=cause.field) from None
+    total = sum(replicated.replicas for replicated in spec.replicated_jobs)
+    if total > _JOBS_MAX:
+        raise one.refuse(f"{total} Jobs are more than {_JOBS_MAX}", field="spec.replicatedJobs")
+    names = set[str]()
+    for at, replicated in enumerate(spec.replicated_jobs):
+        path = f"spec.replicatedJobs[{at}]"
+        if replicated.name in names:
+            raise one.refuse(f"{replicated.name!r} appears twice", field=f"{path}.name")
+        longest = _job_name(one, replicated, max(replicated.replicas - 1, 0))
+        for wrong in dns_1035_problems(longest):
+            problem = f"the name {longest} of its Job is invalid: {wrong}"
+            raise one.refuse(problem, field=f"{path}.name")
+        for place, needed in enumerate(replicated.depends_on):
+            if needed.name not in names:
+                problem = f"{needed.name!r} is not an earlier replicated job"
+                raise one.refuse(problem, field=f"{path}.dependsOn[{place}].name")
+        names.add(replicated.name)
+    return spec
+
+
+def _job_name(one: Manifest, replicated: _ReplicatedJob, index: int) -> str:
+    return f"{one.ref.name}-{replicated.name}-{index}"
 
 
 def _digest(text: str) -> str:

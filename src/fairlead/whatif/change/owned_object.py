@@ -7,20 +7,46 @@ objects itself: a PodGroup and Jobs, whose own controllers are simulated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Final
 
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import JOB
+from fairlead.whatif.change.job_set import GROUP as JOB_SET_GROUP
 from fairlead.whatif.change.job_set import KIND as JOB_SET
 from fairlead.whatif.change.job_set import job_set_notes, jobs_of
+from fairlead.whatif.change.volcano_job import GROUP as VOLCANO_GROUP
 from fairlead.whatif.change.volcano_job import gang_notes, gang_of
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.snapshot.manifest import Manifest
 
+_OWNERS: Final = frozenset({(JOB_SET_GROUP, JOB_SET), (VOLCANO_GROUP, JOB.kind)})
 
-def owned_by(one: Manifest) -> list[Document]:
+
+def owned_by(one: Manifest, value: Json | None = None) -> list[Document]:
     """Return the objects to create in addition to `one`; [] for most kinds.
 
+    `value` is the object as in its file, where a list may contain null; None if it has no file.
     Raises InputError if `one` is invalid.
     """
-    return [Document(one.source, value) for value in (*gang_of(one), *jobs_of(one))]
+    if (one.kind.group, one.kind.kind) not in _OWNERS:
+        return []
+    for field in islice(_null_items(value, ""), 1):
+        # The API server checks this before the webhooks check the object.
+        raise one.refuse("expected a value, got null", field=field)
+    return [*gang_of(one), *jobs_of(one)]
+
+
+def _null_items(value: Any, path: str) -> Iterator[str]:
+    """Yield the path of each null that is an item of a list in `value`, the value at `path`."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _null_items(each, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            if each is None:
+                yield f"{path}[{index}]"
+            yield from _null_items(each, f"{path}[{index}]")
 
 
 def owner_notes(owners: Iterable[Manifest]) -> Iterator[str]:

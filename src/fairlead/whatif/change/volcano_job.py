@@ -22,7 +22,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.batch.scheduler_name import VOLCANO
-from fairlead.whatif.change.job_pod_template import JobPodTemplate
+from fairlead.whatif.change.job_pod_template import JobPodTemplate, part_of
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import decode_strictly
@@ -65,7 +65,7 @@ class _VolcanoJob(Struct):
     spec: _Spec
 
 
-def gang_of(one: Manifest) -> Iterator[Json]:
+def gang_of(one: Manifest) -> Iterator[Document]:
     """Yield the PodGroup and the Jobs that stand for `one`, a Job of Volcano.
 
     Yields nothing if `one` is another object. Raises InputError for a Job that Volcano's admission
@@ -87,16 +87,19 @@ def gang_of(one: Manifest) -> Iterator[Json]:
     if spec.priority_class_name:
         group["priorityClassName"] = spec.priority_class_name
     named = meta | {"name": one.ref.name}
-    yield {"apiVersion": _POD_GROUP_API, "kind": "PodGroup", "metadata": named, "spec": group}
-    for task in spec.tasks:
+    yield part_of(
+        one, {"apiVersion": _POD_GROUP_API, "kind": "PodGroup", "metadata": named, "spec": group}
+    )
+    for index, task in enumerate(spec.tasks):
         template = _template(task, one.ref.name, spec)
         count = {"parallelism": task.replicas, "completions": task.replicas}
-        yield {
+        job = {
             "apiVersion": JOB.api_version,
             "kind": JOB.kind,
             "metadata": meta | {"name": f"{one.ref.name}-{task.name}"},
             "spec": count | {"template": template},
         }
+        yield part_of(one, job, f"spec.tasks[{index}]")
 
 
 def _template(task: _Task, group: str, spec: _Spec) -> Json:

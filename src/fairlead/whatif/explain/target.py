@@ -335,7 +335,7 @@ def _written(files: Sequence[str]) -> list[Manifest]:
     raised for pods and workloads that the API server refuses, and for too many pods.
     """
     written = manifests_to_apply(document for path in files for document in read(path))
-    parts = [part for one, _ in written for part in owned_by(one)]
+    parts = [part for one, value in written for part in owned_by(one, value)]
     written += manifests_to_apply(parts)
     found = [one for one, _ in written]
     refuse_excess(found)

@@ -56,8 +56,8 @@ from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import (
     Manifest,
     manifests,
+    manifests_to_apply,
     refuse_invalid_annotations,
-    require_known_kind,
 )
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 from fairlead.whatif.snapshot.validation.priority_class import refuse_absent_classes
@@ -337,15 +337,15 @@ class _NumberedEvent:
         """Return the objects of `create`, checked as kubectl apply checks them."""
         if isinstance(create, str):
             with named_by(self._source, f"{self._field}.create"):
-                found = manifests(with_complete_pods(read(str(self._folder / create))))
+                written = manifests_to_apply(with_complete_pods(read(str(self._folder / create))))
         else:
             where = f"{self._source}: {self._field}.create"
-            found = manifests(with_complete_pods([Document(where, create)]))
+            written = manifests_to_apply(with_complete_pods([Document(where, create)]))
+        found = [one for one, _ in written]
         if not found:
             self._refuse("contains no object", "create")
-        for manifest in found:
-            require_known_kind(manifest)
-        every = [*found, *_owned(found)]
+        parts = [part for one, value in written for part in owned_by(one, value)]
+        every = [*found, *manifests(parts)]
         refuse_malformed_fields(every)
         refuse_excess(every)
         return [one.without_uid() for one in found]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -10,6 +12,9 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 from fairlead.whatif.snapshot.manifest import manifests
+
+LONG = "w" * 60
+TOO_LONG = f"the name train-{LONG}-9 of its Job is invalid: must be no more than 63 characters"
 
 
 def replicated(name, pods, **fields):
@@ -33,7 +38,7 @@ def job_set(*jobs, **spec):
 
 def jobs(value):
     (one,) = manifests([Document("set.yaml", value)])
-    return list(jobs_of(one))
+    return [part.value for part in jobs_of(one)]
 
 
 def test_the_jobs_have_the_names_labels_and_defaults_of_the_controller():
@@ -76,7 +81,6 @@ def test_a_job_set_that_is_not_suspended_resumes_its_jobs():
 
 def test_other_objects_have_no_jobs():
     assert jobs(job_set(replicated("w", 1)) | {"apiVersion": "example.com/v1"}) == []
-    assert jobs(job_set()) == []
 
 
 @pytest.mark.parametrize(
@@ -92,11 +96,51 @@ def test_too_many_jobs_are_an_error():
         jobs(job_set(replicated("driver", 1), replicated("w", 1, replicas=100_000)))
 
 
-def test_a_field_of_a_wrong_type_is_an_error():
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (
+            job_set(replicated("w", 1, replicas="many")),
+            "spec.replicatedJobs[0].replicas: expected int, got str",
+        ),
+        (job_set(), "spec.replicatedJobs: expected array of length >= 1"),
+        (job_set() | {"spec": {"replicatedjobs": []}}, "spec.replicatedJobs: is required"),
+        (
+            job_set(replicated("w", 1), replicated("w", 1)),
+            "spec.replicatedJobs[1].name: 'w' appears twice",
+        ),
+        (
+            job_set(replicated(LONG, 1, replicas=10)),
+            f"spec.replicatedJobs[0].name: {TOO_LONG}",
+        ),
+        (
+            job_set(replicated("a", 1), replicated("b", 1, dependsOn=[{"name": "c"}])),
+            "spec.replicatedJobs[1].dependsOn[0].name: 'c' is not an earlier replicated job",
+        ),
+    ],
+)
+def test_an_invalid_job_set_is_an_error(value, problem):
     with pytest.raises(InputError) as caught:
-        jobs(job_set(replicated("w", 1, replicas="many")))
-    problem = "spec.replicatedJobs[0].replicas: expected int, got str"
+        jobs(value)
     assert str(caught.value) == f"set.yaml: JobSet default/train: {problem}"
+
+
+def test_null_in_a_list_of_an_applied_job_set_is_an_error(snapshot, make):
+    applied = job_set(replicated("w", 1), None)
+    problem = "JobSet default/train: spec.replicatedJobs[1]: expected a value, got null"
+    with pytest.raises(InputError, match=re.escape(problem)):
+        what_if(snapshot(make.node("a")), ClusterChange(apply=(applied,)))
+
+
+def test_an_error_in_a_job_names_the_field_of_the_job_set(snapshot, make):
+    wrong = replicated("w", 1)
+    wrong["template"]["spec"]["template"]["spec"] = {"containers": []}
+    problem = (
+        "JobSet default/train: spec.replicatedJobs[0].template: Job default/train-w-0: "
+        "spec.template.spec.containers: Required value"
+    )
+    with pytest.raises(InputError, match=re.escape(problem)):
+        what_if(snapshot(make.node("a")), ClusterChange(apply=(job_set(wrong),)))
 
 
 @pytest.mark.parametrize(("suspend", "pods"), [(False, 3), (True, 0)])

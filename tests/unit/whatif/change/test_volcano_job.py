@@ -31,7 +31,7 @@ def volcano_job(*tasks, name="train", **spec):
 
 def gang(value):
     (one,) = manifests([Document("job.yaml", value)])
-    return list(gang_of(one))
+    return [part.value for part in gang_of(one)]
 
 
 def test_the_group_and_the_templates_have_the_fields_of_the_job():
@@ -87,6 +87,12 @@ def test_a_task_has_no_pods_by_default():
     unnumbered = {key: value for key, value in task("b", 0).items() if key != "replicas"}
     *_, second = gang(volcano_job(task("a", 2), unnumbered))
     assert second["spec"]["completions"] == 0
+
+
+def test_null_in_the_tasks_of_an_applied_job_is_an_error(snapshot, make):
+    applied = volcano_job(task("a", 1), None)
+    with pytest.raises(InputError, match=r"spec\.tasks\[1\]: expected a value, got null"):
+        what_if(snapshot(make.node("a")), ClusterChange(apply=(applied,)))
 
 
 def test_other_objects_have_no_gang():
