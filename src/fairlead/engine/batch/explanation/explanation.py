@@ -26,7 +26,7 @@ from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.explanation.start_estimate import estimate_starts
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.task_status import TaskStatus
-from fairlead.engine.batch.plugins.proportion import Proportion
+from fairlead.engine.batch.plugins.proportion import Proportion, QueueShare
 from fairlead.engine.batch.queue_usage import QueueUsage, proportion_of, queue_usage, queue_usages
 from fairlead.engine.batch.session.reservation import (
     StartSearch,
@@ -36,7 +36,7 @@ from fairlead.engine.batch.session.reservation import (
 )
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import Statement
-from fairlead.engine.batch.shares.share import cluster_total
+from fairlead.engine.batch.shares.share import cluster_total, needs_of
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.tie_break import TieBreak
@@ -362,6 +362,10 @@ class _Trial:
         if not queue.is_open:
             return Obstacle.CLOSED_QUEUE
         if job.id in session.outside:
+            needed = tuple(needs_of(job, session.table.resources))
+            full = session.tiers.exceeded_limits(job.queue, needed, {})
+            self.limits = _limits(session, full, needed)
+            self.summary = self.limits.text(job.queue)
             return Obstacle.NOT_LET_IN
         if job.valid_count < job.min_available:
             return Obstacle.TOO_FEW_MEMBERS
@@ -443,8 +447,9 @@ class _Trial:
             return Obstacle.TOO_FEW_MEMBERS
         requested = task.request.running
         if not session.tiers.may_take(session.queues[job.queue], task):
-            full = session.tiers.exceeded_limits(job.queue, requested, {})
-            self.limits = _limits(session, full, requested)
+            needed = total_request(lacking_tasks(session, job) or [task])
+            full = session.tiers.exceeded_limits(job.queue, needed, {})
+            self.limits = _limits(session, full, needed)
             self.summary = self.limits.text(job.queue)
             return Obstacle.QUEUE_IS_FULL
         if full := session.limits_held_for_another(task):
@@ -502,12 +507,14 @@ def _fact(session: Session, task: TaskInfo, diagnosis: Diagnosis, node: NodeInfo
 class _Limits(Struct, frozen=True):
     """The limits of a queue: its own limits, and those of its ancestors.
 
-    `capabilities` names the queues that are limited by their capability. `guarantees` names the
-    queues that are limited by the guarantees of other queues. `share` is set if the queue must not
-    exceed its deserved amount.
+    `capabilities` names the queues that are limited by their capability. `needs` contains a text
+    for each of them, such as "at least 4 cpu, now 3", or "" if the amount is unknown. `guarantees`
+    names the queues that are limited by the guarantees of other queues. `share` is set if the queue
+    must not exceed its deserved amount.
     """
 
     capabilities: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     guarantees: tuple[str, ...] = ()
     share: bool = False
 
@@ -527,7 +534,11 @@ class _Limits(Struct, frozen=True):
 
     def remedy(self) -> str:
         """Return the change that raises the limits; "" if only the deserved amount is a limit."""
-        parts = [f"a higher capability of {_named(self.capabilities)}"] if self.capabilities else []
+        higher = [
+            f"of queue {name} ({needs})" if needs else f"of queue {name}"
+            for name, needs in zip(self.capabilities, self.needs, strict=True)
+        ]
+        parts = [f"a higher capability {' and '.join(higher)}"] if higher else []
         if self.guarantees:
             parts.append("lower guarantees of other queues")
         return " and ".join(parts)
@@ -540,35 +551,57 @@ def _limits(session: Session, queues: Sequence[str], requested: Amounts) -> _Lim
     """
     plugin = proportion_of(session)
     if plugin is None:
-        return _Limits(capabilities=tuple(queues))
+        return _Limits(tuple(queues), ("",) * len(queues))
     columns = {
         name: [c for c, _ in plugin.shares[name].exceeded(requested)]
         for name in queues
         if name in plugin.shares
     }
     of_others = tuple(name for name in queues if name not in plugin.shares)
-    limits = _limits_in(plugin, columns)
+    limits = _limits_in(session, plugin, columns, requested)
     return replace(
         limits,
         capabilities=(*limits.capabilities, *of_others),
+        needs=(*limits.needs, *("" for _ in of_others)),
         share=any(not exceeded for exceeded in columns.values()),
     )
 
 
-def _limits_in(plugin: Proportion, columns: Mapping[str, Sequence[int]]) -> _Limits:
-    """Return the limits of the queues in `columns`.
+def _limits_in(
+    session: Session,
+    plugin: Proportion,
+    columns: Mapping[str, Sequence[int]],
+    requested: Amounts,
+) -> _Limits:
+    """Return the limits of the queues in `columns`, and what they need to also hold `requested`.
 
     `columns` maps the name of each queue to the resource columns in which the queue is limited.
     """
-    capabilities, guarantees = [], []
+    capabilities, guarantees = dict[str, str](), []
     for name, exceeded in columns.items():
         share = plugin.shares[name]
         limits, capability = dict(share.limits), dict(share.queue.capability)
-        if any(limits[column] == capability.get(column) for column in exceeded):
-            capabilities.append(name)
+        bounds = tuple((c, limits[c]) for c in exceeded if limits[c] == capability.get(c))
+        if bounds:
+            capabilities[name] = _needs(session, share, bounds, requested)
         elif exceeded:
             guarantees.append(name)
-    return _Limits(tuple(capabilities), tuple(guarantees))
+    return _Limits(tuple(capabilities), tuple(capabilities.values()), tuple(guarantees))
+
+
+def _needs(session: Session, share: QueueShare, bounds: Amounts, requested: Amounts) -> str:
+    """Return the amounts that the queue of `share` would hold if it also held `requested`.
+
+    Only the amounts above `bounds` are returned, as a text; "" if there are none.
+    """
+    names, more = session.table.resources.names, dict(requested)
+    held = [(c, share.allocated_of(c) + more.get(c, 0), now) for c, now in bounds]
+    texts = [
+        f"at least {amount_text(names[c], amount)} {names[c]}, now {amount_text(names[c], now)}"
+        for c, amount, now in held
+        if amount > now
+    ]
+    return "; ".join(texts)
 
 
 class _Scarcity(Struct, frozen=True):
@@ -601,7 +634,9 @@ def _scarcity(session: Session, job: JobInfo) -> _Scarcity:
                 return _Scarcity(other_queues=True)
             for name in limiting:
                 full.setdefault(name, []).append(column)
-    return _Scarcity(_limits_in(plugin, full))
+    pending = sorted(job.with_status(TaskStatus.PENDING), key=session.tiers.task_key)
+    needed = total_request(lacking_tasks(session, job) or pending[:1])
+    return _Scarcity(_limits_in(session, plugin, full, needed))
 
 
 def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: _Scarcity) -> list[str]:

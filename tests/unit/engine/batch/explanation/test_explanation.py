@@ -17,6 +17,8 @@ from fairlead.testing.batch_builders import (
 )
 from fairlead.testing.builders import make_node
 
+FOUR = "at least 4 cpu, now 3"
+
 
 def explain(harness, group="g", now_s=0.0):
     before = harness.dump()
@@ -56,7 +58,10 @@ tiers:
     harness = make_harness(text).put(make_queue("small", capability={"cpu": "2"}), make_node("n1"))
     needs = {"minResources": {"cpu": "3"}, "status": {"phase": "Pending"}}
     harness.put(make_group("g", 1, "small", **needs), make_task("p", "g", cpu=3))
-    assert explain(harness).obstacle is Obstacle.NOT_LET_IN
+    found = explain(harness)
+    assert found.obstacle is Obstacle.NOT_LET_IN
+    assert found.summary == "queue small would exceed its capability"
+    assert found.remedies == ("a higher capability of queue small (at least 3 cpu, now 2)",)
     harness.put(make_queue("small", capability={"cpu": "4"}))
     assert explain(harness).obstacle is Obstacle.NEXT_SESSION
 
@@ -293,7 +298,11 @@ def test_a_queue_that_uses_its_deserved_share_is_explained(harness):
     ("cpu", "limits", "remedy"),
     [
         ("4", {}, "room for 1 more member"),
-        ("8", {"capability": {"cpu": "4"}}, "a higher capability of queue a"),
+        (
+            "8",
+            {"capability": {"cpu": "4"}},
+            "a higher capability of queue a (at least 5 cpu, now 4)",
+        ),
     ],
 )
 def test_more_weight_is_no_remedy_for_the_only_queue(harness, cpu, limits, remedy):
@@ -340,7 +349,15 @@ def test_a_queue_at_its_capability_is_explained(harness):
     found = explain(harness.put(make_gang("g", 2, cpu=2, queue="a")))
     assert found.obstacle is Obstacle.QUEUE_IS_FULL
     assert found.summary == "queue a would exceed its capability"
-    assert found.remedies == ("a higher capability of queue a",)
+    assert found.remedies == ("a higher capability of queue a (at least 4 cpu, now 3)",)
+
+
+def test_the_capability_must_suffice_for_all_members_that_the_group_lacks(harness):
+    """The queue has room for one of four members; the second one is the next member."""
+    harness.put(make_node("n1", cpu="32"), make_queue("a", capability={"cpu": "6"}))
+    found = explain(harness.put(make_gang("g", 4, cpu=4, queue="a")))
+    assert found.placeable == 1
+    assert found.remedies == ("a higher capability of queue a (at least 16 cpu, now 6)",)
 
 
 def test_a_queue_that_leaves_the_guarantee_of_another_queue_is_explained(harness):
@@ -363,9 +380,13 @@ def test_without_overshoot_a_queue_that_deserves_too_little_is_explained(make_ha
 @pytest.mark.parametrize(
     ("own", "parents", "remedy"),
     [
-        ("8", "3", "a higher capability of queue team"),
-        ("3", "3", "a higher capability of queues a and team"),
-        ("3", "8", "a higher capability of queue a"),
+        ("8", "3", "a higher capability of queue team (at least 4 cpu, now 3)"),
+        (
+            "3",
+            "3",
+            f"a higher capability of queue a ({FOUR}) and of queue team ({FOUR})",
+        ),
+        ("3", "8", "a higher capability of queue a (at least 4 cpu, now 3)"),
     ],
 )
 @pytest.mark.parametrize("node_cpu", ["1", "4"])
@@ -392,7 +413,7 @@ def test_a_limit_that_is_held_for_a_starving_gang_is_explained(make_harness):
     assert found.obstacle is Obstacle.RESERVED
     assert found.summary == "the capability of queue q is reserved"
     assert (found.nodes, found.starts_at) == ((), None)
-    assert found.remedies == ("a higher capability of queue q",)
+    assert found.remedies == ("a higher capability of queue q (at least 6 cpu, now 4)",)
 
 
 def test_the_share_of_a_queue_may_be_limited_by_the_capability_of_its_parent(harness):
@@ -400,7 +421,7 @@ def test_the_share_of_a_queue_may_be_limited_by_the_capability_of_its_parent(har
     harness.put(make_queue("a", parent="team"), make_gang("a", 4, node="n1", queue="a"))
     found = explain(harness.put(make_gang("g", 1, queue="a")))
     assert found.obstacle in {Obstacle.QUEUE_HAS_ITS_SHARE, Obstacle.QUEUE_IS_FULL}
-    assert found.remedies == ("a higher capability of queue team",)
+    assert found.remedies == ("a higher capability of queue team (at least 5 cpu, now 4)",)
 
 
 def test_room_alone_does_not_start_a_group_above_the_capability_of_its_queue(harness):
@@ -409,7 +430,7 @@ def test_room_alone_does_not_start_a_group_above_the_capability_of_its_queue(har
     found = explain(harness.put(make_gang("g", 2, cpu=2, queue="a")))
     assert found.obstacle is Obstacle.NO_NODE
     assert found.remedies == (
-        "room for 2 more members like default/g-0 and a higher capability of queue a",
+        f"room for 2 more members like default/g-0 and a higher capability of queue a ({FOUR})",
     )
 
 
