@@ -107,7 +107,7 @@ def explain_group_of(
     names = (*config.ownership.scheduler_names, *others)
     config = replace(config, ownership=replace(config.ownership, scheduler_names=names))
     failures = PluginFailures()
-    cluster, composition = _look(snapshot, config, failures)
+    cluster, composition = batch_state(snapshot, config, failures)
     job = _job_of(snapshot, target, composition)
     now = snapshot.taken_at
     uncreated = tuple(_uncreated_pods(composition, cluster, job))
@@ -218,9 +218,10 @@ def _refuse_group_of_default_scheduler(
         raise InputError(SOURCE, f"{target} holds no pods back: {IGNORED_GROUPS}")
 
 
-def _look(
+def batch_state(
     snapshot: Snapshot, config: BatchConfig, reporter: Reporter
 ) -> tuple[Cluster, Composition]:
+    """Return the state of `snapshot`, and the batch scheduler that `config` configures for it."""
     cluster = Cluster()
     composition = compose(config, cluster, reporter=reporter)
     everything = ObjectsLoaded(load_objects(snapshot, Store(SeededIds(0))))

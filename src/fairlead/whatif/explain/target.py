@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.json import mapping
 from fairlead.api.objects import Node
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
@@ -29,7 +28,7 @@ from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.change.edit.scale import owned_hint
 from fairlead.whatif.change.owned_object import owned_by
-from fairlead.whatif.configuration.batch.options import BatchOptions
+from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.explain.budget import explain_budget
 from fairlead.whatif.explain.every_node import explain_nodes
@@ -44,6 +43,7 @@ from fairlead.whatif.explain.priority_class import (
     explain_priority_class,
     explain_priority_classes,
 )
+from fairlead.whatif.explain.queue import explain_queues, is_about_queue
 from fairlead.whatif.explain.workload import explain_workload
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
@@ -71,16 +71,19 @@ from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
 from fairlead.whatif.snapshot.validation.workload import WORKLOADS
 
-_QUEUE: Final = "Queue"  # of kube-batch and Volcano
 _EXPLAINED: Final = (
     POD, *WORKLOADS, NODE, POD_DISRUPTION_BUDGET, HORIZONTAL_POD_AUTOSCALER, PRIORITY_CLASS,
 )  # fmt: skip
 
 
 def explain_object(
-    snapshot: Snapshot, target: str, scheduler: SchedulerConfig, release: ReleaseChoice
+    snapshot: Snapshot,
+    target: str,
+    scheduler: SchedulerConfig,
+    release: ReleaseChoice,
+    batch: BatchOptions = DEFAULT_BATCH_OPTIONS,
 ) -> TabularAnswer | None:
-    """Return the explanation of the workload, node, budget, autoscaler or PriorityClass `target`.
+    """Return the explanation of the workload, node, budget or other object `target`.
 
     A `target` without a name (`pc`, `pods` or `nodes`) means all PriorityClasses, all pods or all
     nodes. A custom resource is explained if it controls pods itself. Return None for one pod or a
@@ -90,6 +93,8 @@ def explain_object(
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return None
     inventory = snapshot.inventory()
+    if is_about_queue(target, inventory):
+        return explain_queues(snapshot, target, scheduler, batch)
     if find_kind(target.partition("/")[0]) is PRIORITY_CLASS:
         return _explain_priority(snapshot, target, scheduler, release)
     if (kind := find_kind(target)) in (POD, NODE):
@@ -168,18 +173,6 @@ def _explain_priority(
     return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
 
 
-def _group_of(queue: Manifest, inventory: Inventory) -> str:
-    """Return a text that names the first PodGroup in the queue `queue`; "" if there is none."""
-    kinds = (kind for kind in inventory.kinds if kind.kind == POD_GROUP.kind)
-    groups = sorted(
-        one.ref.key
-        for kind in kinds
-        for one in inventory.of_kind(kind)
-        if mapping(one.value, "spec").get("queue") == queue.ref.name
-    )
-    return f", such as podgroup/{groups[0]}" if groups else ""
-
-
 def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
     """Return why `found`, which controls no pods itself, cannot be explained."""
     if not is_custom(found.kind.api_version):
@@ -192,10 +185,6 @@ def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
             why = admission_sentence(found, inventory)
             suspended = f"{found.title} has no pods: it is suspended ({path}.suspend)"
             return f"{suspended}. {why}" if why else suspended
-    if found.kind.kind == _QUEUE:
-        return (
-            f"a Queue cannot be explained; explain one of its groups{_group_of(found, inventory)}"
-        )
     custom = [kind for kind in inventory.kinds if is_custom(kind.api_version)]
     if hint := owned_hint(found, inventory, (*WORKLOADS, *custom)):
         return f"a {found.kind.kind} cannot be explained{hint}"

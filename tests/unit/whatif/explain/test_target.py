@@ -1237,21 +1237,6 @@ def test_a_workload_of_a_batch_scheduler_says_which_scheduler_decides(
     assert (said in answer.findings) is is_said
 
 
-def test_a_queue_names_one_of_its_groups(explained, make):
-    api = "scheduling.volcano.sh/v1beta1"
-    queues = [custom(api, "Queue", name) for name in ("research", "idle")]
-    for queue in queues:
-        del queue["metadata"]["namespace"]
-    groups = [custom(api, "PodGroup", name, queue="research", minMember=2) for name in "ba"]
-    objects = [make.node("n"), *queues, *groups]
-    with pytest.raises(InputError, match=r"one of its groups, such as podgroup/default/a$"):
-        explained("queue/research", *objects)
-    with pytest.raises(
-        InputError, match=r"a Queue cannot be explained; explain one of its groups$"
-    ):
-        explained("queue/idle", *objects)
-
-
 @pytest.mark.parametrize(
     ("target", "problem"),
     [

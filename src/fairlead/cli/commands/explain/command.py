@@ -123,6 +123,11 @@ def explain(
       start now, and estimates when the group starts. With neither --seeds nor --runtimes, the
       estimate uses the run times that pods declare, such as activeDeadlineSeconds.
 
+    - Queue of kube-batch or Volcano: what the queue deserves, uses and requests of each resource,
+      and why its share is not larger. The answer lists the queue's groups, says why groups wait,
+      and names the pods that the next session evicts for the queue or from it. Without a name,
+      queues compares all queues.
+
     With --process, a running scheduler (a process of `fairlead run`) answers. OBJECT must then be a
     pod. For a pending pod, the answer contains the queue in which the pod waits, and its attempts
     and backoff. It also contains the result for each node in the scheduler's cache.
@@ -153,6 +158,10 @@ def explain(
 
         fairlead explain dump.yaml podgroup/research/train
 
+        fairlead explain dump.yaml queue/research
+
+        fairlead explain dump.yaml queues
+
         fairlead explain pod/store/web-0 --process https://localhost:10259 --token-file token
 
     Parameters
@@ -162,8 +171,8 @@ def explain(
         option such as --context, --snapshot or --process names the cluster.
     second
         The object to explain: KIND/NAME (deploy/web), or KIND/NAMESPACE/NAME (deploy/store/web) if
-        several namespaces have such an object. Without a name, pods, nodes and pc mean all pods,
-        all nodes and all PriorityClasses.
+        several namespaces have such an object. Without a name, pods, nodes, pc and queues mean all
+        pods, all nodes, all PriorityClasses and all queues.
     """
     from fairlead.cli.commands.explain.run import (
         ExplainRequest,

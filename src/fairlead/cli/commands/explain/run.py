@@ -193,7 +193,9 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
     snapshot = _with_pods(snapshot, scheduler, request.release)
     with _phase("explaining"):
         asked = with_scheduler_arguments(snapshot, _conditions(request, release))
-        answer = explain_object(asked, target, scheduler, request.release)
+        answer = explain_object(
+            asked, target, scheduler, request.release, BatchOptions(*request.batch)
+        )
     if answer is not None:
         if wants_starts:
             answer = _with_starts(answer, request, snapshot, release)

@@ -152,12 +152,11 @@ def explain_group(
         return GroupExplanation(
             group, Obstacle.NO_GROUP, title=group, members=members, remedies=remedies
         )
-    session = _open(composition, cluster, now)
+    session = open_session(composition, cluster, now)
     try:
         return _explain(session, job)
     finally:
-        session.revert_undispatched()
-        session.room.reserve(None)
+        close_session(session)
 
 
 class BatchOverview(Struct, frozen=True):
@@ -177,21 +176,25 @@ def batch_overview(
     now: Instant,
     groups_max: int,
     *,
+    queue: str | None = None,
     has_changed: bool = True,
 ) -> BatchOverview:
     """Return the usage of all queues and the state of waiting groups; change no state.
 
-    At most `groups_max` groups are explained. Groups with members that have a node or have
-    succeeded are chosen first. The start times of the groups come from a simulation of the first
-    `groups_max` waiting jobs of each queue (`start_estimate`). If `has_changed` is False, nothing
-    has changed since the last session, so no group starts with the next session.
+    If `queue` is given, only the groups of this queue count. At most `groups_max` groups are
+    explained. Groups with members that have a node or have succeeded are chosen first. The start
+    times of the groups come from a simulation of the first `groups_max` waiting jobs of each queue
+    (`start_estimate`). If `has_changed` is False, nothing has changed since the last session, so no
+    group starts with the next session.
     """
-    session = _open(composition, cluster, now)
+    session = open_session(composition, cluster, now)
     try:
         queues = tuple(queue_usages(session))
         starts = estimate_starts(session, groups_max)
         late = 1 << 62
-        waiting = [job for job in session.jobs.values() if _waits(job)]
+        waiting = [
+            job for job in session.jobs.values() if _waits(job) and queue in {None, job.queue}
+        ]
         waiting.sort(key=lambda job: (starts.get(job.id, late), job.id))
         chosen = sorted(waiting, key=lambda job: job.ready_count == 0)[:groups_max]
         chosen_ids = {job.id for job in chosen}
@@ -202,8 +205,7 @@ def batch_overview(
         explained.sort(key=lambda one: one.starts_at is None)
         return BatchOverview(queues, tuple(explained), len(waiting))
     finally:
-        session.revert_undispatched()
-        session.room.reserve(None)
+        close_session(session)
 
 
 def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) -> GroupExplanation:
@@ -248,7 +250,11 @@ def _waits(job: JobInfo) -> bool:
     return bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
 
 
-def _open(composition: Composition, cluster: Cluster, now: Instant) -> Session:
+def open_session(composition: Composition, cluster: Cluster, now: Instant) -> Session:
+    """Return a session at `now` in which the action enqueue, if it is configured, has run.
+
+    The caller must end the session with `close_session`.
+    """
     session = Session(cluster, composition.jobs, composition.policy, TieBreak(0), now)
     session.open()
     reserve(session)
@@ -256,6 +262,12 @@ def _open(composition: Composition, cluster: Cluster, now: Instant) -> Session:
         if isinstance(action, Enqueue):  # a group that the next session admits is not blocked
             action.execute(session)
     return session
+
+
+def close_session(session: Session) -> None:
+    """Revert everything that `session` has changed since `open_session`."""
+    session.revert_undispatched()
+    session.room.reserve(None)
 
 
 # --- one group -----------------------------------------------------------------------------
@@ -275,7 +287,7 @@ def _explain(
     return GroupExplanation(
         group=job.id,
         obstacle=obstacle,
-        title=_title(job),
+        title=group_title(job),
         queue_name=job.queue,
         has_minimum=trial.has_minimum,
         min_member=job.min_available,
@@ -291,11 +303,12 @@ def _explain(
         starts_at=trial.starts_at,
         lacks_other=trial.lacks_other,
         is_too_large=trial.is_too_large,
-        remedies=tuple(_remedies(obstacle, job, trial, _scarcity(session, job))),
+        remedies=tuple(_remedies(obstacle, job, trial, _scarcity_for(session, job))),
     )
 
 
-def _title(job: JobInfo) -> str:
+def group_title(job: JobInfo) -> str:
+    """Return the name of the group of `job`: namespace/name, or the workload of its pods."""
     if job.group is not None and job.group.ref is not None:
         return job.id
     return next((workload(task.info.pod) for task in job.tasks.values()), job.id)
@@ -604,7 +617,7 @@ def _needs(session: Session, share: QueueShare, bounds: Amounts, requested: Amou
     return "; ".join(texts)
 
 
-class _Scarcity(Struct, frozen=True):
+class Scarcity(Struct, frozen=True):
     """The reasons why a queue deserves less than it requests.
 
     `limits` are the limits of the queue and of its ancestors that reduce the deserved amount.
@@ -615,31 +628,50 @@ class _Scarcity(Struct, frozen=True):
     limits: _Limits = _Limits()
     other_queues: bool = False
 
+    def text(self) -> str:
+        """Return the reasons as a clause, such as "the cluster has no more"."""
+        if self.limits.capabilities:
+            return f"the capability of {_named(self.limits.capabilities)} is lower"
+        if self.limits.guarantees:
+            return "other queues have guarantees"
+        if self.other_queues:
+            return "other queues request resources, too"
+        return "the cluster has no more"
 
-def _scarcity(session: Session, job: JobInfo) -> _Scarcity:
+
+def scarcity(session: Session, queue: str, needed: Amounts = ()) -> Scarcity:
+    """Return why `queue` deserves less than it requests; `needed` is what a group lacks."""
     plugin = proportion_of(session)
-    share = None if plugin is None else plugin.shares.get(job.queue)
+    share = None if plugin is None else plugin.shares.get(queue)
     if plugin is None or share is None:
-        return _Scarcity()
+        return Scarcity()
     full: dict[str, list[int]] = {}
     for column, total in cluster_total(session.room, session.rules):
         deserved = share.deserved.get(column, 0.0)
         if deserved + 1 <= min(share.request.get(column, 0), total):
             limiting = [
                 above.queue.name
-                for above in reversed(plugin.lineage(job.queue))
+                for above in reversed(plugin.lineage(queue))
                 if above.deserved.get(column, 0.0) >= dict(above.limits).get(column, total + 1)
             ]
             if not limiting:
-                return _Scarcity(other_queues=True)
+                return Scarcity(other_queues=True)
             for name in limiting:
                 full.setdefault(name, []).append(column)
+    return Scarcity(_limits_in(session, plugin, full, needed))
+
+
+def _scarcity_for(session: Session, job: JobInfo) -> Scarcity:
+    return scarcity(session, job.queue, _next_request(session, job))
+
+
+def _next_request(session: Session, job: JobInfo) -> Amounts:
+    """Return the sum of the requests of the members that `job` lacks, or of its next member."""
     pending = sorted(job.with_status(TaskStatus.PENDING), key=session.tiers.task_key)
-    needed = total_request(lacking_tasks(session, job) or pending[:1])
-    return _Scarcity(_limits_in(session, plugin, full, needed))
+    return total_request(lacking_tasks(session, job) or pending[:1])
 
 
-def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: _Scarcity) -> list[str]:
+def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: Scarcity) -> list[str]:
     of_share = obstacle is Obstacle.QUEUE_HAS_ITS_SHARE
     limits = scarcity.limits if of_share else trial.limits
     of_share = of_share or limits.share

@@ -1,0 +1,185 @@
+"""Explanations of the queues of kube-batch and Volcano."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.batch.options import BatchOptions
+from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.explain.target import explain_object
+from fairlead.whatif.input.error import InputError
+
+API = "scheduling.volcano.sh/v1beta1"
+GPU = "nvidia.com/gpu"
+
+
+def queue(name, weight=1, *, state="Open", **spec):
+    meta = {"name": name}
+    spec = {"weight": weight, **spec}
+    return {
+        "apiVersion": API,
+        "kind": "Queue",
+        "metadata": meta,
+        "spec": spec,
+        "status": {"state": state},
+    }
+
+
+def gang(make, name, queue, gpus, nodes=("", ""), phase="Inqueue"):
+    """Return a PodGroup and one pod for each of `nodes`, each with `gpus` GPUs."""
+    meta = {"name": name, "namespace": "default"}
+    spec = {"minMember": len(nodes), "queue": queue}
+    group = {"apiVersion": API, "kind": "PodGroup", "metadata": meta, "spec": spec}
+    pods = []
+    for number, node in enumerate(nodes):
+        pod = make.pod(f"{name}-{number}", node_name=node, schedulerName="volcano")
+        pod["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": name}
+        resources = {"cpu": "1", GPU: str(gpus)}
+        pod["spec"]["containers"][0]["resources"] = {"requests": resources, "limits": {GPU: gpus}}
+        pods.append(pod)
+    return [group | {"status": {"phase": phase}}, *pods]
+
+
+def node(make, name, gpus):
+    found = make.node(name, cpu="16")
+    for part in ("allocatable", "capacity"):
+        found["status"].setdefault(part, {})[GPU] = str(gpus)
+    return found
+
+
+@pytest.fixture
+def explained(snapshot):
+    def explain(target, *objects, batch=None):
+        cluster = snapshot(*objects)
+        options = BatchOptions(batch)
+        return explain_object(cluster, target, SchedulerConfig(), NO_CHOICE, options)
+
+    return explain
+
+
+def table(answer, name):
+    return next(one.rows for one in answer.tables if one.name == name)
+
+
+@pytest.fixture
+def shared(make):
+    """A node with 8 GPUs: prod uses 6 and deserves 4; research uses 2 and deserves 4."""
+    return [
+        node(make, "n", 8),
+        queue("prod"),
+        queue("research"),
+        *gang(make, "a", "prod", 2, ("n", "n", "n")),
+        *gang(make, "b", "research", 2, ("n",)),
+        *gang(make, "c", "research", 3, ("",)),
+        *gang(make, "d", "prod", 1, ("",)),
+    ]
+
+
+def test_a_queue_above_its_share_says_what_it_borrows(explained, shared):
+    answer = explained("queue/prod", *shared)
+    assert answer.verdict == (
+        f"queue/prod (weight 1) uses 6 {GPU} and deserves 4: it is above its share; 1 group waits."
+    )
+    borrows, less = answer.findings[:2]
+    assert borrows == (
+        f"It uses 2 {GPU} more than it deserves. Other queues that are below their shares can "
+        "reclaim this."
+    )
+    why = "It deserves less, because other queues request resources, too."
+    assert less == f"Its pods request 7 {GPU}. {why}"
+    [holder] = table(answer, "holding")
+    assert (holder["group"], holder["members"], holder["amounts"][GPU]) == ("default/a", 3, 6)
+    amounts = next(row for row in table(answer, "resources") if row["resource"] == GPU)
+    assert (amounts["requested"], amounts["allocated"], amounts["deserved"]) == (7, 6, 4)
+    assert (amounts["capability"], amounts["cluster"]) == (None, 8)
+    assert answer.facts["share"] == 1.5
+
+
+def test_a_queue_below_its_share_says_why_its_groups_wait(explained, shared):
+    answer = explained("queues/research", *shared)
+    assert answer.verdict.endswith("and deserves 4: it is below its share; 1 group waits.")
+    [waiting] = table(answer, "waiting")
+    assert (waiting["group"], waiting["obstacle"]) == ("default/c", "NO_NODE")
+    assert waiting["remedy"].startswith("room for 1 more member like default/c-0")
+    assert any(text.startswith("default/c: The action reclaim evicts") for text in answer.findings)
+
+
+def test_the_pods_that_the_next_session_reclaims_are_named(explained, make):
+    """prod has four gangs of one pod, so reclaim can take two of them."""
+    objects = [node(make, "n", 8), queue("prod"), queue("research")]
+    for number in range(4):
+        objects += gang(make, f"s{number}", "prod", 2, ("n",))
+    objects += gang(make, "c", "research", 2, ("", ""))
+    taken = "The next session evicts 2 pods for groups of this queue: default/s"
+    lost = "The next session evicts 2 pods of this queue for other queues: default/s"
+    assert any(text.startswith(taken) for text in explained("q/research", *objects).findings)
+    assert any(text.startswith(lost) for text in explained("q/prod", *objects).findings)
+
+
+@pytest.mark.parametrize(
+    ("batch", "spec", "said"),
+    [
+        ("volcano", {}, "It keeps this until its pods end: the configuration has no action recla"),
+        (None, {"reclaimable": False}, "Other queues cannot reclaim this (reclaimable: false)."),
+    ],
+)
+def test_borrowed_resources_that_cannot_be_reclaimed_are_kept(explained, shared, batch, spec, said):
+    shared[1] = queue("prod", **spec)
+    assert said in explained("queue/prod", *shared, batch=batch).findings[0]
+
+
+def test_a_queue_at_its_capability_says_so(explained, shared):
+    shared[1] = queue("prod", capability={GPU: "6"}, parent="root")
+    answer = explained("queue/prod", *shared)
+    assert f"It is at its capability: 6 {GPU}." in answer.findings
+    [waiting] = table(answer, "waiting")
+    assert waiting["remedy"] == f"a higher capability of queue prod (at least 7 {GPU}, now 6)"
+
+
+def test_other_states_of_queues(explained, make):
+    objects = [node(make, "n", 8), queue("idle"), queue("shut", state="Closed")]
+    objects += [*gang(make, "e", "shut", 1), *gang(make, "f", "absent", 1)]
+    uncreated = gang(make, "g", "late", 1, phase="Pending")[:1]
+    objects += [queue("late"), *uncreated]
+    verdicts = [explained(f"queue/{name}", *objects).verdict for name in ("idle", "shut", "absent")]
+    assert verdicts == [
+        "queue/idle (weight 1) has no pods.",
+        "queue/shut is closed, so none of its waiting groups starts (1 group waits).",
+        "queue/absent does not exist, so 1 group waits.",
+    ]
+    answer = explained("queue/late", *objects, batch="volcano")
+    assert answer.verdict == "queue/late (weight 1) has no pods yet; 1 group waits."
+    assert [row["group"] for row in table(answer, "waiting")] == ["default/g"]
+    with pytest.raises(InputError, match="there is no Queue none; known: idle, late, shut"):
+        explained("queue/none", *objects)
+
+
+def test_all_queues_are_listed_with_their_waiting_groups(explained, shared, make):
+    answer = explained("queues", *shared, queue("idle"), *gang(make, "f", "absent", 1))
+    assert answer.verdict == "3 queues; 3 groups wait."
+    assert answer.findings == ("Queue absent does not exist, so 1 group waits for it.",)
+    rows = [(row["queue"], row["share"], row["waiting"]) for row in table(answer, "queues")]
+    assert rows == [("idle", 0.0, 0), ("prod", 1.5, 1), ("research", 0.5, 1)]
+
+
+def test_a_configuration_without_shares_says_so(explained, shared, tmp_path):
+    config = tmp_path / "batch.yaml"
+    config.write_text('actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]')
+    answer = explained("queue/prod", *shared, batch=str(config))
+    said = "the configuration does not divide the cluster between queues; 1 group waits."
+    assert answer.verdict == f"queue/prod (weight 1): {said}"
+
+
+def test_single_pods_have_no_queues(explained, shared):
+    with pytest.raises(InputError, match="--batch-config: single-pods ignores queues"):
+        explained("queue/prod", *shared, batch="single-pods")
+
+
+def test_a_queue_of_another_api_is_not_a_queue_of_the_batch_scheduler(explained, make):
+    other = {"apiVersion": "rabbitmq.com/v1beta1", "kind": "Queue"}
+    other["metadata"] = {"name": "mail", "namespace": "default"}
+    with pytest.raises(
+        InputError, match=r"Queue\.rabbitmq\.com default/mail has no pods to explain"
+    ):
+        explained("queue/mail", make.node("n"), other)
