@@ -19,6 +19,7 @@ from fairlead.apiserver.kind import (
     POD_DISRUPTION_BUDGET,
     POD_GROUP,
     PRIORITY_CLASS,
+    RESOURCE_QUOTA,
     STATEFUL_SET,
     find_kind,
 )
@@ -44,6 +45,7 @@ from fairlead.whatif.explain.priority_class import (
     explain_priority_classes,
 )
 from fairlead.whatif.explain.queue import explain_queues, is_about_queue
+from fairlead.whatif.explain.resource_quota import explain_quota
 from fairlead.whatif.explain.workload import explain_workload
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
@@ -73,6 +75,7 @@ from fairlead.whatif.snapshot.validation.workload import WORKLOADS
 
 _EXPLAINED: Final = (
     POD, *WORKLOADS, NODE, POD_DISRUPTION_BUDGET, HORIZONTAL_POD_AUTOSCALER, PRIORITY_CLASS,
+    RESOURCE_QUOTA,
 )  # fmt: skip
 
 
@@ -107,16 +110,24 @@ def explain_object(
     if found.kind not in _EXPLAINED and next(inventory.pods_of(found), None) is None:
         raise InputError(SOURCE, _why_unexplained(found, inventory))
     model = ClusterModel(snapshot, scheduler)
+    if found.kind is RESOURCE_QUOTA:
+        return explain_quota(model, found, snapshot)
     if found.kind is NODE:
         return _explain_node(found.node, model, snapshot, scheduler, release)
+    answer = _explain_with_budgets(found, model, snapshot)
+    return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
+
+
+def _explain_with_budgets(
+    found: Manifest, model: ClusterModel, snapshot: Snapshot
+) -> TabularAnswer:
+    """Return the explanation of `found`: a workload, a budget, or a HorizontalPodAutoscaler."""
     planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     if found.kind is POD_DISRUPTION_BUDGET:
-        answer = explain_budget(planner, found.ref.key, snapshot)
-    elif found.kind is HORIZONTAL_POD_AUTOSCALER:
-        answer = explain_autoscaler(model, snapshot.inventory(), found, snapshot.source)
-    else:
-        answer = explain_workload(planner, snapshot, found)
-    return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
+        return explain_budget(planner, found.ref.key, snapshot)
+    if found.kind is HORIZONTAL_POD_AUTOSCALER:
+        return explain_autoscaler(model, snapshot.inventory(), found, snapshot.source)
+    return explain_workload(planner, snapshot, found)
 
 
 def _explain_node(
@@ -177,7 +188,7 @@ def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
     """Return why `found`, which controls no pods itself, cannot be explained."""
     if not is_custom(found.kind.api_version):
         known = ", ".join(kind.kind for kind in _EXPLAINED)
-        return f"a {found.kind.kind} cannot be explained; only {known}, PodGroup"
+        return f"a {found.kind.kind} cannot be explained; only {known}, PodGroup, Queue"
     spec = found.value.get("spec")
     policy = spec.get("runPolicy") if isinstance(spec, dict) else None
     for path, fields in (("spec", spec), ("spec.runPolicy", policy)):

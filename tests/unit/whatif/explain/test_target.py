@@ -975,9 +975,9 @@ def test_no_pod_of_the_workload_is_deleted_for_one_more(explained, make, exclude
 
 def test_kinds_without_an_explanation_are_refused(explained, make):
     meta = {"name": "q", "namespace": "default"}
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta}
-    with pytest.raises(InputError, match="a ResourceQuota cannot be explained; only Pod, Deploy"):
-        explained("quota/q", make.node("a"), quota)
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+    with pytest.raises(InputError, match="a ConfigMap cannot be explained; only Pod, Deploy"):
+        explained("cm/q", make.node("a"), settings)
     assert explained("pod/p", make.node("a"), make.pod("p")) is None
 
 

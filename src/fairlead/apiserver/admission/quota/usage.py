@@ -98,6 +98,11 @@ def is_counted(kind: Kind, resource: str) -> bool:
     return resource == kind.resource and resource in _LEGACY_COUNTS
 
 
+def required_by_quota(names: Iterable[str]) -> frozenset[str]:
+    """Return those of `names` that each container of a pod must specify if a quota limits them."""
+    return _REQUIRED_BY_QUOTA.intersection(names)
+
+
 def missing_resources(spec: Json, required: Iterable[str]) -> str:
     """Return, as text, the resources in `required` that a container of the pod does not specify.
 
@@ -105,7 +110,7 @@ def missing_resources(spec: Json, required: Iterable[str]) -> str:
     spec.resources specifies counts as specified in all containers. Example: `cpu for: a,b; memory
     for: a` (a and b are containers). The text is "" if no resource is missing.
     """
-    requirement = _REQUIRED_BY_QUOTA.intersection(required)
+    requirement = required_by_quota(required)
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     missing: dict[str, list[str]] = {}
     for container in containers:

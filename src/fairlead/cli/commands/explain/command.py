@@ -82,7 +82,7 @@ def explain(
     release: ReleaseOptions = NO_RELEASE,
     process: ProcessOptions = NO_PROCESS,
 ) -> int:
-    """Explain a pod, workload, node, budget, PriorityClass, autoscaler or pod group of a cluster.
+    """Explain a pod, workload, node, budget, quota, queue or another object of a cluster.
 
     The answer depends on the kind of OBJECT:
 
@@ -116,6 +116,10 @@ def explain(
 
     - HorizontalPodAutoscaler: the number of replicas that each metric proposes, why the autoscaler
       does not scale, and how many more pods fit, up to maxReplicas.
+
+    - ResourceQuota: how much of each resource is used and left, who uses it, and which workloads
+      lack pods because of the quota. The answer also contains the limits that would admit these
+      pods, and the command that sets them.
 
     - PodGroup, or a pod of a group: the resources that the group's queue deserves and uses, and the
       first pod that does not fit. The answer names the nodes that come closest to having room for
@@ -157,6 +161,8 @@ def explain(
         fairlead explain pod/store/web-0 --context prod
 
         fairlead explain dump.yaml podgroup/research/train
+
+        fairlead explain dump.yaml quota/store/compute
 
         fairlead explain dump.yaml queue/research
 
