@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.objects import Node
+from fairlead.api.objects import Node, Pod
+from fairlead.api.pods.facts import controller_of, is_terminal, is_terminating
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     CRON_JOB,
@@ -23,18 +25,26 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
     find_kind,
 )
+from fairlead.engine.batch.info.group import group_name
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.change.edit.scale import owned_hint
 from fairlead.whatif.change.owned_object import owned_by
+from fairlead.whatif.change.volcano_job import GROUP as VOLCANO_GROUP
 from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.explain.budget import explain_budget
 from fairlead.whatif.explain.every_node import explain_nodes
 from fairlead.whatif.explain.every_pod import explain_pods
-from fairlead.whatif.explain.group import GROUP_KINDS, is_about_group
+from fairlead.whatif.explain.group import (
+    GROUP_KINDS,
+    explain_group_of,
+    group_explanation_json,
+    is_about_group,
+)
+from fairlead.whatif.explain.group_text import group_sentences
 from fairlead.whatif.explain.new_claim import with_new_claims
 from fairlead.whatif.explain.node import explain_node
 from fairlead.whatif.explain.pod import SOURCE
@@ -73,6 +83,7 @@ from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
 from fairlead.whatif.snapshot.validation.workload import WORKLOADS
 
+_GROUPS_MAX: Final = 3  # groups of a workload; each needs the simulation of a session
 _EXPLAINED: Final = (
     POD, *WORKLOADS, NODE, POD_DISRUPTION_BUDGET, HORIZONTAL_POD_AUTOSCALER, PRIORITY_CLASS,
     RESOURCE_QUOTA,
@@ -107,7 +118,9 @@ def explain_object(
     found = inventory.find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
     if found.kind is POD:
         return None
-    if found.kind not in _EXPLAINED and next(inventory.pods_of(found), None) is None:
+    owners = [found, *(one for one in inventory.of_kind(JOB) if one.is_controlled_by(found))]
+    pods = [pod for owner in owners for pod in inventory.pods_of(owner)]
+    if found.kind not in _EXPLAINED and not pods:
         raise InputError(SOURCE, _why_unexplained(found, inventory))
     model = ClusterModel(snapshot, scheduler)
     if found.kind is RESOURCE_QUOTA:
@@ -115,6 +128,8 @@ def explain_object(
     if found.kind is NODE:
         return _explain_node(found.node, model, snapshot, scheduler, release)
     answer = _explain_with_budgets(found, model, snapshot)
+    if found.kind not in _EXPLAINED or found.kind in WORKLOADS:
+        answer = _with_groups(answer, pods, snapshot, scheduler, batch)
     return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
 
 
@@ -128,6 +143,63 @@ def _explain_with_budgets(
     if found.kind is HORIZONTAL_POD_AUTOSCALER:
         return explain_autoscaler(model, snapshot.inventory(), found, snapshot.source)
     return explain_workload(planner, snapshot, found)
+
+
+def _with_groups(
+    answer: TabularAnswer,
+    pods: Iterable[Pod],
+    snapshot: Snapshot,
+    scheduler: SchedulerConfig,
+    batch: BatchOptions,
+) -> TabularAnswer:
+    """Return `answer`, the explanation of a workload, with why the groups of its `pods` wait.
+
+    Only the first groups with pending pods are explained (_GROUPS_MAX).
+    """
+    pending = [
+        pod for pod in pods if not (pod.spec.node_name or is_terminal(pod) or is_terminating(pod))
+    ]
+    first = {group_name(pod) or _owner_name(pod): pod for pod in reversed(pending)}
+    groups = [
+        explain_group_of(snapshot, target, scheduler, batch)
+        for pod in islice(reversed(first.values()), _GROUPS_MAX)
+        for target in [f"pod/{pod.key}"]
+        if is_about_group(target, snapshot, scheduler, batch)
+    ]
+    if not groups:
+        return answer
+    sentences = [text for one in groups for text in group_sentences(one.found)]
+    notes = dict.fromkeys(note for one in groups for note in (*one.failures, *one.notes))
+    return replace(
+        answer,
+        findings=(*sentences, *answer.findings),
+        facts={**answer.facts, "groups": [group_explanation_json(one) for one in groups]},
+        notes=(*answer.notes, *notes),
+    )
+
+
+def _owner_name(pod: Pod) -> str:
+    owner = controller_of(pod.metadata)
+    return pod.metadata.name if owner is None else f"{owner.kind}/{owner.name}"
+
+
+def group_of_owner(target: str, snapshot: Snapshot) -> str:
+    """Return `podgroup/NAMESPACE/NAME` if `target` is a Volcano Job without pods but with a group.
+
+    Volcano creates the pods only after it has admitted the PodGroup. Return `target` otherwise.
+    """
+    inventory = snapshot.inventory()
+    found = inventory.look_up(SOURCE, target)
+    if found is None or not _is_volcano_job(found) or next(inventory.pods_of(found), None):
+        return target
+    kinds = (kind for kind in inventory.kinds if kind.kind == POD_GROUP.kind)
+    groups = (one for kind in kinds for one in inventory.of_kind(kind))
+    own = next((one for one in groups if one.is_controlled_by(found)), None)
+    return target if own is None else f"podgroup/{own.ref.key}"
+
+
+def _is_volcano_job(one: Manifest) -> bool:
+    return (one.kind.group, one.kind.kind) == (VOLCANO_GROUP, JOB.kind)
 
 
 def _explain_node(
@@ -222,7 +294,7 @@ def group_to_explain(
     members = {one.identity: _first_pods(one) for one in added if one.kind in WORKLOADS}
     added += [pod for pods in members.values() for pod in pods]
     cluster = _with_added(snapshot, added)
-    subject = target
+    subject = target = _group_of_volcano_job(written, target)
     if target.partition("/")[0].partition(".")[0].lower() not in GROUP_KINDS:
         candidates = [one for one in written if one.kind is POD or one.kind in WORKLOADS]
         if not target and len(candidates) != 1:
@@ -245,6 +317,23 @@ def _with_added(snapshot: Snapshot, added: Sequence[Manifest]) -> Snapshot:
     rest = (one for one in added if one.kind is not POD)
     pods = with_new_claims((one for one in added if one.kind is POD), templates)
     return replace(snapshot, manifests=(*snapshot.manifests, *rest, *pods))
+
+
+def _group_of_volcano_job(written: Sequence[Manifest], target: str) -> str:
+    """Return `podgroup/NAMESPACE/NAME` if `target` is a Volcano Job in `written`, else `target`.
+
+    `written` contains the PodGroup that simulates the Job. If `target` is "", the only Volcano Job
+    is meant, unless there are other pods or workloads.
+    """
+    jobs = [one for one in written if _is_volcano_job(one)]
+    if target:
+        found = Inventory(written).look_up(SOURCE, target)
+        jobs = [one for one in jobs if one is found]
+    elif len(jobs) == 1:
+        tasks = {part.value["metadata"]["name"] for part in owned_by(jobs[0])}
+        pods = [one for one in written if one.kind is POD or one.kind in WORKLOADS]
+        jobs = jobs if all(one.ref.name in tasks for one in pods) else []
+    return f"podgroup/{jobs[0].ref.key}" if len(jobs) == 1 else target
 
 
 def refused_pods(

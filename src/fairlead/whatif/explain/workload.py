@@ -56,6 +56,7 @@ from fairlead.whatif.explain.pod_cause import (
     unready_causes,
 )
 from fairlead.whatif.explain.unbound_claim import unbound_claims
+from fairlead.whatif.explain.uncreated_pod import uncreated_rows
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
@@ -72,11 +73,12 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
 )
-from fairlead.whatif.run.capacity.wanted_pods import wanted_pods
+from fairlead.whatif.run.capacity.wanted_pods import wanted_by, wanted_pods
 from fairlead.whatif.run.pod_timing.startup_time import startup_times
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.kueue import admission_sentence
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _PENDING_COLUMNS: Final = (
@@ -102,6 +104,12 @@ _BUDGET_COLUMNS: Final = (
     ResultColumn("ready", "ready", NUMBER),
     ResultColumn("needed", "needed", NUMBER),
     ResultColumn("allowed", "evictions allowed", NUMBER),
+)
+_JOB_COLUMNS: Final = (
+    ResultColumn("job", "Job", NAME),
+    ResultColumn("wanted", "wanted pods", NUMBER),
+    ResultColumn("ready", "ready", NUMBER),
+    ResultColumn("pending", "pending", NUMBER),
 )
 _REFUSAL_COLUMNS: Final = (
     ResultColumn("nodes", "nodes", NUMBER),
@@ -129,6 +137,9 @@ def explain_workload(
     with_nodes = ((ref, pod.pod, model.cluster.node_of(pod)) for pod in pods)
     lacking = _nodes_without_pod(model, workload, pods)
     wanted = wanted_pods(model.store, with_nodes, [ref])[ref] + len(lacking)
+    is_owner = is_custom(workload.kind.api_version)
+    jobs = [one for one in between if one.kind is JOB] if is_owner else []
+    wanted = max(wanted, sum(wanted_by(one.value) for one in jobs))
     surplus = _surplus(workload, pods)
     kept, kept_ready = _without(pods, surplus), _without(ready, surplus)
     # The next pod could not have its name while a surplus pod of this name exists.
@@ -163,9 +174,12 @@ def explain_workload(
             *_devices(model, pending),
             *_findings(snapshot, ref, pods, one_more),
             *_batch_scheduler(model, pods),
+            *_jobs_without_pods(model, snapshot.inventory(), jobs),
             *_old_pods(workload, pods),
         ),
         tables=(
+            *((ResultTable("jobs", "its Jobs", _JOB_COLUMNS, _job_rows(model, jobs, pods)),)
+              if jobs else ()),
             ResultTable("pending", "pending pods", _PENDING_COLUMNS,
                         cause_rows(pending_causes(model, pending))),
             ResultTable("unready", "pods on a node that are not ready", _UNREADY_COLUMNS,
@@ -635,6 +649,43 @@ def _batch_scheduler(model: ClusterModel, pods: Iterable[PodInfo]) -> Iterator[s
             f"more pod follows kube-scheduler's rules. Explain pod/{found.key} for the batch "
             "scheduler's rules."
         )
+
+
+def _job_rows(
+    model: ClusterModel, jobs: Iterable[Manifest], pods: Sequence[PodInfo]
+) -> list[dict[str, object]]:
+    """Return a row for each of `jobs`; those that lack the most ready pods come first."""
+    rows = []
+    for job in jobs:
+        own = [pod for pod in pods if _is_controlled_by(pod, job)]
+        ready, wanted = sum(is_up(model, pod) for pod in own), wanted_by(job.value)
+        pending = sum(not model.cluster.node_of(pod) for pod in own)
+        row = {"job": job.ref.key, "wanted": wanted, "ready": ready, "pending": pending}
+        rows.append((ready - wanted, job.ref.key, row))
+    return [row for _, _, row in sorted(rows, key=lambda one: one[:2])]
+
+
+def _is_controlled_by(pod: PodInfo, owner: Manifest) -> bool:
+    found = controller_of(pod.pod.metadata)
+    return (
+        found is not None
+        and pod.namespace == owner.ref.namespace
+        and owner.is_named_by(found.kind, found.api_version, found.name)
+    )
+
+
+def _jobs_without_pods(
+    model: ClusterModel, inventory: Inventory, jobs: Sequence[Manifest]
+) -> Iterator[str]:
+    """Yield a sentence about the pods that `jobs` lack, with the first reason."""
+    if not jobs:
+        return
+    names = {str(WorkloadRef(JOB.kind, one.ref.namespace, one.ref.name)) for one in jobs}
+    rows = [row for row in uncreated_rows(model, inventory) if row["workload"] in names]
+    if rows:
+        pods = counted(sum(row["pods"] for row in rows), "pod")
+        lack = counted(len(rows), "of its Jobs lacks", "of its Jobs lack")
+        yield f"{lack} {pods}: {rows[0]['why']} ({rows[0]['workload']})."
 
 
 def _old_pods(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:

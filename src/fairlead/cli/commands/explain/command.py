@@ -102,9 +102,10 @@ def explain(
       the pod from some nodes, the answer names these taints. It also states whether the pod would
       fit on a new node that is a copy of an existing node.
 
-    - Workload, or a custom resource that controls pods: its pods, why pods are pending or not
-      ready, and its disruption budgets. The answer also names the node on which one more pod would
-      be placed.
+    - Workload, or a custom resource that controls pods or Jobs: its pods, why pods are pending or
+      not ready, and its disruption budgets. The answer also names the node on which one more pod
+      would be placed. If the pods wait for their group, as those of a Volcano Job (vcjob) may, it
+      says what blocks the group.
 
     - Node: its pods, which of them fit on other nodes, and what blocks a drain.
 

@@ -7,13 +7,12 @@ from typing import Final
 from rich.console import Console
 
 from fairlead.api.quantity import amount_text
-from fairlead.api.text.count import counted
-from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.terminal import print_line, print_table
 from fairlead.cli.output.summary.jobs import amounts_text
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, NodeFact, Obstacle
 from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.whatif.explain.group import ExplainedGroup
+from fairlead.whatif.explain.group_text import members_text, obstacle_text, remedy_texts
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 
@@ -45,8 +44,8 @@ def print_group(
     start times after the explanation.
     """
     found = explained.found
-    print_line(console, f"{found.title}: {_members(found)}", "bold")
-    print_line(console, _obstacle(found))
+    print_line(console, f"{found.title}: {members_text(found)}", "bold")
+    print_line(console, obstacle_text(found))
     for why in found.no_evictions:
         print_line(console, why)
     if found.queue is not None:
@@ -55,54 +54,10 @@ def print_group(
     has_estimate = found.obstacle not in _WITHOUT_ESTIMATE and not found.has_minimum
     if has_estimate and not has_start_times:
         print_line(console, _start(explained))
-    what = "The next member" if found.has_minimum else "It"
-    for remedy in found.remedies:
-        print_line(console, f"{what} would start with: {remedy}")
+    for remedy in remedy_texts(found):
+        print_line(console, remedy)
     for note in (*explained.failures, *explained.notes):
         print_line(console, f"Note: {note}", "yellow")
-
-
-def _members(found: GroupExplanation) -> str:
-    if found.obstacle is Obstacle.NO_GROUP:
-        pods = "1 pod names" if found.members == 1 else f"{found.members} pods name"
-        return f"{pods} this PodGroup, which does not exist"
-    needs = f"needs {found.min_member} of its {counted(found.members, 'member')}"
-    if found.min_member > found.members:
-        needs = f"needs {counted(found.min_member, 'member')} and has {found.members}"
-    on_nodes = "1 is on a node" if found.ready == 1 else f"{found.ready} are on nodes"
-    parts = [needs, on_nodes]
-    if found.promised:
-        parts.append(f"{found.promised} {'is' if found.promised == 1 else 'are'} pipelined")
-    if found.placeable:
-        parts.append(f"nodes have room for {found.placeable} more")
-    return ", ".join(parts)
-
-
-def _obstacle(found: GroupExplanation) -> str:
-    if found.obstacle is Obstacle.NOTHING:
-        return "Not blocked: it runs."
-    if found.obstacle is Obstacle.NEXT_SESSION:
-        if found.ready >= found.min_member:
-            return "Not blocked: it runs, and its next members start with the next session."
-        return "Not blocked: it starts with the next session."
-    if found.victims:
-        return _evictions(found)
-    who = f"{found.member}: " if found.member else ""
-    member = f" ({who}{found.summary})" if found.summary else ""
-    if found.has_minimum:
-        group = "runs" if found.ready >= found.min_member else "starts with the next session"
-        return f"The group {group}, but its next member is blocked: {found.obstacle}{member}"
-    return f"Blocked: {found.obstacle}{member}"
-
-
-def _evictions(found: GroupExplanation) -> str:
-    victims = listed(found.victims)
-    who = "it" if not found.has_minimum else "its next members"
-    pods = counted(len(found.victims), "pod")
-    return (
-        f"Not blocked: the next session evicts {pods} for {who} (action {found.rule}): {victims}. "
-        "The room is free when they have stopped."
-    )
 
 
 def _print_queue(console: Console, queue: QueueUsage) -> None:

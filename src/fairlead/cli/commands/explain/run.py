@@ -68,6 +68,7 @@ from fairlead.whatif.explain.pod_group import NewNodesForGroup
 from fairlead.whatif.explain.rival import NODES_MAX as COPIES_MAX
 from fairlead.whatif.explain.target import (
     explain_object,
+    group_of_owner,
     group_to_explain,
     new_pod_to_explain,
     refused_pods,
@@ -189,6 +190,7 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
         return _explain_new(
             request, snapshot, scheduler, releases, output, words, all_nodes=all_nodes
         )
+    target = group_of_owner(target, snapshot)
     snapshot = with_absent_owners(snapshot, target)
     snapshot = _with_pods(snapshot, scheduler, request.release)
     with _phase("explaining"):
