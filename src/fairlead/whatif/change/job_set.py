@@ -19,6 +19,11 @@ from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB
 from fairlead.apiserver.validation.meta.format import dns_1035_problems
+from fairlead.whatif.change.exclusive_topology import (
+    JOB_KEY,
+    topology_annotations,
+    with_exclusive_topology,
+)
 from fairlead.whatif.change.job_pod_template import JobPodTemplate, TemplateMetadata, part_of
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
@@ -80,6 +85,7 @@ def jobs_of(one: Manifest) -> Iterator[Document]:
         return
     total = sum(replicated.replicas for replicated in spec.replicated_jobs)
     written = one.value["spec"]["replicatedJobs"]
+    annotations = one.metadata.annotations
     each = [
         (at, replicated, index)
         for at, replicated in enumerate(spec.replicated_jobs)
@@ -94,10 +100,19 @@ def jobs_of(one: Manifest) -> Iterator[Document]:
             f"{_LABELS}/replicatedjob-replicas": str(replicated.replicas),
             f"{_LABELS}/global-replicas": str(total),
             f"{_LABELS}/job-index": str(index),
-            f"{_LABELS}/job-key": _digest(f"{one.ref.namespace}/{name}"),
+            JOB_KEY: _digest(f"{one.ref.namespace}/{name}"),
             f"{_LABELS}/job-global-index": str(number),
         }
-        job = _job(replicated.template, written[at]["template"]["spec"], marks)
+        topology = topology_annotations(annotations, replicated.template.metadata.annotations)
+        job = _job(replicated.template, written[at]["template"]["spec"], marks, topology)
+        template = job["spec"]["template"]
+        template["spec"] = with_exclusive_topology(
+            template["spec"],
+            template["metadata"]["annotations"],
+            one.ref.namespace,
+            name,
+            marks[JOB_KEY],
+        )
         job["metadata"] |= {"name": name, "namespace": one.ref.namespace}
         # The JobSet's `suspend` replaces the one of the template, also if it is absent.
         job["spec"]["suspend"] = bool(spec.suspend)
@@ -137,27 +152,32 @@ def _digest(text: str) -> str:
     return sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
-def _job(given: _JobTemplate, spec: Json, marks: dict[str, str]) -> Json:
+def _job(
+    given: _JobTemplate, spec: Json, marks: dict[str, str], annotations: dict[str, str]
+) -> Json:
     """Return a Job without a name, made from the Job template `given`.
 
     `spec` is the spec of the template as it is written in the JobSet. The Job and its pods have the
-    labels and annotations `marks`.
+    labels `marks`, and the annotations `marks` and `annotations`.
     """
     pods = given.spec.template
     template = {
-        "metadata": _marked(pods.metadata, marks),
+        "metadata": _marked(pods.metadata, marks, annotations),
         "spec": {"restartPolicy": "OnFailure", **pods.spec},
     }
     return {
         "apiVersion": JOB.api_version,
         "kind": JOB.kind,
-        "metadata": _marked(given.metadata, marks),
+        "metadata": _marked(given.metadata, marks, annotations),
         "spec": {"completionMode": "Indexed", **spec, "template": template},
     }
 
 
-def _marked(given: TemplateMetadata, marks: dict[str, str]) -> Json:
-    return {"labels": given.labels | marks, "annotations": given.annotations | marks}
+def _marked(given: TemplateMetadata, marks: dict[str, str], annotations: dict[str, str]) -> Json:
+    return {
+        "labels": given.labels | marks,
+        "annotations": given.annotations | marks | annotations,
+    }
 
 
 def job_set_notes(job_sets: Sequence[Manifest]) -> Iterator[str]:
@@ -167,6 +187,5 @@ def job_set_notes(job_sets: Sequence[Manifest]) -> Iterator[str]:
         yield (
             f"For {sets} {listed([one.ref.key for one in job_sets], 2)}, all Jobs are created at "
             "once, because the JobSet controller is not simulated. The fields dependsOn, "
-            "startupPolicy, successPolicy and failurePolicy, and exclusive topologies, have no "
-            "effect."
+            "startupPolicy, successPolicy and failurePolicy have no effect."
         )

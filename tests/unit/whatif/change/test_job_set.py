@@ -158,3 +158,77 @@ def test_a_job_with_the_name_of_a_job_of_the_job_set_is_an_error(snapshot, make)
     applied = (job, job_set(replicated("w", 1)))
     with pytest.raises(InputError, match="Job default/train-w-0: exists already"):
         what_if(snapshot(make.node("a")), ClusterChange(apply=applied))
+
+
+EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+BY_SELECTOR = "alpha.jobset.sigs.k8s.io/node-selector"
+
+
+def annotated(value, **annotations):
+    value["metadata"] = {**value["metadata"], "annotations": annotations}
+    return value
+
+
+def test_an_exclusive_topology_gives_each_job_a_domain_of_its_own(snapshot, make):
+    """There are two racks with room for both Jobs, but each Job gets its own rack."""
+    nodes = [make.node(f"{rack}{n}", cpu="8", rack=rack) for rack in "ab" for n in range(2)]
+    applied = annotated(job_set(replicated("w", 3, replicas=3)), **{EXCLUSIVE: "rack"})
+    answer = what_if(snapshot(*nodes), ClusterChange(apply=(applied,)))
+    racks = {}
+    for one in answer.changed.placed:
+        racks.setdefault(one.labels["jobset.sigs.k8s.io/job-index"], set()).add(one.node[0])
+    assert sorted(map(sorted, racks.values())) == [["a"], ["b"]]
+    assert len(answer.difference.pending) == 3
+
+
+def test_the_affinities_of_an_exclusive_topology_are_added_to_those_of_the_template():
+    one = replicated("w", 1)
+    own = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    affinity = {"nodeAffinity": {}, "podAffinity": {required: [own]}}
+    one["template"]["spec"]["template"]["spec"]["affinity"] = affinity
+    one["template"]["metadata"] = {"annotations": {EXCLUSIVE: "rack"}}
+    (job,) = jobs(annotated(job_set(one), **{EXCLUSIVE: "zone"}))
+    pods = job["spec"]["template"]
+    assert pods["metadata"]["annotations"][EXCLUSIVE] == "rack"
+    found = pods["spec"]["affinity"]
+    key = pods["metadata"]["labels"]["jobset.sigs.k8s.io/job-key"]
+    same = {"key": "jobset.sigs.k8s.io/job-key", "operator": "In", "values": [key]}
+    assert found["nodeAffinity"] == {}
+    assert found["podAffinity"][required] == [
+        own,
+        {
+            "labelSelector": {"matchExpressions": [same]},
+            "topologyKey": "rack",
+            "namespaceSelector": {},
+        },
+    ]
+    [term] = found["podAntiAffinity"][required]
+    assert term["labelSelector"]["matchExpressions"] == [
+        {"key": "jobset.sigs.k8s.io/job-key", "operator": "Exists"},
+        same | {"operator": "NotIn"},
+    ]
+
+
+def test_labelled_nodes_of_an_exclusive_topology_are_selected():
+    one = replicated("w", 1)
+    spec = one["template"]["spec"]["template"]["spec"]
+    spec |= {"nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists"}]}
+    (job,) = jobs(annotated(job_set(one), **{EXCLUSIVE: "pool", BY_SELECTOR: "true"}))
+    pods = job["spec"]["template"]["spec"]
+    selector = {"a": "b", "alpha.jobset.sigs.k8s.io/namespaced-job": "default_train-w-0"}
+    assert pods["nodeSelector"] == selector
+    no_schedule = {"key": "alpha.jobset.sigs.k8s.io/no-schedule", "operator": "Exists"}
+    assert pods["tolerations"] == [{"operator": "Exists"}, no_schedule | {"effect": "NoSchedule"}]
+    assert "affinity" not in pods
+
+
+@pytest.mark.parametrize("affinity", ["text", {"podAffinity": "text"}])
+def test_an_affinity_of_a_wrong_type_is_an_error_despite_an_exclusive_topology(
+    snapshot, make, affinity
+):
+    one = replicated("w", 1)
+    one["template"]["spec"]["template"]["spec"]["affinity"] = affinity
+    applied = annotated(job_set(one), **{EXCLUSIVE: "rack"})
+    with pytest.raises(InputError, match=r"spec\.template\.spec\.affinity.*got `str`"):
+        what_if(snapshot(make.node("a")), ClusterChange(apply=(applied,)))

@@ -1,0 +1,96 @@
+"""Exclusive topologies of JobSets: all pods of a Job in one domain, such as a rack, without others.
+
+A JobSet or the template of a replicated job names the label of the domains in an annotation. The
+webhook of JobSet gives the first pod of a Job an affinity to its own Job and an anti-affinity to
+other Jobs. It gives the other pods a node selector for the domain of the first pod, after that pod
+has a node. Here, all pods get the affinities instead, so the pods end up in the same domains. The
+webhook's anti-affinity applies only to pods of the same priority; the one here applies to all.
+
+With a second annotation, a program has labelled and tainted one group of nodes for each Job. Then
+the pods get a node selector and a toleration.
+
+upstream: jobset: pkg/webhooks/pod_mutating_webhook.go: setExclusiveAffinities, setNodeSelector;
+pkg/controllers/jobset_controller.go: labelAndAnnotateObject, constructJob
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fairlead.api.json import Json
+
+JOB_KEY: Final = "jobset.sigs.k8s.io/job-key"
+_ALPHA: Final = "alpha.jobset.sigs.k8s.io"
+TOPOLOGY: Final = f"{_ALPHA}/exclusive-topology"
+_BY_NODE_SELECTOR: Final = f"{_ALPHA}/node-selector"
+_NAMESPACED_JOB: Final = f"{_ALPHA}/namespaced-job"
+_NO_SCHEDULE: Final = f"{_ALPHA}/no-schedule"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def topology_annotations(
+    of_set: Mapping[str, str], of_template: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the annotations about exclusive topologies that a Job and its pods get.
+
+    `of_set` and `of_template` are the annotations of the JobSet and of the Job's template. Those of
+    the template take precedence.
+    """
+    found: dict[str, str] = {}
+    for given in (of_set, of_template):
+        if TOPOLOGY in given:
+            names = (TOPOLOGY, _BY_NODE_SELECTOR)
+            found |= {name: given[name] for name in names if name in given}
+    return found
+
+
+def with_exclusive_topology(
+    pod: Json, annotations: Mapping[str, str], namespace: str, job: str, job_key: str
+) -> Json:
+    """Return the pod spec `pod`, restricted to the exclusive topology in `annotations`, if any.
+
+    `annotations` are those of the pod. `job` is the name of its Job, and `job_key` is the value of
+    the label JOB_KEY of all pods of this Job. A field of a wrong type is left as it is.
+    """
+    topology = annotations.get(TOPOLOGY)
+    if topology is None:
+        return pod
+    if _BY_NODE_SELECTOR in annotations:
+        toleration = {"key": _NO_SCHEDULE, "operator": "Exists", "effect": "NoSchedule"}
+        selector = {_NAMESPACED_JOB: f"{namespace}_{job}"}
+        return {
+            **pod,
+            "nodeSelector": _extended(pod.get("nodeSelector"), selector),
+            "tolerations": _extended(pod.get("tolerations"), [toleration]),
+        }
+    own = {"key": JOB_KEY, "operator": "In", "values": [job_key]}
+    others = [{"key": JOB_KEY, "operator": "Exists"}, {**own, "operator": "NotIn"}]
+    affinity = pod.get("affinity")
+    if not isinstance(affinity, dict | None):
+        return pod
+    found = dict(affinity or {})
+    for name, requirements in (("podAffinity", [own]), ("podAntiAffinity", others)):
+        term = {
+            "labelSelector": {"matchExpressions": requirements},
+            "topologyKey": topology,
+            "namespaceSelector": {},
+        }
+        given = found.get(name)
+        if isinstance(given, dict | None):
+            terms = _extended((given or {}).get(_REQUIRED), [term])
+            found[name] = {**(given or {}), _REQUIRED: terms}
+    return {**pod, "affinity": found}
+
+
+def _extended(value: Any, more: Any) -> Any:
+    """Return `value`, a list or map or None, extended by `more`; any other value unchanged."""
+    match value, more:
+        case None, _:
+            return more
+        case list(), list():
+            return [*value, *more]
+        case dict(), dict():
+            return {**value, **more}
+        case _:
+            return value
