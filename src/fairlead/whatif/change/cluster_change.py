@@ -614,7 +614,7 @@ def _read_manifests(
     its value as in the file. It also contains the objects that simulate the owners: PodGroups and
     Jobs (`owned_by`). Raises InputError, also if the files contain no object.
     """
-    from fairlead.whatif.change.owned_object import owned_by  # noqa: PLC0415
+    from fairlead.whatif.change.owned_object import may_exist, owned_by  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
     documents = [
@@ -631,12 +631,15 @@ def _read_manifests(
     ]
     more = manifests_to_apply(chain.from_iterable(parts for _, parts in owners), namespace)
     taken = {one.ref for one, _ in written}
-    for one, _ in more:
+    new = []
+    for one, value in more:
         kind, ref = one.kind, one.ref
-        if ref in taken or inventory.get(kind, ref.namespace, ref.name) is not None:
+        if ref not in taken and inventory.get(kind, ref.namespace, ref.name) is None:
+            new.append((one, value))
+        elif not may_exist(one):
             problem = "exists already; the applied Job of Volcano or JobSet needs one of this name"
             raise one.refuse(problem)
-    return [*written, *more], [one for one, parts in owners if parts]
+    return [*written, *new], [one for one, parts in owners if parts]
 
 
 def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""JobSets (`jobset.x-k8s.io`) in a change: the Jobs that the JobSet controller would create.
+"""JobSets (`jobset.x-k8s.io`) in a change: the objects that the JobSet controller would create.
 
-This controller is not simulated. So the change creates the Jobs itself, all at the start. The Job
-controller of Kubernetes creates their pods.
+This controller is not simulated. So the change creates the Jobs and the headless Service itself,
+all at the start. The Job controller of Kubernetes creates the pods.
 
 upstream: jobset: pkg/controllers/jobset_controller.go: constructJob, labelAndAnnotateObject;
 defaults and checks of fields: pkg/webhooks/jobset_webhook.go: Default, ValidateCreate
@@ -9,6 +9,7 @@ defaults and checks of fields: pkg/webhooks/jobset_webhook.go: Default, Validate
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import sha1
 from typing import Annotated, Final
@@ -17,7 +18,7 @@ from msgspec import Meta, Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.kind import JOB
+from fairlead.apiserver.kind import JOB, SERVICE
 from fairlead.apiserver.validation.meta.format import dns_1035_problems
 from fairlead.whatif.change.exclusive_topology import (
     JOB_KEY,
@@ -57,6 +58,18 @@ class _ReplicatedJob(Struct, rename="camel"):
     template: _JobTemplate
     replicas: _Count = 1
     depends_on: tuple[_Dependency, ...] = ()
+    group_name: str = "default"
+
+
+class _Network(Struct):
+    enables_hostnames: bool = field(default=True, name="enableDNSHostnames")
+    subdomain: str = ""
+
+
+class _Coordinator(Struct, rename="camel"):
+    replicated_job: str
+    job_index: _Count = 0
+    pod_index: _Count = 0
 
 
 class _Spec(Struct, rename="camel"):
@@ -65,6 +78,8 @@ class _Spec(Struct, rename="camel"):
     replicated_jobs: Annotated[tuple[_ReplicatedJob, ...], Meta(min_length=1)]
     suspend: bool | None = None
     managed_by: str | None = None
+    network: _Network = field(default_factory=_Network)
+    coordinator: _Coordinator | None = None
 
 
 class _JobSet(Struct):
@@ -72,7 +87,7 @@ class _JobSet(Struct):
 
 
 def jobs_of(one: Manifest) -> Iterator[Document]:
-    """Yield the Jobs of `one`, a JobSet; yield nothing if `one` is another object.
+    """Yield the Service and the Jobs of `one`, a JobSet; yield nothing if `one` is another object.
 
     Also yields nothing for a JobSet with a `managedBy` that names another controller. Raises
     InputError for a JobSet that the API server or the JobSet webhook refuses, and for one without
@@ -86,6 +101,14 @@ def jobs_of(one: Manifest) -> Iterator[Document]:
     total = sum(replicated.replicas for replicated in spec.replicated_jobs)
     written = one.value["spec"]["replicatedJobs"]
     annotations = one.metadata.annotations
+    subdomain = spec.network.subdomain or one.ref.name
+    if spec.network.enables_hostnames:
+        yield part_of(one, _service(one, subdomain))
+    in_groups = Counter[str]()
+    for replicated in spec.replicated_jobs:
+        in_groups[replicated.group_name] += replicated.replicas
+    of_group = Counter[str]()  # the Jobs so far
+    own = _coordinator_mark(one, spec, subdomain)
     each = [
         (at, replicated, index)
         for at, replicated in enumerate(spec.replicated_jobs)
@@ -102,7 +125,12 @@ def jobs_of(one: Manifest) -> Iterator[Document]:
             f"{_LABELS}/job-index": str(index),
             JOB_KEY: _digest(f"{one.ref.namespace}/{name}"),
             f"{_LABELS}/job-global-index": str(number),
+            f"{_LABELS}/group-name": replicated.group_name,
+            f"{_LABELS}/group-replicas": str(in_groups[replicated.group_name]),
+            f"{_LABELS}/job-group-index": str(of_group[replicated.group_name]),
+            **own,
         }
+        of_group[replicated.group_name] += 1
         topology = topology_annotations(annotations, replicated.template.metadata.annotations)
         job = _job(replicated.template, written[at]["template"]["spec"], marks, topology)
         template = job["spec"]["template"]
@@ -117,6 +145,28 @@ def jobs_of(one: Manifest) -> Iterator[Document]:
         # The JobSet's `suspend` replaces the one of the template, also if it is absent.
         job["spec"]["suspend"] = bool(spec.suspend)
         yield part_of(one, job, f"spec.replicatedJobs[{at}].template")
+
+
+def _service(one: Manifest, name: str) -> Json:
+    """Return the headless Service of the JobSet `one`.
+
+    It matters to the scheduler: it spreads the pods of a Service over nodes and zones by default.
+    """
+    return {
+        "apiVersion": SERVICE.api_version,
+        "kind": SERVICE.kind,
+        "metadata": {"name": name, "namespace": one.ref.namespace},
+        "spec": {"clusterIP": "None", "selector": {f"{_LABELS}/jobset-name": one.ref.name}},
+    }
+
+
+def _coordinator_mark(one: Manifest, spec: _Spec, subdomain: str) -> dict[str, str]:
+    """Return the label that names the endpoint of the coordinator; {} without a coordinator."""
+    found = spec.coordinator
+    if found is None:
+        return {}
+    pod = f"{one.ref.name}-{found.replicated_job}-{found.job_index}-{found.pod_index}"
+    return {f"{_LABELS}/coordinator": f"{pod}.{subdomain}"}
 
 
 def _valid_spec(one: Manifest) -> _Spec:
@@ -141,7 +191,21 @@ def _valid_spec(one: Manifest) -> _Spec:
                 problem = f"{needed.name!r} is not an earlier replicated job"
                 raise one.refuse(problem, field=f"{path}.dependsOn[{place}].name")
         names.add(replicated.name)
+    _check_coordinator(one, spec)
     return spec
+
+
+def _check_coordinator(one: Manifest, spec: _Spec) -> None:
+    """Raise InputError if the coordinator of the JobSet `one` is in no Job of its `spec`."""
+    if (found := spec.coordinator) is None:
+        return
+    replicas = {each.name: each.replicas for each in spec.replicated_jobs}
+    if found.replicated_job not in replicas:
+        problem = f"there is no replicated job {found.replicated_job!r}"
+        raise one.refuse(problem, field="spec.coordinator.replicatedJob")
+    if found.job_index >= (count := replicas[found.replicated_job]):
+        problem = f"{found.job_index} is not below the {count} replicas of {found.replicated_job}"
+        raise one.refuse(problem, field="spec.coordinator.jobIndex")
 
 
 def _job_name(one: Manifest, replicated: _ReplicatedJob, index: int) -> str:

@@ -1,7 +1,7 @@
 """The objects that controllers of custom resources would create for a new custom resource.
 
 These controllers are not simulated. For a Job of Volcano and for a JobSet, the change creates the
-objects itself: a PodGroup and Jobs, whose own controllers are simulated.
+objects itself: a PodGroup, Jobs and a Service. The controller of Jobs is simulated.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import JOB
+from fairlead.apiserver.kind import JOB, SERVICE
 from fairlead.whatif.change.job_set import GROUP as JOB_SET_GROUP
 from fairlead.whatif.change.job_set import KIND as JOB_SET
 from fairlead.whatif.change.job_set import job_set_notes, jobs_of
@@ -35,6 +35,12 @@ def owned_by(one: Manifest, value: Json | None = None) -> list[Document]:
         # The API server checks this before the webhooks check the object.
         raise one.refuse("expected a value, got null", field=field)
     return [*gang_of(one), *jobs_of(one)]
+
+
+def may_exist(part: Manifest) -> bool:
+    """Return whether the controller uses an existing object instead of creating `part` again."""
+    # upstream: jobset: pkg/controllers/jobset_controller.go: createHeadlessSvcIfNecessary
+    return part.kind is SERVICE
 
 
 def _null_items(value: Any, path: str) -> Iterator[str]:

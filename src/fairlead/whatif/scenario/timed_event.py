@@ -40,7 +40,7 @@ from fairlead.whatif.change.edit.field_path import UNCHANGEABLE
 from fairlead.whatif.change.edit.scale import parse_scale
 from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes
 from fairlead.whatif.change.node_outage.outage import READY, STOPPED, Outage, ends_of
-from fairlead.whatif.change.owned_object import owned_by
+from fairlead.whatif.change.owned_object import may_exist, owned_by
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
@@ -328,6 +328,8 @@ class _NumberedEvent:
                 for one in (copy, *_owned([copy])):
                     known = inventory.get(one.kind, one.ref.namespace, one.ref.name)
                     if known is not None and known.ref not in deleted:
+                        if one is not copy and may_exist(one):
+                            continue
                         self._refuse(f"{one.title} already exists", "create")
                     deleted.discard(one.ref)
                     inventory.add(one)
@@ -441,10 +443,13 @@ def _created_with(
     They do not have `target` as their owner, so garbage collection would keep them. Return [] if
     `target` has a uid. Such a `target` is from a dump, so its controller created the objects, and
     `target` is their owner.
+    Objects that may have existed before the event, such as a Service, are not returned either.
     """
     parts = [] if target.ref.uid else _owned([target])
     known = (inventory.get(one.kind, one.ref.namespace, one.ref.name) for one in parts)
-    return [one for one in known if one is not None and one.ref not in deleted]
+    return [
+        one for one in known if one is not None and not may_exist(one) and one.ref not in deleted
+    ]
 
 
 def _copy(original: Manifest, number: int, count: int) -> Manifest:

@@ -36,9 +36,13 @@ def job_set(*jobs, **spec):
     }
 
 
-def jobs(value):
+def parts(value):
     (one,) = manifests([Document("set.yaml", value)])
     return [part.value for part in jobs_of(one)]
+
+
+def jobs(value):
+    return [one for one in parts(value) if one["kind"] == "Job"]
 
 
 def test_the_jobs_have_the_names_labels_and_defaults_of_the_controller():
@@ -59,7 +63,61 @@ def test_the_jobs_have_the_names_labels_and_defaults_of_the_controller():
         # printf default/train-w-1 | sha1sum
         "jobset.sigs.k8s.io/job-key": "31b7ffce1b3e7eb2e8e99d1c4d0300499023c5e3",
         "jobset.sigs.k8s.io/job-global-index": "2",
+        "jobset.sigs.k8s.io/group-name": "default",
+        "jobset.sigs.k8s.io/group-replicas": "3",
+        "jobset.sigs.k8s.io/job-group-index": "2",
     }
+
+
+def test_the_labels_name_the_coordinator_and_the_group():
+    first, second = replicated("driver", 1), replicated("w", 4, replicas=2, groupName="workers")
+    coordinator = {"replicatedJob": "driver"}
+    _, worker, _ = jobs(job_set(first, second, coordinator=coordinator))
+    found = worker["spec"]["template"]["metadata"]
+    own = {
+        "jobset.sigs.k8s.io/coordinator": "train-driver-0-0.train",
+        "jobset.sigs.k8s.io/group-name": "workers",
+        "jobset.sigs.k8s.io/group-replicas": "2",
+        "jobset.sigs.k8s.io/job-group-index": "0",
+    }
+    assert own.items() <= found["labels"].items()
+    assert own.items() <= found["annotations"].items()
+
+
+def test_a_job_set_has_a_headless_service_unless_its_hostnames_are_off():
+    network = {"subdomain": "net"}
+    service, _ = parts(job_set(replicated("w", 1), network=network))
+    assert (service["kind"], service["metadata"]["name"]) == ("Service", "net")
+    selector = {"jobset.sigs.k8s.io/jobset-name": "train"}
+    assert service["spec"] == {"clusterIP": "None", "selector": selector}
+    (job,) = parts(job_set(replicated("w", 1), network={"enableDNSHostnames": False}))
+    assert job["kind"] == "Job"
+
+
+def test_the_service_spreads_the_pods_over_zones(snapshot, make):
+    """Zone b has a small node. Without the Service, it gets no pods, because zone a has more room.
+
+    By default, the scheduler spreads the pods of a Service over zones.
+    """
+    zone = "topology.kubernetes.io/zone"
+    nodes = [make.node(f"a{n}", cpu="64", **{zone: "a"}) for n in range(2)]
+    nodes.append(make.node("b0", cpu="8", **{zone: "b"}))
+    zones = []
+    for on in (True, False):
+        applied = job_set(replicated("w", 6), network={"enableDNSHostnames": on})
+        answer = what_if(snapshot(*nodes), ClusterChange(apply=(applied,)))
+        zones.append({one.node[0] for one in answer.changed.placed})
+    assert zones == [{"a", "b"}, {"a"}]
+
+
+def test_an_existing_service_is_used(snapshot, make):
+    service = {"apiVersion": "v1", "kind": "Service", "spec": {"clusterIP": "None"}}
+    service["metadata"] = {"name": "train", "namespace": "default"}
+    applied = job_set(replicated("w", 1))
+    for dump, files in ((snapshot(make.node("a"), service), (applied,)),
+                        (snapshot(make.node("a")), (applied, service))):  # fmt: skip
+        answer = what_if(dump, ClusterChange(apply=files))
+        assert len(list(answer.changed.placed)) == 1
 
 
 def test_the_template_takes_precedence_over_the_defaults():
@@ -116,6 +174,14 @@ def test_too_many_jobs_are_an_error():
         (
             job_set(replicated("a", 1), replicated("b", 1, dependsOn=[{"name": "c"}])),
             "spec.replicatedJobs[1].dependsOn[0].name: 'c' is not an earlier replicated job",
+        ),
+        (
+            job_set(replicated("a", 1), coordinator={"replicatedJob": "b"}),
+            "spec.coordinator.replicatedJob: there is no replicated job 'b'",
+        ),
+        (
+            job_set(replicated("a", 1), coordinator={"replicatedJob": "a", "jobIndex": 1}),
+            "spec.coordinator.jobIndex: 1 is not below the 1 replicas of a",
         ),
     ],
 )

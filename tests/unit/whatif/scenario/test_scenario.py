@@ -183,7 +183,8 @@ def test_an_error_names_the_second_event_that_creates_an_object_of_a_file(experi
     ("owner", "created", "note"),
     [
         (VOLCANO_JOB, ["v-0", "v-0", "v-0-w", "v-1", "v-1", "v-1-w"], "Volcano's controller is"),
-        (JOB_SET, ["s-0", "s-0-r-0", "s-1", "s-1-r-0"], "For JobSet default/s, all Jobs"),
+        # The Service has the name of the JobSet.
+        (JOB_SET, ["s-0", "s-0", "s-0-r-0", "s-1", "s-1", "s-1-r-0"], "For JobSet default/s, all"),
     ],
 )
 def test_the_jobs_of_each_copy_of_a_created_custom_resource_are_created(
@@ -197,6 +198,14 @@ def test_the_jobs_of_each_copy_of_a_created_custom_resource_are_created(
     assert len(outcome.pods) == 4
     assert any(one.startswith(note) for one in outcome.notes)
     assert not [one for one in outcome.notes if one.startswith("No pods are created")]
+
+
+def test_a_service_of_the_dump_outlives_a_created_job_set(experiment):
+    service = "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {}}"
+    events = f"[{{at: 1m, create: {JOB_SET}}}, {{at: 5m, delete: jobset/s}}]"
+    found = experiment(CLUSTER + f"objects: [{service}]\nevents: {events}")
+    written = [one.target.kind for step in found.steps for one in step.commands]
+    assert "Service" not in written
 
 
 @pytest.mark.parametrize(
