@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fairlead.whatif.planner.new_pod import NewPods
     from fairlead.whatif.result.tabular_answer import TabularAnswer
     from fairlead.whatif.run.progress import Progress
+    from fairlead.whatif.snapshot.manifest import Manifest
 
 
 def fit(
@@ -33,7 +34,8 @@ def fit(
             "FILE",
             "Count pods like the one in this YAML or JSON file: a Pod, a workload, or a pod spec "
             "for the tool cluster-capacity. The file may also contain new objects that the pods "
-            "need, such as their Namespace or PriorityClass. Either --pod or --like is required.",
+            "need, such as their Namespace or PriorityClass. For a Volcano Job or a JobSet, whole "
+            "copies are counted. Either --pod or --like is required.",
         ),
     ] = None,
     like: Annotated[
@@ -113,11 +115,16 @@ def fit(
     `-o yaml`). It is a file, a directory of such files, or `-` for standard input. To read a
     running cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
+    For a Volcano Job or a JobSet, the command counts how many whole copies fit, each with all its
+    pods. Limits of queues do not count.
+
     Try:
 
         fairlead fit dump.yaml --like deploy/shop/web
 
         fairlead fit dump.yaml --pod web.yaml -o json
+
+        fairlead fit dump.yaml --pod jobset.yaml
 
         fairlead fit --context prod --like deploy/shop/web --preempt
 
@@ -131,11 +138,14 @@ def fit(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
+    from fairlead.whatif.change.owned_object import is_owner
     from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, NO_AUTOSCALING
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.fit import PODS_MAX, fit_answer
     from fairlead.whatif.planner.fit import fit as count_fitting
+    from fairlead.whatif.planner.fit_gang import refuse_options
     from fairlead.whatif.planner.new_pod import (
+        LIKE,
         new_pods_of_file,
         pod_source,
         read_pod_file,
@@ -148,9 +158,18 @@ def fit(
     elastic = _elastic_options(autoscale, node_groups, instance_types, node_pools)
     with ProgressBar() as progress:
         file = None if pod is None else read_pod_file(pod, namespace)
+        if file is not None and is_owner(file.written):
+            refuse_options(file.written, autoscale=elastic != NO_AUTOSCALING, preempt=preempt)
         read = read_plan_input(
             snapshot, connection, present, release, progress, elastic, pod_file=file
         )
+        found = None if file is None else file.written
+        if like is not None and elastic == NO_AUTOSCALING and not preempt:
+            found = read.inventory.look_up(LIKE, like, namespace)
+        if found is not None and is_owner(found):
+            answer = _gang_answer(read, found, max_limit, progress)
+            print_tabular(answer, output)
+            return exit_code.NO if answer.is_no else exit_code.SUCCESS
         if file is None:
             source = pod_source(None, like, namespace, read.inventory)
         else:
@@ -171,6 +190,17 @@ def fit(
             answer = fit_answer(result, source, read.model, name, notes, max_limit or 1)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS
+
+
+def _gang_answer(
+    read: PlanInput, written: Manifest, max_limit: int | None, progress: Progress
+) -> TabularAnswer:
+    """Return the answer for `written`, a Volcano Job or a JobSet: the number of whole copies."""
+    from fairlead.whatif.planner.fit_gang import COPIES_MAX, fit_gangs, gang_fit_answer
+
+    result = fit_gangs(read.model, written, progress, max_limit or COPIES_MAX)
+    name = read.snapshot.source
+    return gang_fit_answer(result, written, read.model, name, read.notes, max_limit or 1)
 
 
 def _elastic_options(

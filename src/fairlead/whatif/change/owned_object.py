@@ -29,12 +29,17 @@ def owned_by(one: Manifest, value: Json | None = None) -> list[Document]:
     `value` is the object as in its file, where a list may contain null; None if it has no file.
     Raises InputError if `one` is invalid.
     """
-    if (one.kind.group, one.kind.kind) not in _OWNERS:
+    if not is_owner(one):
         return []
     for field in islice(_null_items(value, ""), 1):
         # The API server checks this before the webhooks check the object.
         raise one.refuse("expected a value, got null", field=field)
     return [*gang_of(one), *jobs_of(one)]
+
+
+def is_owner(one: Manifest) -> bool:
+    """Return whether `one` is a Volcano Job or a JobSet, for which `owned_by` returns objects."""
+    return (one.kind.group, one.kind.kind) in _OWNERS
 
 
 def may_exist(part: Manifest) -> bool:

@@ -194,10 +194,10 @@ def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
     number = 0
     while True:
         created = create_pod(model, source, number)
-        yield _new(model, created.pod, source)
+        yield new_pod_info(model, created.pod, source)
         number += 1
         while not created.claims and not source.has_claims and not has_quota:
-            yield _new(model, _copy(created.pod, source.name_of(number)), source)
+            yield new_pod_info(model, _copy(created.pod, source.name_of(number)), source)
             number += 1
 
 
@@ -206,7 +206,11 @@ def _copy(pod: Pod, name: str) -> Pod:
     return replace(pod, metadata=meta, status=PodStatus())
 
 
-def _new(model: ClusterModel, pod: Pod, source: NewPods) -> PodInfo:
+def new_pod_info(model: ClusterModel, pod: Pod, source: NewPods) -> PodInfo:
+    """Return the PodInfo of `pod`, a new pod of `source`.
+
+    Raises InputError if no scheduler places the pod, or if a PreEnqueue plugin rejects it.
+    """
     info = model.pod_info(pod)
     if missing := model.missing_scheduler(info):
         raise InputError(source.source, missing, object_name=source.title)

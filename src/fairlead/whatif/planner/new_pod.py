@@ -52,6 +52,7 @@ from fairlead.engine.workloads.deployment.revision import REVISION, number_in
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set, templates_by_name
 from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint
 from fairlead.whatif.change.note.held_rollout import awaited_in_order, held_scaling
+from fairlead.whatif.change.owned_object import is_owner, owned_by
 from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -217,16 +218,18 @@ def require_one_source(pod_file: str | None, like: str | None) -> None:
 def read_pod_file(pod_file: str, namespace: str) -> PodFile:
     """Read the file of --pod, which must contain exactly one pod or workload.
 
-    `namespace` is the namespace of objects that name none. Raises InputError.
+    A Volcano Job or a JobSet counts as a workload. `namespace` is the namespace of objects that
+    name none. Raises InputError.
     """
     found = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)
-    wanted = [one for one in found if one.kind is POD or one.kind in _WORKLOADS]
+    wanted = [one for one in found if one.kind is POD or one.kind in _WORKLOADS or is_owner(one)]
     if len(wanted) != 1:
         hint = "" if wanted else custom_hint(found)
         problem = f"contains {len(wanted)} pods and workloads; expected one{hint}"
         raise InputError(pod_file, problem)
-    refuse_malformed_fields(found)
-    refuse_invalid_workloads(wanted)
+    parts = manifests(part for one in wanted for part in owned_by(one))
+    refuse_malformed_fields([*found, *parts])
+    refuse_invalid_workloads([*wanted, *parts])
     return PodFile(wanted[0], tuple(one for one in found if one is not wanted[0]))
 
 
