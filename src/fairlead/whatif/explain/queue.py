@@ -15,7 +15,6 @@ from fairlead.api.resource_name import is_extended_resource
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.batch.compose import Composition
-from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.batch.explanation.explanation import GroupExplanation
 from fairlead.engine.batch.explanation.queue import (
     QueueExplanation,
@@ -129,15 +128,9 @@ def explain_queues(
     notes = (
         *failures.messages,
         *override_notes(config),
-        *_batch_notes(options, config, snapshot, scheduler),
+        *batch_notes(options, config, snapshot.manifests, scheduler),
     )
     return replace(answer, notes=notes)
-
-
-def _batch_notes(
-    options: BatchOptions, config: BatchConfig, snapshot: Snapshot, scheduler: SchedulerConfig
-) -> tuple[str, ...]:
-    return tuple(batch_notes(options, config, snapshot.manifests, scheduler))
 
 
 # --- one queue -----------------------------------------------------------------------------
@@ -339,6 +332,8 @@ def _every_queue(
     waiting = sum(found.waiting.values())
     groups = counted(waiting, "group")
     verdict = f"{counted(len(rows), 'queue')}; {groups} {'waits' if waiting == 1 else 'wait'}."
+    if not rows and not waiting:
+        verdict = "The cluster has no queues of kube-batch or Volcano."
     missing = [
         f"Queue {name} does not exist, so {counted(count, 'group')} "
         f"{'waits' if count == 1 else 'wait'} for it."

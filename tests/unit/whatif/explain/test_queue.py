@@ -163,6 +163,11 @@ def test_all_queues_are_listed_with_their_waiting_groups(explained, shared, make
     assert rows == [("idle", 0.0, 0), ("prod", 1.5, 1), ("research", 0.5, 1)]
 
 
+def test_a_cluster_without_queues_says_so(explained, make):
+    verdict = explained("queues", make.node("n")).verdict
+    assert verdict == "The cluster has no queues of kube-batch or Volcano."
+
+
 def test_a_configuration_without_shares_says_so(explained, shared, tmp_path):
     config = tmp_path / "batch.yaml"
     config.write_text('actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]')
