@@ -184,7 +184,7 @@ def _renamed_fields(value: dict[str, Any], form: type[msgspec.Struct]) -> dict[s
 def _zero(form: Any, origin: Any) -> Any:
     """Return the zero value of the type `form`, as JSON; `origin` is `typing.get_origin(form)`.
 
-    Go decodes a null to this value if the null is the body, or is in a list or map.
+    Go decodes null as this value if null is the whole body, a list item or a map value.
     """
     if form is str:
         return ""

@@ -11,29 +11,31 @@ types have a marker of that name, so OpenAPI publishes the fact. Facts without a
 upstream's defaults.go and validation.go.
 
 Defaults and immutable fields need no further code. All other facts are checked only if the code of
-the group (`apiserver/validation/<group>`) calls `check_fields` for the type, or reads an enum with
-`values_of`.
+the group (`apiserver/validation/<group>`) calls `check_fields` for the type. This code can also get
+an enum from `values_of` and check the field itself.
 
     +enum, enum          allowed values; in a row with both, `+enum` is for OpenAPI, and `enum` is
                          for validation
-    items                allowed values of the items of a list; read with `items_of`
+    items                allowed values of the items of a list; the code gets them from `items_of`
     +default, default    the value of an absent field, as JSON; with the further word `unfilled`,
                          absent fields stay absent, and only OpenAPI has the default
     required             must not be empty; ="..." is the detail of the error
-    listed               an absent field or an empty string is an error, the same one as for a value
-                         that is not in the enum
+    listed               an absent field or an empty string gives the same error as a value that is
+                         not in the enum
     empty                an empty string is checked like other strings; without this word, an empty
                          string counts as absent
     minimum, maximum     bounds of a number
     words                ="..." is the detail of the error for a wrong value, instead of the
                          standard one
-    zero                 an absent number counts as 0; with `required` it must not be 0
+    zero                 an absent number counts as 0; together with `required`, 0 is an error
     format               the format of a string, see `validation.meta.format`
-    maxLength, maxItems  maximum length of a string or a list; `maxProperties` of a map
+    maxLength            maximum length of a string
+    maxItems             maximum number of items in a list
+    maxProperties        maximum number of entries in a map
     immutable            an update must not change the field; ="..." is the error detail. Further
-                         words: `forbids` leaves the value out of the error, `shape` is the
-                         value's type (the error prints the value with the fields of this Go
-                         type, as upstream's errors do), `called` is upstream's name of the field
+                         words: `forbids` leaves the value out of the error, `shape` is the Go
+                         type of the value (as in upstream, the error prints all fields of this
+                         type), `called` is upstream's name of the field
 
 The row of an immutable field begins with the field's path in the object, such as `spec.selector`.
 The row is in the block of the object's type, such as `apps.v1.Deployment`.

@@ -101,7 +101,7 @@ class LazyDict(dict[str, Value]):
         return self.make(value[0], 0) if type(value) is tuple else value
 
     def raw(self) -> Iterable[Value | Row]:
-        """Return the entries in order: the value, or the row if the value is not made yet."""
+        """Return each entry in order: its value, or its row if the value is not made yet."""
         return dict.values(self)
 
     def row(self, key: str) -> Row | None:

@@ -210,7 +210,7 @@ class ContainerPort(_View, frozen=True):
 
 
 class ContainerRestartRule(_View, frozen=True):
-    """An entry of restartPolicyRules, but only its action: what to do when a container exits."""
+    """The action of an entry of restartPolicyRules: what to do when a container exits."""
 
     action: str = ""
 
@@ -246,7 +246,7 @@ class EphemeralVolumeSource(_View, frozen=True):
 
 
 class CSISource(_View, frozen=True):
-    """The field csi of a PersistentVolume or a volume; an inline volume has no handle."""
+    """The field csi of a PersistentVolume or a pod's volume; a pod's volume has no handle."""
 
     driver: str = ""
     volume_handle: str = ""
@@ -921,7 +921,10 @@ class MetricSpec(_View, frozen=True):
 
 
 class ScalingPolicy(_View, frozen=True):
-    """An entry of policies in scaling rules: a change of `value` Pods or Percent per period."""
+    """An entry of policies in scaling rules: the change that it allows in a period.
+
+    `value` is a number of pods or a percentage, depending on `type`.
+    """
 
     type: str = ""
     value: int = 0
@@ -1295,7 +1298,7 @@ class ResourceClaimTemplate(_Object, frozen=True):
 class DeviceClassSpec(_View, frozen=True):
     """The spec of a DeviceClass.
 
-    Without a claim, a pod can request devices of the class as the resource
+    A pod can request devices of the class without a claim, as the extended resource
     `extended_resource_name`.
     """
 

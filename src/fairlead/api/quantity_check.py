@@ -83,10 +83,10 @@ def _parse_of(kind: _Type) -> _Parse | None:
 
 
 def _members(kind: inspect.StructType, prefix: str) -> Iterator[tuple[str, _Parse]]:
-    """Yield (name of a member with quantities, function that parses the member's quantities).
+    """Yield (name, function that parses the quantities) of each field of `kind` with quantities.
 
-    Members of inner structs have dotted names (`spec.capacity`), so that one attrgetter reads all
-    members.
+    The fields of inner structs have dotted names (`spec.capacity`), so that one attrgetter reads
+    all fields. Every name begins with `prefix`.
     """
     for one in kind.fields:
         name = f"{prefix}{one.name}"

@@ -132,7 +132,7 @@ def _second_text(seconds: int) -> str:
 
 
 def _decimal(amount: int, unit: int) -> str:
-    """Return `amount` in units of `unit` (a power of ten), with as many decimals as needed."""
+    """Return `amount` / `unit` as an exact decimal number; `unit` is a power of ten."""
     whole, rest = divmod(amount, unit)
     decimals = f"{rest:0{len(str(unit)) - 1}}".rstrip("0") if rest else ""
     return f"{whole}.{decimals}" if decimals else str(whole)

@@ -16,9 +16,9 @@ def with_conditions(
     """Return `conditions` with `changes` merged in by type.
 
     Each change is a condition with at least its type and status. The non-empty fields of the change
-    replace the same fields of the existing condition. If the change has no reason, message or
-    observedGeneration, the existing condition loses this field. All other fields are kept.
-    lastTransitionTime becomes `timestamp` if the status changes or the condition is new.
+    replace the same fields of the existing condition. The fields reason, message and
+    observedGeneration are removed if they are absent or empty in the change. All other fields are
+    kept. lastTransitionTime becomes `timestamp` if the status changes or the condition is new.
     """
     # upstream: pkg/api/v1/pod/util.go:UpdatePodCondition
     merged = list(conditions)

@@ -13,9 +13,9 @@
     memory-pressure, disk-pressure, pid-pressure
                        posts that condition
 
-The first five are modes, the last five are conditions. The value may contain any number of
-conditions and at most one mode, separated by commas, such as `slow 45s,disk-pressure`. `ready` and
-`not-ready` exclude each other.
+`running` to `flap` are modes; `ready` and all words after it are conditions. The value may contain
+any number of conditions and at most one mode, separated by commas (for example,
+`slow 45s,disk-pressure`). `ready` and `not-ready` exclude each other.
 """
 
 from __future__ import annotations

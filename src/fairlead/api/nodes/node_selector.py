@@ -88,11 +88,11 @@ def is_unmatchable(term: NodeSelectorTerm) -> bool:
 
 
 def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
-    """Return the only node names that can match, sorted; None if the names are not restricted.
+    """Return the node names that the required terms allow, sorted; None if they allow any name.
 
-    The names are restricted if every required term has a `metadata.name In` requirement. If in
-    every term the requirements of this kind have no name in common, no node can match, and the
-    result is ().
+    The names are restricted if every required term has a `metadata.name In` requirement. A term
+    with several such requirements allows only the names that all of them list. The result is () if
+    no term allows a name.
     """
     # upstream: plugins/nodeaffinity/node_affinity.go:PreFilter
     required = required_node_affinity(spec)

@@ -18,7 +18,7 @@ def is_claimed(volume: Volume) -> bool:
 
 
 def is_exclusive(volume: Volume) -> bool:
-    """Return True for a disk that two pods on the same node may be unable to share."""
+    """Return True if `volume` is a disk that two pods on the same node may be unable to share."""
     # upstream: plugins/volumerestrictions/volume_restrictions.go: needsRestrictionsCheck
     return (
         volume.gce_persistent_disk is not None

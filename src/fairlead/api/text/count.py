@@ -13,7 +13,7 @@ def counted_of(
 ) -> str:
     """Return words for `count` of `total` things, with their verb: `2 of 9 nodes are`.
 
-    `verbs` are the verb for one thing and for several. `plural` defaults to `noun` plus `s`. The
+    `verbs` are the singular and the plural of the verb. `plural` defaults to `noun` plus `s`. The
     noun is plural unless `total` is 1. The verb is singular if `count` or `total` is 1: `0 of 1
     node is`, `1 of 9 nodes is`.
     """

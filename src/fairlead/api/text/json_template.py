@@ -77,10 +77,9 @@ class JsonTemplate:
     def extended(self, pieces: list[bytes]) -> JsonTemplate | None:
         """Return a template that accepts all texts of this template, and the text of `pieces`.
 
-        Returns None if the text of `pieces` differs from `sample`, a text of this template, in more
-        than string values. Also returns None if the text of `pieces` contains the character with
-        which every marker begins (see `marker`). In such a text, a string could be mistaken for a
-        marker.
+        Returns None if the text of `pieces` and the template's `sample` differ in more than string
+        values. Also returns None if the text of `pieces` contains the character with which every
+        marker begins (see `marker`). In such a text, a string could be mistaken for a marker.
         """
         own = pieces_of(self.sample)
         if len(pieces) != len(own) or pieces[::2] != own[::2]:

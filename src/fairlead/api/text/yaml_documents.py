@@ -2,7 +2,7 @@
 
 This module builds plain values from the events of PyYAML's C parser. PyYAML's own constructors
 would take twice the time, and Kubernetes objects need other rules:
-- timestamps and texts that look like sexagesimal numbers stay strings
+- texts that look like timestamps or sexagesimal numbers stay strings
 - keys are always strings, and duplicate keys are refused or reported
 - NaN and infinity are refused, because JSON has neither
 - the expansion of aliases is limited
@@ -79,7 +79,8 @@ def documents(
     TooManyValuesError is raised as soon as a document has more than `values_max` values; None means
     no limit. Keys do not count. A string counts as one value, plus one for every 64 characters.
 
-    `plain` returns the value of an unquoted scalar that is no key; it may raise ScalarError.
+    `plain` returns the value of an unquoted scalar; it is not called for keys. It may raise
+    ScalarError.
 
     A duplicate key is reported to `on_repeat`, and its last value is used. Without `on_repeat`, a
     duplicate key is an error. Raises YamlError if `text` cannot be parsed.

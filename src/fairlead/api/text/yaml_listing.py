@@ -322,7 +322,7 @@ def _tokenized(line: str) -> _Token | None:
 
 
 def _scalar(text: str) -> str | None:
-    """Return the YAML `text` as JSON; None if it is neither a simple scalar nor {} or []."""
+    """Return the YAML `text` as JSON; None unless it is a simple scalar, {} or []."""
     if text in _EMPTY:
         return text
     quoted = _QUOTED.fullmatch(text)

@@ -66,7 +66,7 @@ def plain_scalar(text: str) -> Any:
 
 
 def argument_scalar(text: str) -> Any:
-    """Return the value of an unquoted scalar on a command line; raises the same as `plain_scalar`.
+    """Return the value of an unquoted scalar on a command line; raises errors like `plain_scalar`.
 
     On a command line, words such as `y`, `no` and `Off` are usually names. Therefore only `true`
     and `false` are booleans, as in YAML 1.2.
@@ -131,7 +131,9 @@ def _integer(digits: str, base: int, text: str) -> Any:
 
 
 def _float(plain: str, text: str) -> float | str:
-    """Return `plain` as a float; return `text` if the number is too large for a float.
+    """Return the number `plain` as a float.
+
+    If the number is too large for a float, return `text`, the scalar as it was written.
 
     upstream: strconv.ParseFloat returns ErrRange
     """

@@ -3,9 +3,9 @@
 A simulation calls no webhooks. But the pods of a snapshot show what the webhooks and admission
 plugins of the real server changed. They added containers, tolerations, nodeSelector entries and
 other fields that the template of the pod's workload lacks, or they changed requests and limits. A
-new pod of the workload gets the same additions and amounts. But a field that the new pod's template
-sets is kept. A request or limit in this template is kept if it differs from the amount in the
-template of the observed pods.
+new pod of the workload gets the same additions, requests and limits. But a request or limit is kept
+if it differs between the new pod's template and the template of the observed pods. All other fields
+that the new pod's template sets are kept.
 
     template       containers: app                 (requests cpu 300m)
     snapshot pod   containers: app, istio-proxy    (requests cpu 300m and 100m)
@@ -18,9 +18,9 @@ only if all bound pods have the same entry. A hostname entry is never added.
 
 The pods of a new ReplicaSet get the same additions as the pods of the Deployment's other
 ReplicaSets. A custom resource that controls ReplicaSets or StatefulSets, such as an Argo Rollout,
-is treated like a Deployment. The amounts of a pod that was resized in place are ignored. Exception:
-the amounts are used if VerticalPodAutoscaler resized the pod, because its webhook sets the same
-amounts in new pods.
+is treated like a Deployment. If a pod was resized in place, its requests and limits are ignored.
+Exception: they are used if VerticalPodAutoscaler resized the pod, because its webhook sets the same
+requests and limits in new pods.
 
 upstream: apiserver/pkg/admission/plugin/webhook/mutating, plugin/pkg/admission/podnodeselector,
 plugin/pkg/admission/extendedresourcetoleration; sigs.k8s.io/kueue
@@ -110,7 +110,7 @@ class _Mutation(Struct, frozen=True):
     def _with_amounts(self, container: Json) -> Json:
         """Return `container` with the requests and limits that admission gave the observed pods.
 
-        An amount of `container` is kept if it differs from that in the template of these pods.
+        An amount of `container` is kept if it differs from the amount in these pods' template.
         """
         changed = self.amounts.get(container["name"])
         if not changed:

@@ -7,9 +7,9 @@ looks up objects of one of the following kinds runs only if the condition for th
 
     Namespace       The Namespace `kube-system` exists. In this case, the other namespaces that
                     every server creates, such as `kube-node-lease`, count as existing too.
-    ServiceAccount  The pod's namespace has a ServiceAccount `default`; or `kube-system` exists, a
-                    simulated request has created the pod's namespace, and the pod names an
-                    account other than `default`.
+    ServiceAccount  The pod's namespace has a ServiceAccount `default`; or all of these are true:
+                    `kube-system` exists, a simulated request has created the pod's namespace, and
+                    the pod names an account other than `default`.
     RuntimeClass    The snapshot contains at least one RuntimeClass, or the pod's class exists.
 
 NamespaceLifecycle is an exception. It always runs, but if `kube-system` does not exist, the plugin
@@ -180,7 +180,7 @@ class _ChecksOfRequests(_OfRequests):
 
 
 class _Listing(Struct):
-    """Which of the objects that admission plugins look up exist in the loaded snapshot.
+    """What the loaded snapshot contains of the kinds that admission plugins look up.
 
     `accounts` is True if the snapshot has ServiceAccounts. `runtime_classes` is True if it has
     RuntimeClasses. `namespaces` are the names of its Namespaces.
@@ -230,9 +230,11 @@ class _IfListed(Struct, frozen=True):
     """Runs `plugin` if the snapshot includes the objects of `kind` that `plugin` looks up.
 
     If these objects are missing, the plugin `otherwise` runs. If `otherwise` is None, the request
-    is admitted. Unless `kind` is Namespace, a request without a new pod is admitted, and neither
-    plugin runs. `plugin` may have to look up an object for a new pod, while the snapshot has no
-    object of `kind` at all. Then the name of `plugin` is added to `unchecked`.
+    is admitted. The name of `plugin` is added to `unchecked` if a new pod needs an object of `kind`
+    and the snapshot has no object of `kind` at all.
+
+    Namespaces are looked up for all requests. ServiceAccounts and RuntimeClasses are looked up only
+    for new pods. For these kinds, all other requests are admitted, and neither plugin runs.
     """
 
     plugin: AdmissionPlugin

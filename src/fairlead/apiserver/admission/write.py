@@ -63,8 +63,8 @@ class Write(Struct, frozen=True, kw_only=True):
     def tracked_steps(self, old: Json | None, new: Json) -> WebhookCalls[Json]:
         """Return the result of `tracked(old, new)`: `new` with updated managedFields.
 
-        Custom resources may have to be converted to the API versions in their managedFields. The
-        generator yields the calls of the conversion webhook.
+        Custom resources may have to be converted to the API versions in their managedFields.
+        Therefore this is a generator, which yields the calls of the conversion webhook.
         """
         if self.conversions is None:
             return self.tracked(old, new)

@@ -60,7 +60,7 @@ class ScalePaths(Struct, frozen=True):
 
     `spec` and `status` lead to the desired and the current number of replicas. `selector` leads to
     the label selector; it is None if the Scale has no selector. `spec_text`, `status_text` and
-    `selector_text` are the same paths as texts, as in the definition.
+    `selector_text` are the texts of these paths in the definition.
     """
 
     spec_text: str

@@ -1,7 +1,7 @@
 """Converts the objects of dynamic resource allocation from older versions to resource.k8s.io/v1.
 
-    version   differs from v1
-    v1beta2   in nothing
+    version   difference from v1
+    v1beta2   none
     v1beta1   the fields of a request's `exactly` are fields of the request; the attributes, the
               capacity and the other fields of a device are in its field `basic`
 

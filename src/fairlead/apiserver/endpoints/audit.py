@@ -96,10 +96,11 @@ def audit_line(
     now: int,
     level: AuditLevel = AuditLevel.METADATA,
 ) -> bytes:
-    """Return the audit log line for a request with the response `answer` at `now` (ns since 1970).
+    """Return the audit log line for a request with the response `answer`.
 
-    The request's header audit-id becomes the auditID. `level` applies only to writes of resources
-    that are not confidential (`level_of`); all other lines have the level Metadata.
+    `now` is the time of the request (ns since 1970). The request's header audit-id becomes the
+    auditID. `level` applies only to writes of resources that are not confidential (`level_of`); all
+    other lines have the level Metadata.
     """
     code = 200 if isinstance(answer, Watch) else answer.status
     audit_id, verb = request.headers.get(AUDIT_ID, ""), request.method.lower()

@@ -24,7 +24,7 @@ def amounts(texts: Mapping[str, Any] | None) -> Amounts:
 
 
 def add(left: Amounts, right: Amounts) -> Amounts:
-    """Return the sum for each resource.
+    """Return the sum of `left` and `right` for each resource.
 
     The sum has the format of the amount in `left`, or of the amount in `right` if the amount in
     `left` is zero.

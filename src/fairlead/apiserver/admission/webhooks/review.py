@@ -63,8 +63,8 @@ def admission_review(
     """Return (AdmissionReview to send, its uid).
 
     `versions` are the review versions that the webhook accepts. The uid is derived from `key` and
-    the namespace, name (also a generated one) and resourceVersion of the object. Raises ValueError
-    if the webhook accepts no version that Fairlead can send.
+    the namespace, name and resourceVersion of the object; the name may be a generated one. Raises
+    ValueError if the webhook accepts no version that Fairlead can send.
     """
     version = next((one for one in versions or (_CURRENT,) if one in _VERSIONS), "")
     if not version:

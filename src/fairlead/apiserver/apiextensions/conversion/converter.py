@@ -124,7 +124,7 @@ def _pruned(
 
 
 def _batches(objects: Sequence[Json], places: Sequence[int]) -> Iterator[list[int]]:
-    """Divide `places` into batches; yield each batch, which is for one webhook call.
+    """Divide `places` into batches, one for each webhook call, and yield the batches.
 
     `places` are indexes in `objects`.
     """

@@ -120,7 +120,7 @@ def schema_causes(
 
 
 def _root_with_status_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """Yield errors if a version with the status subresource may not have the root schema `raw`."""
+    """Yield the errors of `raw` as the root schema of a version with the status subresource."""
     type_name = raw.get("type", "")
     if type_name and type_name != "object":
         problem = (

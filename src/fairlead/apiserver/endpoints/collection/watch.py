@@ -7,10 +7,11 @@ encoded once per encoder; all watches with an equal encoder share the encoded ev
 a selector, and with the same namespace and encoder, form a group. A change is examined only once
 for all watches of a group, so that a thousand watches on all pods cost little.
 
-The HTTP layer sets the callback `on_data`, which signals new events for `pop_lines`, new changes
-for `convert_waiting`, and the end of the watch. `on_data` is not called for an event that is queued
-behind others. The HTTP layer must close the watch when the client disconnects. When `is_over` is
-True, the HTTP layer sends the events that are still queued, and then ends the response.
+The HTTP layer sets the callback `on_data`. The watch calls `on_data` when there are new events for
+`pop_lines` or new changes for `convert_waiting`, and when the watch ends. `on_data` is not called
+for an event that is queued behind others. The HTTP layer must close the watch when the client
+disconnects. When `is_over` is True, the HTTP layer sends the events that are still queued, and then
+ends the response.
 
     opened --pop_lines--> events ... --pop_lines--> events ... --(error, overrun or close)--> over
 
@@ -72,9 +73,9 @@ class WatchEventEncoder(Protocol):
 
     @property
     def is_shared(self) -> bool:
-        """True if all watches with an equal encoder can send the same line for a change.
+        """True if watches with an equal encoder can send the same line for an event.
 
-        This line may still differ between the first event of a watch and later events.
+        The first event of a watch may need another line than later events.
         """
         ...
 
@@ -105,7 +106,7 @@ class WatchScope(Struct, frozen=True):
     def group(self) -> Group | None:
         """The group of watches that send the same events; None if there is no such group.
 
-        The watches of a group have the same namespace and equal encoders. They differ in `after`.
+        The watches of a group have the same namespace and equal encoders. `after` may differ.
         """
         if self.convert is not None or not self.predicate.is_everything:
             return None
@@ -256,7 +257,7 @@ class Watch:
 
         If the conversion fails, the watch ends with an ERROR event.
         """
-        # They stay in the queue meanwhile, so that later bookmarks wait, too.
+        # The changes stay in the queue meanwhile, so that later bookmarks wait, too.
         batch = list(islice(self._waiting, CONVERTED_MAX))
         stored = [obj for waiting in batch for obj in _objects(waiting, self.scope.predicate)]
         assert self.scope.convert is not None

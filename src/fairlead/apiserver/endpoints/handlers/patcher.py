@@ -273,8 +273,8 @@ class Patcher(Struct, frozen=True):
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
         """Return (`made` decoded by the schema, notes of unknown fields).
 
-        A value of a built-in object may have the wrong type. Then, as in upstream, the numbers in
-        `made` are converted to the types of their fields, and `made` is decoded once more. Raises
+        If a value of a built-in object has the wrong type, the numbers in `made` are converted to
+        the types of their fields, and `made` is decoded once more, as in upstream. Raises
         TypeMismatchError if a value still has the wrong type.
         """
         try:
@@ -420,9 +420,9 @@ def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
     """Return the patched object with the apiVersion and kind of `kind`.
 
     If the apiVersion or the kind of a built-in object is missing, it is added. For a custom
-    resource, raises ApiError 422 if the kind is missing. Raises ApiError 500 if only its apiVersion
-    is missing. Raises ApiError 422 if the apiVersion or the kind is malformed, or differs from that
-    of `kind`.
+    resource, raises ApiError 422 if the kind is missing, and ApiError 500 if only the apiVersion is
+    missing. For any object, raises ApiError 422 if the apiVersion or the kind is malformed, or
+    differs from that of `kind`.
     """
     made: Json = shown.made
     problem = type_problem(made)
