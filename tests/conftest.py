@@ -6,6 +6,7 @@ the end as `not run: needs chromium`. In CI, which has everything, a missing pro
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import shutil
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from copy import copy
 from functools import cache
 from pathlib import Path
+from threading import Event
 from typing import Any, Final
 
 import pytest
@@ -23,6 +25,7 @@ from cyclopts import App, ArgumentCollection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fairlead.whatif.snapshot import garbage_collection
 from fairlead.worlds.gc_thresholds import collect_briefly
 
 SPELLINGS: Final = {"chromium": ("chromium", "chromium-browser", "google-chrome")}
@@ -67,6 +70,16 @@ def missing_programs(item: pytest.Item) -> list[str]:
     """Return the programs that `item` needs and that this machine does not have."""
     wanted = (name for mark in item.iter_markers("needs") for name in mark.args)
     return [name for name in wanted if find_program(name) is None]
+
+
+@pytest.fixture
+def unfrozen() -> Iterator[None]:
+    """Unfreeze all objects during a test, as in a user's process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(garbage_collection, "_frozen_until_exit", Event())
+        gc.unfreeze()
+        yield
+    gc.unfreeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

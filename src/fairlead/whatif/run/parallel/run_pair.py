@@ -134,15 +134,19 @@ def _frozen_after(load: Callable[[], None]) -> Iterator[None]:
     """Call `load`, and exempt all existing objects from garbage collection within the `with` block.
 
     A collection would find almost no garbage, because few of the loaded objects form cycles.
+
+    If the program has frozen objects itself, no objects are frozen, because `gc.unfreeze` would
+    also unfreeze those of the program. Instead, there are no collections within the block.
     """
     collect_if_grown()
     was_enabled, was_frozen = gc.isenabled(), has_frozen_objects()
     gc.disable()
     try:
         load()
-        gc.freeze()
-        if was_enabled:
-            gc.enable()
+        if not was_frozen:
+            gc.freeze()
+            if was_enabled:
+                gc.enable()
         yield
     finally:
         if was_enabled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import pytest
@@ -48,6 +49,21 @@ def in_another_thread(act):
     finally:
         release.set()
         thread.join()
+
+
+def test_no_object_stays_frozen(pair, unfrozen):
+    run_pair(*pair, NoProgress())
+    assert gc.isenabled()
+    assert not gc.get_freeze_count()
+
+
+def test_a_program_with_frozen_objects_keeps_no_run(pair, unfrozen):
+    """Objects that stay frozen would never be collected, and each run creates more of them."""
+    gc.freeze()
+    before = gc.get_freeze_count()
+    run_pair(*pair, NoProgress())
+    assert gc.isenabled()
+    assert 0 < gc.get_freeze_count() <= before
 
 
 def test_extenders_are_called_in_a_process_of_one_thread(pair, write):
