@@ -26,6 +26,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairlead.whatif.snapshot import garbage_collection
+from fairlead.whatif.snapshot.garbage_collection import freeze_until_exit
 from fairlead.worlds.gc_thresholds import collect_briefly
 
 SPELLINGS: Final = {"chromium": ("chromium", "chromium-browser", "google-chrome")}
@@ -34,8 +35,8 @@ PREFIX: Final = "needs "
 # Test runners with several processes set the terminal's width, which would change outputs.
 os.environ.pop("COLUMNS", None)
 
-# Thousands of collected tests are long-lived objects, like those of a large cluster. With Python's
-# defaults, the search for reference cycles would take a seventh of the time.
+# The modules and tests that are collected are long-lived objects, like those of a large cluster.
+# With Python's defaults, the search for reference cycles would take a seventh of the time.
 collect_briefly()
 
 settings.register_profile(
@@ -72,6 +73,19 @@ def missing_programs(item: pytest.Item) -> list[str]:
     return [name for name in wanted if find_program(name) is None]
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Exempt the collected tests and the imported modules from garbage collection.
+
+    The tests fork this process thousands of times, and a fork takes the longer, the more memory the
+    process has. So garbage is collected often. It takes little time, because a collection visits
+    only what is created after this function.
+    """
+    gc.collect()
+    freeze_until_exit()
+    gc.set_threshold(10_000, 10, 10)
+
+
 @pytest.fixture
 def unfrozen() -> Iterator[None]:
     """Unfreeze all objects during a test, as in a user's process."""
@@ -79,7 +93,7 @@ def unfrozen() -> Iterator[None]:
         patch.setattr(garbage_collection, "_frozen_until_exit", Event())
         gc.unfreeze()
         yield
-    gc.unfreeze()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,4 +1,4 @@
-"""Excludes the objects of other tests from the garbage collections before a measurement."""
+"""Keeps garbage collections and their settings within the test of a measurement."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def frozen():
     """Excludes existing objects: `measure` collects garbage, which takes seconds late in a run."""
+    thresholds = gc.get_threshold()  # `fairlead bench` sets its own
     gc.freeze()
     yield
-    gc.unfreeze()
+    gc.set_threshold(*thresholds)

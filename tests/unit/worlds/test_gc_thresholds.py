@@ -24,7 +24,6 @@ def young_collections() -> list[int]:
             sizes.append(len(gc.get_objects(generation=0)))
 
     gc.freeze()  # sets the count of new objects to 0, as a collection does
-    gc.unfreeze()
     gc.callbacks.append(note)
     try:
         made: list[list[int]] = [[] for _ in range(60_000)]

@@ -31,7 +31,7 @@ def cycle():
 
 
 @pytest.fixture
-def use(monkeypatch):
+def use(monkeypatch, unfrozen):
     """The memory use after the last collection, which the test may set."""
     found = garbage_collection._MemoryUse()
     monkeypatch.setattr(garbage_collection, "_use_after_collection", found)

@@ -24,19 +24,16 @@ def test_without_any_timestamp_time_starts_at_a_fixed_instant(tmp_path):
     assert snapshot(tmp_path, NODE).taken_at == DEFAULT_START
 
 
-def test_a_snapshot_that_was_read_counts_as_old_in_garbage_collections(tmp_path):
+def test_a_snapshot_that_was_read_counts_as_old_in_garbage_collections(tmp_path, unfrozen):
     manifest = snapshot(tmp_path, NODE).manifests[0]
     assert gc.is_tracked(manifest)
     assert any(one is manifest for one in gc.get_objects(generation=2))
 
 
-def test_reading_a_snapshot_leaves_frozen_objects_frozen(tmp_path):
+def test_reading_a_snapshot_leaves_frozen_objects_frozen(tmp_path, unfrozen):
     gc.freeze()
-    try:
-        snapshot(tmp_path, NODE)
-        assert gc.get_freeze_count()
-    finally:
-        gc.unfreeze()
+    snapshot(tmp_path, NODE)
+    assert gc.get_freeze_count()
 
 
 @pytest.mark.parametrize(

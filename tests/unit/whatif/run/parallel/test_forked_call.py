@@ -27,7 +27,7 @@ def test_a_child_process_does_not_change_the_parent():
     assert here == []
 
 
-def test_the_objects_of_a_child_process_are_frozen_and_not_counted(monkeypatch):
+def test_the_objects_of_a_child_process_are_frozen_and_not_counted(monkeypatch, unfrozen):
     """Python counts frozen objects one by one, which takes long in a large process."""
     assert not has_frozen_objects()
     assert in_child(gc.get_freeze_count, ()) > 0
