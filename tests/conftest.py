@@ -24,6 +24,7 @@ import pytest
 from cyclopts import App, ArgumentCollection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.huge_pages import use_huge_pages
 
 from fairlead.whatif.snapshot import garbage_collection
 from fairlead.whatif.snapshot.garbage_collection import freeze_until_exit
@@ -82,6 +83,7 @@ def pytest_collection_finish() -> None:
     only what is created after this function.
     """
     gc.collect()
+    use_huge_pages()
     freeze_until_exit()
     gc.set_threshold(10_000, 10, 10)
 
