@@ -237,6 +237,8 @@ class KubectlSession:
             "PATH": os.environ.get("PATH", ""),
             "HOME": str(self._work),
             "KUBECONFIG": str(self._work / "admin.config"),
+            # kubectl ends before collecting garbage would be worth its time.
+            "GOGC": "off",
         }
 
     def _placed(self, text: str) -> str:
