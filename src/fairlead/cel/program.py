@@ -4,9 +4,9 @@
     program = environment.program("self.replicas <= 5")
     program.evaluate({"self": {"replicas": 3}}, CostBudget()).value     True
 
-The cost of one evaluation, and of all evaluations for one object, is limited (`runtime_cost`).
-Variables have no declared types here. When an object with an expression is about to be stored,
-`compiler` checks the expression against the declared types.
+The cost of one evaluation, and of all evaluations for one object, is limited (`runtime_cost`). This
+module does not know the types of variables. `compiler` knows them, and checks an expression against
+them before the object that contains the expression is stored.
 
 upstream: cel-go's cel/{env,program}.go, apiserver/pkg/apis/cel/config.go
 """

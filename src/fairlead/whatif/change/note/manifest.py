@@ -139,7 +139,7 @@ def _kept_field_notes(kept: Iterable[tuple[Manifest, list[str]]]) -> Iterator[st
 
 
 def _empty_budget_notes(manifests: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
-    """Yield a note about the applied budgets that select nothing, as with a misspelt label."""
+    """Yield a note about the budgets in `manifests` that select no pods of `inventory`."""
     budgets = {one.ref.key: one for one in manifests if one.kind is POD_DISRUPTION_BUDGET}
     selectors = {}
     for key in budgets:

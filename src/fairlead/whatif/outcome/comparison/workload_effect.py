@@ -372,9 +372,9 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
 
 
 def _moved_alike(found: Difference) -> Iterator[PodEnd]:
-    """Yield the pods of `found.returned` that both runs moved to the same node.
+    """Yield the pods of `found.returned` that left their nodes and are on another node at the end.
 
-    At the end, such a pod is not on any of the nodes from which it was displaced.
+    This other node is the same in both runs.
     """
     left: dict[str, set[str]] = defaultdict(set)
     for one in (*found.preempted, *found.evicted):

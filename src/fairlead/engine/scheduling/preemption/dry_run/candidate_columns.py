@@ -112,7 +112,7 @@ class CandidateColumns:
     # --- the best candidates ---------------------------------------------------------------
 
     def keep_best(self, potential: Rows, best: Rows) -> None:
-        """Store `best`, the cheapest candidates among `potential`, as the result of `best_of`."""
+        """Let `best_of` return `best`, the cheapest candidates among `potential`."""
         self.is_potential(potential)
         self._best, self._changed = best.tolist(), []
         self._lowest = self.costs[:, best[0]].tolist()
