@@ -34,8 +34,8 @@ def rolling_drain(
     """Return the settings of a rolling drain of `total` nodes, at most `unavailable` at a time.
 
     `unavailable` is a number or a percentage (`nodes_at_once`). Each node is out of service for the
-    duration `down`. `selection` is the text that selects the nodes. The settings contain this
-    text, because nodes with equal settings belong to the same drain. Raises InputError if
+    duration `down`. `selection` is the text that selects the nodes. Nodes with equal settings
+    belong to the same drain, so this text is one of the settings. Raises InputError if
     `unavailable` is not allowed. The message names `source` (an option or file) and `field` (a
     field of that file).
     """

@@ -104,8 +104,8 @@ def explain(
 
     - Workload, or a custom resource that controls pods or Jobs: its pods, why pods are pending or
       not ready, and its disruption budgets. The answer also names the node on which one more pod
-      would be placed. If the pods wait for their group, as those of a Volcano Job (vcjob) may, it
-      says what blocks the group.
+      would be placed. If the pods wait for their group, for example those of a Volcano Job
+      (vcjob), the answer says what blocks the group.
 
     - Node: its pods, which of them fit on other nodes, and what blocks a drain.
 
@@ -128,10 +128,10 @@ def explain(
       start now, and estimates when the group starts. With neither --seeds nor --runtimes, the
       estimate uses the run times that pods declare, such as activeDeadlineSeconds.
 
-    - Queue of kube-batch or Volcano: what the queue deserves, uses and requests of each resource,
-      and why its share is not larger. The answer lists the queue's groups, says why groups wait,
-      and names the pods that the next session evicts for the queue or from it. Without a name,
-      queues compares all queues.
+    - Queue of kube-batch or Volcano: for each resource, how much the queue deserves, uses and
+      requests, and why its share is not larger. The answer lists the queue's groups, says why
+      groups wait, and names the pods that the next session evicts for the queue or from it. Without
+      a name, queues compares all queues.
 
     With --process, a running scheduler (a process of `fairlead run`) answers. OBJECT must then be a
     pod. For a pending pod, the answer contains the queue in which the pod waits, and its attempts

@@ -140,7 +140,7 @@ def _first_found(
 
 
 def _would_reclaim(search: StartSearch, job: JobInfo) -> bool:
-    """Return whether the job's queue may reclaim, and `search` finds a start for `job`."""
+    """Return whether two conditions hold: the queue may reclaim, and `search` finds a start."""
     return _is_below_share(search.session, job) and search.plan(job) is not None
 
 

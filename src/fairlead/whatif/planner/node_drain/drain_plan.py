@@ -241,7 +241,7 @@ def _drainable_alone(
 def _planned_with_return(
     planner: DrainPlanner, start: DrainPlan, order: Sequence[str], progress: Progress
 ) -> DrainPlan:
-    """Return `start` with the drain or the blockers of each node in `order`, drained alone.
+    """Drain each node in `order` by itself, and return `start` with the drains and the blockers.
 
     A drained node returns to the cluster. The nodes in `start.blocked` get blockers, but no drain.
     """
