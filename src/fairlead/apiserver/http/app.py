@@ -16,7 +16,7 @@ import re
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from email.utils import formatdate
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import unquote_plus
@@ -24,7 +24,11 @@ from urllib.parse import unquote_plus
 from msgspec.structs import replace
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
-from fairlead.apiserver.auth.authentication.token import ANONYMOUS, unauthorized
+from fairlead.apiserver.auth.authentication.token import (
+    ANONYMOUS,
+    is_websocket_request,
+    unauthorized,
+)
 from fairlead.apiserver.endpoints.audit import AUDIT_ID, AuditBackend, audit_line, id_prefix
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import ApiServer, refused
@@ -45,7 +49,6 @@ from fairlead.apiserver.http.request_body import (
 from fairlead.apiserver.http.suspended_steps import run_steps
 from fairlead.apiserver.http.warning_header import warning_headers
 from fairlead.apiserver.http.watch_stream import stream
-from fairlead.apiserver.http.websocket import HandshakeError, handshake, is_upgrade, text_frames
 from fairlead.apiserver.request import Request, Response, User
 
 BODY_BYTES_MAX: Final = 3 << 20  # upstream: apiserver/pkg/server/config.go:MaxRequestBodyBytes
@@ -165,12 +168,29 @@ class ApiApp:
         send: Send,
     ) -> None:
         """Send `watch` as a chunked response, or over a WebSocket if the client asks for one."""
-        watches, now = self._server.watches, self._clock()
-        upgraded = scope.get("state", NO_STATE).get(UPGRADE) if is_upgrade(headers) else None
-        if upgraded is None:
-            marked = _with_headers(send, _common_headers(headers, now))
-            await stream(watch, watches, receive, marked, self._wait_until_durable)
+        upgraded = scope.get("state", NO_STATE).get(UPGRADE)
+        if upgraded is not None and is_websocket_request(headers):
+            await self._stream_over_websocket(watch, scope, headers, receive, send)
             return
+        marked = _with_headers(send, _common_headers(headers, self._clock()))
+        await stream(watch, self._server.watches, receive, marked, self._wait_until_durable)
+
+    async def _stream_over_websocket(
+        self,
+        watch: Watch,
+        scope: Message,
+        headers: Mapping[str, str],
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Send `watch` over a WebSocket, or refuse the handshake."""
+        from fairlead.apiserver.http.websocket import (  # noqa: PLC0415 - few clients need it
+            HandshakeError,
+            WebSocket,
+            handshake,
+        )
+
+        now = self._clock()
         try:
             accepted = handshake(headers)
         except HandshakeError as cause:
@@ -179,8 +199,12 @@ class ApiApp:
             response = Response(cause.code, (cause.text.encode(),), "text/plain", more)
             await _send(send, scope["method"], headers, response, iter(response.body), now)
             return
+        websocket = WebSocket()
+        upgraded = partial(scope["state"][UPGRADE], websocket)
         marked = _with_headers(upgraded, [*accepted, *_common_headers(headers, now)])
-        await stream(watch, watches, receive, marked, self._wait_until_durable, text_frames)
+        frames = websocket.text_frames
+        watches = self._server.watches
+        await stream(watch, watches, receive, marked, self._wait_until_durable, frames)
 
     async def _answer(
         self, scope: Message, headers: Mapping[str, str], user: User, receive: Receive

@@ -19,24 +19,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import MutableMapping
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from fairlead.apiserver.http.coalescing_transport import CoalescingTransport
 from fairlead.apiserver.http.peer_certificate import PEER, peer_of
-from fairlead.apiserver.http.websocket import (
-    CLOSE,
-    CLOSE_NORMAL,
-    CLOSE_PROTOCOL_ERROR,
-    PING,
-    PONG,
-    FrameError,
-    FrameReader,
-    close_frame,
-    frame,
-)
+
+if TYPE_CHECKING:
+    from fairlead.apiserver.http.websocket import WebSocket
 
 HEAD_SECONDS_MAX: Final = 10.0
 HEAD_BYTES_MAX: Final = 64 << 10
@@ -58,9 +50,9 @@ _TOO_MANY: Final = (
     b"Content-Type: text/plain\r\nContent-Length: 21\r\n\r\ntoo many connections\n"
 )
 _LINE_BYTES: Final = 4  # the size of a header in addition to its name and value
-# The state of a request that may be upgraded contains, under this key, a function that replaces
-# `send` of ASGI: it sends the head of the response with status 101, then the body without any
-# encoding, and finally a frame that closes the WebSocket.
+# The state of a request that may be upgraded contains, under this key, a function of a `WebSocket`
+# and an ASGI message, which replaces `send` of ASGI: it sends the head of the response with status
+# 101, then the body without any encoding, and finally a frame that closes the WebSocket.
 UPGRADE: Final = "fairlead.upgrade"
 # The server's state contains, under this key, the connections whose clients do not read (the
 # longest wait first).
@@ -100,7 +92,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._discards = False
         self._is_stopping = False
-        self._frames: FrameReader | None = None  # of a WebSocket
+        self._websocket: WebSocket | None = None
         self._unread: dict[TimeoutHttpProtocol, float] = self.app_state.setdefault(_UNREAD, {})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -120,8 +112,8 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         """Receive data; refuse the request if its head is too long."""
         if self.transport.is_closing() or self._discards:
             return
-        if self._frames is not None:
-            self._read_frames(self._frames, data)
+        if self._websocket is not None:
+            self._receive_frames(self._websocket, data)
             return
         is_idle = self.cycle is None or self.cycle.response_complete
         if is_idle and not self._head.is_set:
@@ -191,16 +183,16 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._abort_soon()
 
     async def _send_upgraded(
-        self, cycle: RequestResponseCycle, message: MutableMapping[str, Any]
+        self, cycle: RequestResponseCycle, websocket: WebSocket, message: MutableMapping[str, Any]
     ) -> None:
-        """Send an ASGI message of the response of `cycle` over a WebSocket (see UPGRADE)."""
+        """Send an ASGI message of the response of `cycle` over `websocket` (see UPGRADE)."""
         if self.flow.write_paused and not cycle.disconnected:
             await self.flow.drain()
         if cycle.disconnected:
             return
         if message["type"] == "http.response.start":
             cycle.response_started = True
-            self._frames = FrameReader()
+            self._websocket = websocket
             lines = [b"%s: %s\r\n" % header for header in message["headers"]]
             self.transport.write(
                 b"HTTP/1.1 101 Switching Protocols\r\n" + b"".join(lines) + b"\r\n"
@@ -210,29 +202,21 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self.transport.write(message["body"])
         if not message.get("more_body"):
             cycle.response_complete = True
-            self._close_websocket(CLOSE_NORMAL)
+            self.transport.write(websocket.close())
+            self._close_connection()
 
-    def _read_frames(self, frames: FrameReader, data: bytes) -> None:
-        """Reply to pings, and end the response if the client closes the WebSocket."""
-        try:
-            for opcode, payload in frames.feed(data):
-                if opcode == CLOSE:
-                    self._leave_websocket(CLOSE_NORMAL)
-                    return
-                # A client that sends pings but does not read must not fill the memory.
-                if opcode == PING and not self.flow.write_paused:
-                    self.transport.write(frame(PONG, payload))
-        except FrameError:
-            self._leave_websocket(CLOSE_PROTOCOL_ERROR)
+    def _receive_frames(self, websocket: WebSocket, data: bytes) -> None:
+        """Reply to pings, and end the response if the client ends the WebSocket."""
+        for reply in websocket.replies_to(data):
+            # A client that sends pings but does not read must not fill the memory.
+            if not self.flow.write_paused or not websocket.is_open:
+                self.transport.write(reply)
+        if not websocket.is_open:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            self._close_connection()
 
-    def _leave_websocket(self, code: int) -> None:
-        """End the response because of the client, and close the WebSocket."""
-        self.cycle.disconnected = True
-        self.cycle.message_event.set()
-        self._close_websocket(code)
-
-    def _close_websocket(self, code: int) -> None:
-        self.transport.write(close_frame(code))
+    def _close_connection(self) -> None:
         self.transport.close()
         if self._is_stopping:
             self._abort_soon()

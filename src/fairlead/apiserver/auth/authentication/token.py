@@ -54,6 +54,13 @@ def bearer_token(headers: Mapping[str, str]) -> str:
     return rest.partition(" ")[0] if scheme.lower() == _SCHEME else ""
 
 
+def is_websocket_request(headers: Mapping[str, str]) -> bool:
+    """Return whether a request with these headers asks for a WebSocket."""
+    # upstream: apimachinery/pkg/util/httpstream/wsstream/conn.go:IsWebSocketRequest
+    is_requested = headers.get("upgrade", "").lower() == "websocket"
+    return is_requested and "upgrade" in headers.get("connection", "").lower()
+
+
 def websocket_token(headers: Mapping[str, str]) -> str:
     """Return the bearer token in the sub-protocols of a request; "" if there is none.
 
