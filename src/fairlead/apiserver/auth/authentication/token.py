@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
@@ -22,6 +23,7 @@ ANONYMOUS: Final = User(name="system:anonymous", groups=(UNAUTHENTICATED,))
 _SCHEME: Final = "bearer"
 _SUBPROTOCOLS: Final = "sec-websocket-protocol"
 _BEARER: Final = "base64url.bearer.authorization.k8s.io."
+_BASE64URL: Final = re.compile("[A-Za-z0-9_-]*")
 
 # Tokens must have one of these audiences; upstream: --api-audiences, whose default is
 # --service-account-issuer
@@ -64,9 +66,10 @@ def is_websocket_request(headers: Mapping[str, str]) -> bool:
 def websocket_token(headers: Mapping[str, str]) -> str:
     """Return the bearer token in the sub-protocols of a request; "" if there is none.
 
-    Raises ValueError if the token is malformed, given twice or the only sub-protocol.
+    A request that asks for no WebSocket has no such token. Raises ValueError if the token is
+    malformed, given twice or the only sub-protocol.
     """
-    if _SUBPROTOCOLS not in headers:
+    if _SUBPROTOCOLS not in headers or not is_websocket_request(headers):
         return ""
     names = _subprotocols(headers)
     encoded = [name.removeprefix(_BEARER) for name in names if name.startswith(_BEARER)]
@@ -74,10 +77,8 @@ def websocket_token(headers: Mapping[str, str]) -> str:
         return ""
     if len(encoded) > 1:
         raise ValueError("multiple base64.bearer.authorization tokens specified")
-    (text,) = encoded
     try:
-        padded = text + "=" * (-len(text) % 4)
-        token = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
+        token = _decoded(encoded[0])
     except ValueError:
         raise ValueError("invalid base64.bearer.authorization token encoding") from None
     if token and len(names) == 1:
@@ -88,6 +89,13 @@ def websocket_token(headers: Mapping[str, str]) -> str:
 def subprotocols_without_token(headers: Mapping[str, str]) -> list[str]:
     """Return the sub-protocols of a request in order, except those that contain a token."""
     return [name for name in _subprotocols(headers) if not name.startswith(_BEARER)]
+
+
+def _decoded(text: str) -> str:
+    """Return the text whose base64url encoding without padding is `text`. Raises ValueError."""
+    if not _BASE64URL.fullmatch(text):
+        raise ValueError(text)
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
 
 
 def _subprotocols(headers: Mapping[str, str]) -> list[str]:
