@@ -6,10 +6,12 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import POD
 from fairlead.cli.commands.up.failed_start import NO_CLUSTER
 from fairlead.whatif.snapshot.snapshot import read_snapshot
@@ -231,6 +233,17 @@ kind: Node
 metadata: {name: node-0, annotations: {fairlead.dev/kubelet: stopped}}
 status: {allocatable: {cpu: "1", pods: "9"}, conditions: [{type: Ready, status: "True"}]}
 """
+
+
+def test_a_snapshot_without_times_leaves_the_clock_at_the_time_of_the_machine(fairlead, tmp_path):
+    """No line says how old it is, because this is unknown."""
+    path = tmp_path / "node.yaml"
+    path.write_text(NODE)
+    before = time.time_ns()  # noqa: TID251 - the clock of the machine is compared
+    clock = (sys.executable, "-m", "fairlead.cli", "clock")
+    done = fairlead("up", "--snapshot", str(path), "--keep-time", "--paused", "--", *clock)
+    assert parse_timestamp(done.stdout.split()[0]) >= before // 1_000 * 1_000  # prints microseconds
+    assert done.stderr == ""
 
 
 def test_a_cluster_has_the_flags_of_kube_controller_manager(fairlead, tmp_path):

@@ -166,19 +166,12 @@ def test_a_workload_that_needs_no_template_is_not_named(capsys, old, new):
 
 
 @pytest.mark.parametrize(
-    ("created", "age_days", "line"),
-    [
-        ("2026-02-01T00:00:00Z", 28, "was taken 28d ago; with --keep-time, the clock starts at"),
-        ("2026-02-01T00:00:00Z", 0.9, ""),
-        (None, 28, ""),
-    ],
-    ids=["old", "of today", "without times"],
+    ("age_days", "line"),
+    [(28, "was taken 28d ago; with --keep-time, the clock starts at that time"), (0.9, "")],
+    ids=["old", "of today"],
 )
-def test_the_age_of_an_old_dump_is_printed(capsys, created, age_days, line):
-    node = (
-        NODE if created is None else NODE.replace("uid:", f'creationTimestamp: "{created}", uid:')
-    )
+def test_the_age_of_an_old_dump_is_printed(capsys, age_days, line):
+    node = NODE.replace("uid:", 'creationTimestamp: "2026-02-01T00:00:00Z", uid:')
     snapshot = parse_snapshot("dump.yaml", node.encode())
     print_age(snapshot, snapshot.taken_at + seconds(86_400 * age_days))
-    printed = capsys.readouterr().err
-    assert printed.startswith(f"dump.yaml: {line}") if line else printed == ""
+    assert capsys.readouterr().err == (f"dump.yaml: {line}\n" if line else "")

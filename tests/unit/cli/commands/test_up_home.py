@@ -20,6 +20,7 @@ from urllib.request import Request, urlopen
 import pytest
 from tests.up_process import up
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_timestamp
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.cli.commands.up.listener import host_names
 from fairlead.cli.main import run
@@ -217,6 +218,17 @@ def test_json_values_that_are_not_objects_are_reported(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("fairlead: --data-dir: ")
     assert message in line
+
+
+def test_keep_time_needs_a_stored_time(tmp_path, lived_in):
+    """Otherwise, the clock starts at the time of the machine, not in 1970."""
+    home = tmp_path / "home"
+    shutil.copytree(lived_in, home)
+    with closing(sqlite3.connect(home / "objects.db")) as file, file:
+        file.execute("DELETE FROM about WHERE name = 'time'")
+    with up("--nodes", "0", "--data-dir", str(home), "--keep-time") as config:
+        time = parse_timestamp(call(config, "/fairlead/clock")["now"])
+    assert time > NOW.timestamp() * NANOSECONDS_PER_SECOND
 
 
 def test_two_processes_cannot_use_one_data_directory(tmp_path, capsys):

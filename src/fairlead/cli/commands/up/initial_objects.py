@@ -28,7 +28,7 @@ from fairlead.apiserver.validation.core.pod.spec import check_template
 from fairlead.cli.output.result_file import print_notice
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.whatif.snapshot.manifest import Manifest, pod_template_path
-from fairlead.whatif.snapshot.snapshot import DEFAULT_START, Snapshot
+from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.validation.workload import WORKLOADS
 
 OLD: Final[DurationNs] = seconds(86_400)
@@ -160,9 +160,12 @@ def _missing_accounts(manifests: list[Manifest]) -> Iterator[Json]:
 
 
 def print_age(snapshot: Snapshot, now: Instant) -> None:
-    """Print a line on stderr if `snapshot` is so old that deadlines have probably passed since."""
+    """Print a line on stderr if `snapshot` is so old that deadlines have probably passed since.
+
+    `snapshot` must contain times.
+    """
     age = now - snapshot.taken_at
-    if age >= OLD and snapshot.taken_at != DEFAULT_START:
+    if age >= OLD:
         option = "with --keep-time, the clock starts at that time"
         print_notice(f"{snapshot.source}: was taken {human_duration(age)} ago; {option}")
 

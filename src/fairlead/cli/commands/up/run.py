@@ -53,7 +53,7 @@ from fairlead.whatif.configuration.autoscaling.provider_settings import (
 from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error
-from fairlead.whatif.snapshot.snapshot import Snapshot, read_snapshot
+from fairlead.whatif.snapshot.snapshot import DEFAULT_START, Snapshot, read_snapshot
 from fairlead.worlds.local.bootstrap.nodes import zone_name
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
@@ -214,7 +214,8 @@ def _write_kubeconfig(place: Path, text: str) -> None:
 def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAheadLog | None]:
     """Yield the write-ahead log in the data directory; None for a cluster in memory.
 
-    Set the clock (`_set_clock`) to the time of the log's last entry. Raises InputError.
+    Set the clock (`_set_clock`) to the time of the log's last entry, if that is known. Raises
+    InputError.
     """
     if options.data_dir is None:
         yield None
@@ -232,7 +233,7 @@ def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAhe
         if loss and not options.accept_loss:
             problem = f"{loss}; --accept-loss starts without the missing data"
             raise InputError("--data-dir", problem)
-        if not log.is_empty:
+        if lived_until:
             _set_clock(options, clock, lived_until)
         yield log
 
@@ -278,11 +279,11 @@ def _cluster(
 ) -> LocalCluster:
     """Return the cluster, with the objects of the log, or of the snapshot if the cluster is new.
 
-    Set the clock (`_set_clock`) to the time of the snapshot. Raises InputError if the log or the
-    snapshot cannot be used.
+    Set the clock (`_set_clock`) to the time of the snapshot, if the snapshot contains times. Raises
+    InputError if the log or the snapshot cannot be used.
     """
     snapshot = _snapshot(options, log)
-    if snapshot is not None:
+    if snapshot is not None and snapshot.taken_at != DEFAULT_START:
         _set_clock(options, clock, snapshot.taken_at)
         print_age(snapshot, clock.now())
 
