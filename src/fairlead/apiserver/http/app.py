@@ -152,7 +152,8 @@ class ApiApp:
         """
         if peer is None:
             return self._authenticate(headers)
-        if self._clock() < peer.expires_at:
+        # upstream: Go's crypto/x509/verify.go:isValid, which includes the time of expiry itself
+        if self._clock() <= peer.expires_at:
             return peer.user
         user = self._authenticate(headers)
         if user is ANONYMOUS:

@@ -28,7 +28,7 @@ _GROUP: Final = "organizationName"
 
 
 class Peer(Struct, frozen=True):
-    """The user in a client certificate, which is valid before `expires_at` (ns since 1970)."""
+    """The user in a client certificate, which expires after `expires_at` (ns since 1970)."""
 
     user: User
     expires_at: int
