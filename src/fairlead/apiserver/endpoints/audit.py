@@ -21,6 +21,7 @@ from msgspec import Struct
 from fairlead.api.json import Json
 from fairlead.api.text.yaml_documents import YamlError
 from fairlead.api.timestamp import format_micro_time
+from fairlead.apiserver.auth.authentication.token import is_websocket_request
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, allow_all
 from fairlead.apiserver.auth.impersonation import USER, impersonated
 from fairlead.apiserver.endpoints.collection.watch import Watch
@@ -102,7 +103,7 @@ def audit_line(
     auditID. `level` applies only to writes of resources that are not confidential (`level_of`); all
     other lines have the level Metadata.
     """
-    code = 200 if isinstance(answer, Watch) else answer.status
+    code = _status(request, answer)
     audit_id, verb = request.headers.get(AUDIT_ID, ""), request.method.lower()
     event = audit_event(audit_id, AuditLevel.METADATA, verb, request.user, code, now)
     event["requestURI"] = (
@@ -134,6 +135,14 @@ def audit_line(
     if request.notes:
         event["annotations"] = request.notes
     return encode(event) + b"\n"
+
+
+def _status(request: Request, answer: Response | Watch) -> int:
+    """Return the status code of a response; 101 for a watch over a WebSocket."""
+    if isinstance(answer, Response):
+        return answer.status
+    # upstream: filters/audit.go:Hijack, which is called before the handshake is checked
+    return 101 if is_websocket_request(request.headers) else 200
 
 
 def _bodies(request: Request, answer: Response | Watch, level: AuditLevel) -> Json:

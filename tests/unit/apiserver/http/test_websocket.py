@@ -16,6 +16,7 @@ from wsproto.connection import Connection, ConnectionType
 from wsproto.events import CloseConnection, Ping, TextMessage
 
 from fairlead.apiserver.auth.authentication.token import TokenAuthenticator
+from fairlead.apiserver.endpoints.audit import AuditBackend
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.http import connection_timeouts
 from fairlead.apiserver.http.app import ApiApp
@@ -65,8 +66,10 @@ class Session:
         store = Store(CountedIds(), admission=())
         store.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}, 0)
         self.end = ""
+        self.audited = []
         self.store, self.server = store, ApiServer(store, clock=lambda: 0)
-        app = ApiApp(self.server, TokenAuthenticator({TOKEN: ADMIN}), lambda: 0)
+        audit = AuditBackend(lambda line: self.audited.append(json.loads(line)))
+        app = ApiApp(self.server, TokenAuthenticator({TOKEN: ADMIN}), lambda: 0, audit=audit)
         self.protocol, self.wire = Connections(app).open()
 
     async def send(self, data):
@@ -115,6 +118,7 @@ def test_each_event_is_a_text_frame(header, shown):
     assert {ACCEPT, "upgrade: websocket", "connection: Upgrade"} <= set(headers)
     assert [one for one in headers if one.startswith("sec-websocket-protocol")] == shown
     assert [(code, json.loads(text)["type"]) for code, text in frames] == [(0x81, "ADDED")]
+    assert [one["responseStatus"]["code"] for one in session.audited] == [101]
     assert session.end == ""
 
 
@@ -181,6 +185,7 @@ def test_wsproto_is_imported_only_for_a_websocket():
 def test_requests_other_than_watches_are_not_upgraded():
     session = sent(request(ORIGIN, KEY, VERSION, PLAIN, url="/api/v1/nodes"))
     assert session.wire.written.startswith(b"HTTP/1.1 200 ")
+    assert [one["responseStatus"]["code"] for one in session.audited] == [200]
 
 
 OPEN = request(ORIGIN, KEY, VERSION, PLAIN)
