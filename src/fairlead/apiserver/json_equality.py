@@ -34,7 +34,7 @@ def json_equal(value: Any, other: Any) -> bool:
 
 
 def _same_booleans(value: Any, other: Any) -> bool:
-    """Return whether booleans are in the same places in two values that `==` finds equal."""
+    """Return whether two values that are equal by `==` have booleans in the same places."""
     if isinstance(value, dict):
         return all(_same_booleans(item, other[key]) for key, item in value.items())
     if isinstance(value, list):

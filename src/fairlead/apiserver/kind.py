@@ -147,9 +147,9 @@ class Kind:
     If `feature_gate` is not "", the kind is served only if this gate is enabled. `custom` is the
     type of a custom resource; it is None if the kind is built-in or its definition is unknown.
     `all_types` are the types of all versions of the custom resource, each with its apiVersion.
-    `conversion_webhook` is `spec.conversion.webhook` of its definition; None if the strategy is not
-    Webhook. If `singular_name` is None, the singular name is `kind` in lower case. If
-    `stored_version` is "", objects are stored in `version`.
+    `conversion_webhook` is `spec.conversion.webhook` of the CustomResourceDefinition; None if the
+    conversion strategy is not Webhook. If `singular_name` is None, the singular name is `kind` in
+    lower case. If `stored_version` is "", objects are stored in `version`.
     """
 
     group: str
@@ -175,7 +175,8 @@ class Kind:
     def __hash__(self) -> int:
         """Return the hash of `resource` only.
 
-        Lookups are frequent, and few kinds share a resource.
+        Lookups are frequent, so the hash must be fast. Few kinds have the same `resource`, so
+        collisions are rare.
         """
         return self.resource.__hash__()
 

@@ -30,8 +30,9 @@ Result = TypeVar("Result")
 
 
 class WebhookCall(Struct, frozen=True):
-    """A webhook call: POST `body` to `url`, trusting the CA bundle `ca` (PEM) if it is not "".
+    """A webhook call: a POST request with `body` to `url`.
 
+    `ca` is the CA bundle (PEM) that the client trusts; "" means the authorities of the system.
     If `sends_timeout` is True, the timeout is also sent as a parameter of the URL.
     """
 
@@ -43,7 +44,7 @@ class WebhookCall(Struct, frozen=True):
 
 
 class WebhookAnswer(Struct, frozen=True, kw_only=True):
-    """A webhook's answer: its `body`, or in `failure` the reason why the call failed.
+    """A webhook's answer: its `body`, or the reason why the call failed (`failure`).
 
     `is_reached` is True if the webhook, or a proxy before it, sent a response.
     """

@@ -25,7 +25,7 @@ def is_result(found: object) -> bool:
 def regressions(results: Sequence[Json], earlier: Mapping[str, Json]) -> list[str]:
     """Return a line for each workload whose CPU time or peak memory rose by more than 15 %.
 
-    If both rose, there are two lines. `earlier` has the earlier results, keyed by workload.
+    If both rose, the workload has two lines. `earlier` has the earlier results, keyed by workload.
     """
     found: list[str] = []
     for result in results:

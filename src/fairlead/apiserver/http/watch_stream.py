@@ -40,8 +40,8 @@ async def stream(
     """Send the events of `watch` until it ends or the client disconnects.
 
     `wait_until_durable` is awaited before events are sent, because a crash could undo changes that
-    are not durable. If it raises ApiError, the watch ends. `frame` returns the bytes to send for
-    some events; each event is one line.
+    are not durable. If `wait_until_durable` raises ApiError, the watch ends. `frame` returns the
+    bytes to send for some events; each event is one line.
     """
     headers = [NO_CACHE, (b"content-type", watch.content_type.encode())]
     disconnect: asyncio.Task[Message] | None = None
@@ -126,7 +126,7 @@ class _Stream:
         """Send the queued events; return whether more events can follow.
 
         To save memory, the stream takes one chunk at a time from the queue. The queues of all
-        watches share the bytes of an event, but a chunk contains a copy of them.
+        watches share the bytes of an event, but each chunk contains a copy of these bytes.
         """
         self._woken.clear()
         if self._watch.has_waiting:

@@ -1,8 +1,8 @@
-"""Negotiates the media type of a response and its view: the object, a Table, or metadata only.
+"""Negotiates the media type and the view of a response.
 
-Clauses of the Accept header are tried in the order of descending q values. Clauses with equal q
-values are tried in the order of the header. A clause that requests an unknown view is skipped.
-Responses are JSON or YAML, never protobuf.
+The view is the object, a Table, or metadata only. Clauses of the Accept header are tried in the
+order of descending q values. Clauses with equal q values are tried in the order of the header. A
+clause that requests an unknown view is skipped. Responses are JSON or YAML, never protobuf.
 
 Routes of built-in kinds first compare the Accept header with the media types that the route can
 produce, as go-restful does. This comparison refuses `application/*`, which the negotiation

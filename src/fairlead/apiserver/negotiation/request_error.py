@@ -74,7 +74,7 @@ def bad_option(options: str, *causes: Cause) -> ApiError:
 
 
 def unreadable(message: str) -> ApiError:
-    """Return ApiError 500 with the reason "". `message` is the text of a storage error."""
+    """Return ApiError 500 without a reason: a resourceVersion or a Binding is invalid."""
     return ApiError("", 500, message)
 
 

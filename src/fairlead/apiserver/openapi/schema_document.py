@@ -102,7 +102,7 @@ V2: Final = Dialect("#/definitions/", wraps_references=False)
 
 
 class Types(Struct):
-    """A collection of types, with all types that they refer to.
+    """A collection of types that also contains every type to which one of them refers.
 
     If `described` is True, types and fields have descriptions.
     """

@@ -135,7 +135,8 @@ def _schema(schema: Any) -> Any:
 def _opened(schema: Json, made: Json) -> Json:
     """Return `made`, the v2 form of `schema`, without keywords that mislead clients of v2.
 
-    They would refuse null, and fields that are not in `properties`.
+    With these keywords, clients would refuse allowed values: null, and fields that are not in
+    `properties`.
 
     upstream: openapi/v2/conversion.go:ToStructuralOpenAPIV2, openapi/builder/builder.go:
     addEmbeddedProperties

@@ -140,8 +140,8 @@ _INITIALS: Final = re.compile(
 class FieldType(Struct, frozen=True):
     """A field of a message.
 
-    If `inner` is set, the field contains a message of that type. JSON has no nested object for this
-    message: the fields of the message are fields of the outer object.
+    If `inner` is not None, the field contains a message of the type `inner`. JSON has no nested
+    object for this message: the fields of the message are fields of the outer object.
     """
 
     name: str

@@ -77,7 +77,7 @@ def _size(message: bytes, position: int, layout: int) -> tuple[int, int]:
 
 
 def _end_of_unknown(message: bytes, position: int) -> int:
-    """Return the end of the unknown field at `position`, which may be a group of fields."""
+    """Return the end of the unknown field at `position`; the field may be a group of fields."""
     # upstream: a generated.pb.go: skipGenerated
     depth = 0
     while position < len(message):

@@ -76,7 +76,7 @@ def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Dele
 
 
 def _default_policy(strategy: ResourceStrategy, finalizers: list[str]) -> str:
-    """Return the propagation policy of the first finalizer that has one, or the kind's default."""
+    """Return the policy of the first finalizer that belongs to a policy, or the kind's default."""
     # upstream: store.go:shouldOrphanDependents, shouldDeleteDependents
     policies = {finalizer: policy for policy, finalizer in _FINALIZERS.items()}
     own = (policies[name] for name in finalizers if name in policies)

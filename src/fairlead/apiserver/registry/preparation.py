@@ -1,7 +1,8 @@
 """When an object is created or updated, sets the fields that the server owns.
 
 If a kind has the subresource `status`, only writes to this subresource change the status. A new
-object loses the status that the client sent. The strategy of a kind can make exceptions.
+object of such a kind loses the status that the client sent. The strategy of a kind can make
+exceptions.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go:BeforeCreate, BeforeUpdate
 """

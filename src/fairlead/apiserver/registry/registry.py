@@ -1,8 +1,7 @@
 """Registry: the strategies of all kinds, and functions to decode, default and validate objects.
 
-A store is composed with one registry. `api_server.API_SERVER` has all features that clients of an
-API server rely on. `simulation.SIMULATION` is smaller, because only controllers write objects in a
-simulation.
+A store uses one registry. `api_server.API_SERVER` has all features that clients of an API server
+rely on. `simulation.SIMULATION` is smaller, because only controllers write objects in a simulation.
 
 upstream: runtime.Scheme for the functions, pkg/registry for the strategies
 """

@@ -74,8 +74,9 @@ IN_BACKGROUND: Final = Deletion(policy="Background")
 class PodCopying(Struct, frozen=True):
     """Options for creating a pod as a copy of an equal pod.
 
-    A store creates its first `after` pods without copying. Pods that differ only in their names and
-    in the annotation `own_annotation` count as equal. No admission plugin may read this annotation.
+    `after` is the number of pods that a store creates before it begins to copy pods. Pods that
+    differ only in their names and in the annotation `own_annotation` count as equal. No admission
+    plugin may read this annotation.
     """
 
     after: int = 0
@@ -187,7 +188,7 @@ class Store:
         return stored
 
     def _pod_copies(self) -> PodCopies | None:
-        """Count a new pod; return the PodCopies that creates it, or None if `_create` does."""
+        """Count a new pod; return the PodCopies for it, or None if the store does not copy it."""
         copying = self._copying
         if self._copies is None and copying is not None:
             self._pods_created += 1
@@ -506,7 +507,7 @@ class Store:
 
         Return views of the objects in listing order. Listeners are not called. The change log
         becomes empty, so no watch can start at a version from before the load. Raises ApiError if
-        an object is refused; the error names it.
+        an object is refused; the error names the object.
         """
         return snapshot_load.load(
             self.storage,

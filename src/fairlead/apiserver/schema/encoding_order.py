@@ -131,7 +131,7 @@ def _map(inner: _Order | None, value: Any, _before: Any) -> Any:
 
 
 def _by_name(made: Json, equal: Json) -> Json:
-    """Return `made` with its members sorted by name; `equal` if they are already sorted.
+    """Return `made` with its members sorted by name, or `equal` if they are already sorted.
 
     `equal` is `made` itself or an object with the same members in the same order.
     """

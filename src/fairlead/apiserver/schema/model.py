@@ -135,7 +135,7 @@ ANYTHING: Final = Schema(Type.ANY)
 
 
 class _Composite(msgspec.Struct, frozen=True):
-    """A list or a map type; `list` is the element relationship of a list, "" for a map."""
+    """A list type or a map type; `list` is the element relationship of a list, "" for a map."""
 
     of: str | _Composite
     list: str = ""

@@ -1,4 +1,4 @@
-"""Types of API groups that are described by an OpenAPI document instead of the generated tables.
+"""The types of API groups for which an OpenAPI document replaces the generated tables.
 
 Each file `data/openapi/<group>_<version>.json` is an OpenAPI v3 document. It has the form that an
 API server publishes (`kubectl get --raw /openapi/v3/apis/<group>/<version>`). Only
@@ -7,13 +7,15 @@ API server publishes (`kubectl get --raw /openapi/v3/apis/<group>/<version>`). O
 A published document sorts fields by name. It does not contain the protobuf number of a field, or
 the encoding of empty fields. The files in `data/openapi` add these facts as follows:
 
-    order of the fields        the order of the fields in the Go type, in which they are encoded
+    order of the fields        the fields are in the order of the Go type; they are encoded in this
+                               order
     x-protobuf-number          the field's number in protobuf; by default, the number of the
                                previous field plus one
     x-go-zero                  how an empty field is encoded: "keep", "emit" or "null" as in
-                               `model.Zero`, or "drop". By default, required fields and structs
-                               with a `default` are always written. Optional numbers, booleans and
-                               structs are kept if the client sent them. All other empty fields are
+                               `model.Zero`, or "drop". By default, required fields are always
+                               written, and so are structs with a `default`. An optional struct,
+                               number, boolean, quantity, IntOrString, timestamp or inline `any`
+                               value is kept if the client sent it. All other empty fields are
                                dropped
 
 upstream: kube-openapi/pkg/builder3/openapi.go

@@ -35,8 +35,8 @@ def is_union(schema: Schema) -> bool:
 def read_union(schema: Schema, value: Any, read: Read) -> Any:
     """Return `value`, decoded by `read` as one of the types of the union `schema`.
 
-    `value` must have the JSON type of one of these types; otherwise, return None. Exception: for
-    the union JSONSchemaPropsOrBool, raise NeitherError instead.
+    If `value` does not have the JSON type of one of these types, return None. For the union
+    JSONSchemaPropsOrBool, raise NeitherError instead.
     """
     match value:
         case dict():

@@ -123,7 +123,7 @@ class DeferredStorage(Storage):
         return True
 
     def remove_deferred(self, kind: Kind, key: Key, versions: int) -> bool:
-        """Remove an object without building its value; add `versions` to the storage version.
+        """Remove an object without building its value; raise the storage version by `versions`.
 
         As in `replace_deferred`, listeners are not called.
 

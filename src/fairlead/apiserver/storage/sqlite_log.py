@@ -352,9 +352,9 @@ class SqliteLog:
     def _logged(self) -> Iterator[StoredChange]:
         """Return the newest logged changes, as many as a log in memory would keep.
 
-        The StoredChange of an update or deletion contains the previous version of the object, which
-        is taken from an earlier loaded change. If there is no such change, the StoredChange and all
-        earlier ones are left out.
+        The StoredChange of an update or deletion contains the previous version of the object. This
+        version is taken from an earlier change that has also been loaded. If there is no such
+        change, the StoredChange and all earlier ones are left out.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []
@@ -471,8 +471,8 @@ def _object_key(place: Sequence[str]) -> _ObjectKey:
 def _superseded_by(rows: Sequence[Row]) -> Iterator[int]:
     """Yield the versions that `rows` supersede.
 
-    A row supersedes the previous version of its object, if there is one. A deletion also supersedes
-    its own version.
+    A row supersedes the previous version of its object, if there is one. The version of a
+    deletion also counts as superseded.
     """
     for row in rows:
         if row[-1]:

@@ -109,7 +109,7 @@ def _as_it_is(_kind: Kind, obj: Json, _before: Json | None) -> Json:
 
 
 def list_key(key: Key, namespace: str) -> str:
-    """Return the key of an object in a list of `namespace`, or of all namespaces for "".
+    """Return the key of an object in a list of `namespace`; "" means all namespaces.
 
     The key is the object's name. In a list of all namespaces, the key of a namespaced object is
     "namespace/name".

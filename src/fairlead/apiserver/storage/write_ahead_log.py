@@ -326,7 +326,7 @@ class WriteAheadLog:
 
 
 def _wake(waiting: Sequence[Waiter], *, is_written: bool) -> None:
-    """Resolve the futures of the waiting callers, waking each event loop only once.
+    """Resolve the futures of the waiting callers; wake each event loop only once.
 
     If `is_written` is False, the callers get an error.
     """

@@ -100,7 +100,7 @@ def _schemas() -> dict[type[ApiObject], Schema]:
 def _members(
     kind: inspect.StructType, schema: Schema, keywords: tuple[str, ...]
 ) -> Iterator[_Member]:
-    """Yield the members of `kind` that are checked or contain checked members.
+    """Yield the members of the Python type `kind` that are checked or contain checked members.
 
     A member is checked if it is a time or if one of `keywords` applies to it. `schema` is the
     schema of `kind`.
@@ -143,10 +143,11 @@ def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> FieldFacts 
 
 
 def _part(kind: inspect.Type) -> inspect.StructType | None:
-    """Return the struct type inside `kind`, the type of a view's member; None if it contains none.
+    """Return the struct type inside the Python type `kind`; None if there is none.
 
-    If `kind` is a struct type, return `kind`. If `kind` is a list, return the struct type that the
-    type of the items contains. If `kind` is a union, return the first struct type in the union.
+    `kind` is the type of a view's member. If `kind` is a struct type, return `kind`. If `kind` is a
+    list, return the struct type that the type of the items contains. If `kind` is a union, return
+    the first struct type in the union.
     """
     match kind:
         case inspect.StructType():

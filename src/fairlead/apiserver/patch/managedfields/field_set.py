@@ -1,13 +1,13 @@
 """Field sets: sets of paths into an object, as tries of path elements.
 
-A node is a dict from path element to child node. The key "." marks the node itself as a member.
-The set {.metadata.labels["a"], .spec, .spec.replicas} is
+A node of a trie is a dict from path element to child node. The key "." means that the path of the
+node is in the set. The set {.metadata.labels["a"], .spec, .spec.replicas} is
 
     {"f:metadata": {"f:labels": {"f:a": {".": {}}}},
      "f:spec": {".": {}, "f:replicas": {".": {}}}}
 
-In `metadata.managedFields[].fieldsV1`, a node without children is a member even without the key
-".", so the same set is
+In `metadata.managedFields[].fieldsV1`, the path of a node without children is in the set even
+without the key ".". So the same set is
 
     {"f:metadata": {"f:labels": {"f:a": {}}}, "f:spec": {".": {}, "f:replicas": {}}}
 

@@ -1,4 +1,4 @@
-"""metadata.managedFields: the fields that each manager wrote, updated on every write.
+"""Updates metadata.managedFields, which lists the fields that each manager wrote.
 
 In memory, managedFields is a dict from `ManagerIdentifier` to an entry with a decoded field set.
 
@@ -73,7 +73,7 @@ class ManagerIdentifier(Struct, frozen=True):
 
     @property
     def sort_key(self) -> str:
-        """The text form of the identifier, as upstream writes it; conflicts are sorted by it."""
+        """The identifier as text, in upstream's format; conflicts are sorted by this text."""
         # upstream: managedfields.go:BuildManagerIdentifier
         known = {
             "manager": self.manager,

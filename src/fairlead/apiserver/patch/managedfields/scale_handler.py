@@ -13,10 +13,11 @@ Managers with the operation Apply are the same manager if their names are equal.
 the operation Update (updaters), the API versions must be equal, too. The entries of the Scale have
 the version autoscaling/v1, and those of the object have other versions. An updater in the Scale is
 therefore never the same as an updater of the object, even if their names are equal. So a write
-through the Scale first removes the field from the entries of all updaters of the object. Then, for
-each updater that owns the field in the Scale, the field is added to the updater's entry with the
-object's version. If there is no such entry, a new one is written. Upstream always writes a new
-entry, even if one with the same manager and version exists.
+through the Scale first removes the field from the entries of all updaters of the object. Then each
+updater that owns the field in the Scale becomes an owner of the object's field. The field is added
+to the entry that has the updater's name and the object's version. If there is no such entry, a new
+one is written. Upstream always writes a new entry, even if one with the same manager and version
+exists.
 
 upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 """
@@ -48,7 +49,7 @@ _REPLICAS_IN_SCALE: Final = set_of_path("spec", "replicas")
 def scale_managed_fields(managed: ManagedFields, replicas: FieldSet) -> ManagedFields:
     """Return the managedFields of an object's Scale, given those of the object (`managed`).
 
-    The Scale shows one field of the object; `replicas` contains this field.
+    The Scale shows one field of the object; `replicas` is the field set of this field.
     """
     # upstream: scalehandler.go:ToSubresource
     return {
@@ -68,7 +69,7 @@ def parent_managed_fields(
     `managed` are the object's managedFields before the write; `scaled` are the managedFields of the
     written Scale. `api_version` is the object's apiVersion according to the path of the request;
     entries that come from `scaled` get this version. The Scale shows one field of the object;
-    `replicas` contains this field.
+    `replicas` is the field set of this field.
     """
     # upstream: scalehandler.go:ToParent
     left = {_identity(owner): owner for owner in scaled}

@@ -1,4 +1,4 @@
-"""Typed values: a JSON value together with its schema, compared, merged and pruned field by field.
+"""Compares, merges and prunes typed values; a typed value is a JSON value with its schema.
 
 The schema determines which parts of a value are fields. An atomic list or map is one field. A
 granular object has one field per member. A set or associative list has one field per item (see
@@ -279,7 +279,7 @@ Keyed = tuple[str, Any]
 
 
 def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, Any, bool]]:
-    """Yield (element, item, whether it is from `right`) for the items of both lists, merged.
+    """Merge two lists; yield (element, item, whether the item is from `right`).
 
     Items of `right` keep their order. An item in both lists is yielded once, from `right`. An item
     that is only in `left` stays between the same items as in `left`, as far as the order of `right`

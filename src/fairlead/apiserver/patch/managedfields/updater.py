@@ -99,8 +99,8 @@ def after_update(
 ) -> dict[Name, FieldSet]:
     """Return the owners after `manager` updates `old` to `new` in `version`.
 
-    If the field set of a manager is recorded in another version than `version`, `other_versions`
-    maps the manager to that version. Raises ItemKeyError.
+    `other_versions` contains the API version of each manager whose field set is recorded in a
+    version other than `version`. Raises ItemKeyError.
     """
     # upstream: update.go:Update
     changes = _Changes(version, old, new)
@@ -123,10 +123,9 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
 ) -> tuple[Any, dict[Name, FieldSet]]:
     """Return (object, owners) after `manager` applies a configuration.
 
-    The object is None if it is unchanged. `other_versions[manager]` is the API version in which
-    `manager` last applied. It is missing if this was `version`, or if `manager` has not applied
-    yet. Raises ItemKeyError. Raises OwnershipConflictError if there is a conflict and `force` is
-    False.
+    The object is None if it is unchanged. `other_versions` is the same as for `after_update`. The
+    version that it contains for `manager` is that of the manager's last apply. Raises ItemKeyError.
+    Raises OwnershipConflictError if there is a conflict and `force` is False.
     """
     # upstream: update.go:Apply
     # 1. The applier claims all fields of its configuration, even if they do not change.

@@ -1,9 +1,9 @@
 """Strategic merge patch: merges objects and lists as the schema defines, and follows directives.
 
-A list is merged if its field has the patch strategy `merge`: scalars as a set, and objects by the
-merge key. Other lists are replaced. A new list item is put behind the item that precedes it in the
-patch. A new item that comes first in the patch is put at the front. `$setElementOrder/<list>` gives
-another order. The module `directive` lists the directives.
+A list is merged if its field has the patch strategy `merge`. Scalars are merged as a set, and
+objects by the merge key. Other lists are replaced. A new list item is put behind the item that
+precedes it in the patch. A new item that comes first in the patch is put at the front.
+`$setElementOrder/<list>` gives another order. The module `directive` lists the directives.
 
 The original may lack a member of the patch, or contain it with a value of another type. Then the
 patch's value is used without its nulls and directives. Two kinds of values keep their directives in

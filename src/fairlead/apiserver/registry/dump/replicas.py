@@ -1,8 +1,8 @@
-"""DumpedReplicas: neighbouring pods of one template in a dump, each made when it is first read.
+"""DumpedReplicas: similar pods of a dump, which match one DumpedTemplate.
 
-There is a column for each string in which these pods differ. The code that loads a dump usually
-reads some of these columns, such as names and nodes, but few whole pods. The view and the text of a
-pod are therefore made only if something reads this pod.
+Each pod is made when it is first read. There is a column for each string in which these pods
+differ. The code that loads a dump usually reads some of these columns, such as names and nodes, but
+few whole pods. The view and the text of a pod are therefore made only if something reads this pod.
 
     template  {"name": "▯", "image": "web:1", "nodeName": "▯"}
     columns   ["web-x2k", "web-b7q"]  ["n1", "n3"]          names = columns[0], nodes = columns[1]

@@ -5,7 +5,7 @@ because a hand-written file leaves out fields that a server would set. An object
 resourceVersion is missing or not a number gets a version that is higher than all others.
 
 The objects are returned in the order in which a new client would list them, regardless of the input
-order. This order is kind by kind, pods last, and by namespace and name within a kind.
+order. In this order, the objects are sorted by kind, then by namespace and name; pods come last.
 
 Each input is a JSON value, a `DumpedObject` or a `DumpedReplicas`. A `DumpedObject` is the text of
 an object together with its typed view. A `DumpedReplicas` contains the texts of similar pods
@@ -129,8 +129,8 @@ def _restored(
 ) -> list[Replicas]:
     """Add `pods` to `storage`; return their typed views in the same order.
 
-    Replicas that follow each other in `pods` share one `Replicas`. `newest` is the newest
-    resourceVersion of all loaded objects.
+    Pods that follow each other and are replicas of each other share one `Replicas`. `newest` is the
+    newest resourceVersion of all loaded objects.
     """
     found: list[Replicas] = []
     for are_single, some in groupby(pods, key=_is_one):

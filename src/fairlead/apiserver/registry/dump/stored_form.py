@@ -291,7 +291,7 @@ class StoredForm:
         """Return whether the fields that `_read_fields` reads from the spec are complete and valid.
 
         If an earlier pod had equal values in these fields, the method also changes `pod`. It
-        replaces parts of its spec by the Python objects of the earlier pod (see `has`).
+        replaces parts of the pod's spec by the Python objects of the earlier pod (see `has`).
         """
         spec = pod.spec
         key = _ENCODE(_read_fields(spec))

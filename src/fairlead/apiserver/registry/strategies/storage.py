@@ -155,7 +155,7 @@ def check_new_attachment(obj: Json) -> Causes:
 
 
 def check_node_update(old: Json, new: Json) -> Causes:
-    """Yield an error for each driver of a CSINode if fields other than `allocatable` changed."""
+    """Yield an error for each CSINode driver in which a field other than `allocatable` changed."""
     had, wants = ((obj.get("spec") or {}).get("drivers") or () for obj in (old, new))
     for before in had:
         for after in wants:

@@ -44,9 +44,9 @@ class _SpecChange(Struct, frozen=True):
 def resize(store: Store, old: Json, view: Json, *, write: Write = PLAIN) -> WebhookCalls[Json]:
     """Give the containers of the pod `old` the resources that they have in `view`.
 
-    `view` is the whole pod as the client wants it; everything else in it is ignored. Returns the
-    stored pod. Raises ApiError 422 for an invalid resize, 403 if admission refuses it, and 409 if
-    the pod changes while a webhook is called.
+    `view` is the whole pod as the client wants it; its other fields are ignored. Returns the stored
+    pod. Raises ApiError 422 for an invalid resize, 403 if admission refuses it, and 409 if the pod
+    changes while a webhook is called.
     """
     wanted = {one.get("name"): one for one in _containers(view["spec"])}
     spec = {

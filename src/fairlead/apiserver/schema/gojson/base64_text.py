@@ -57,8 +57,8 @@ def _illegal_at(text: bytes) -> int:
 def _illegal_after(text: bytes, at: int, missing: int) -> int:
     """Return the offset of the error in the padding or after it.
 
-    `at` is the offset after the first padding character; `missing` more padding characters must
-    follow.
+    `at` is the offset after the first padding character, and `missing` is the number of padding
+    characters that must follow.
     """
     for _ in range(missing):
         at = _past_line_ends(text, at)

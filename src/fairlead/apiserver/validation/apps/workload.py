@@ -136,7 +136,7 @@ def check_new_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def _check_selector(workload: Replicated) -> Causes:
-    """Yield the errors of the selector. It must be valid, not empty, and match the template."""
+    """Yield the errors of the selector. It must be valid and not empty, and match the template."""
     selector = workload.spec.selector
     if selector is None and not isinstance(workload, DaemonSet):
         yield required("spec.selector")
@@ -237,7 +237,7 @@ def _check_matches(selector: LabelSelector | None, template: Json) -> Causes:
     """Yield an error if `selector` does not match the labels of `template`.
 
     Without a match, the controller would not find the pods that it creates, and would create more
-    and more.
+    and more pods.
     """
     labels = _template_labels(template)
     if not selector_matches(selector, labels):

@@ -330,7 +330,7 @@ def check_not_special(field: str, text: str) -> Causes:
 
 
 def too_many(field: str, count: int, most: int) -> Cause:
-    """Return the error for a list that has `count` items although only `most` are allowed."""
+    """Return the error for a list with `count` items; `most` is the maximum number of items."""
     return Cause("FieldValueTooMany", f"Too many: {count}: must have at most {most} items", field)
 
 

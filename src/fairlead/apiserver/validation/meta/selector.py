@@ -44,7 +44,10 @@ def check_node_selector(field: str, selector: NodeSelector) -> Causes:
 
 
 def check_node_selector_term(field: str, term: NodeSelectorTerm, *, strict: bool = True) -> Causes:
-    """Yield the errors of a node selector term. Label values are checked only if `strict`."""
+    """Yield the errors of a node selector term.
+
+    Label values are checked only if `strict` is set.
+    """
     for index, requirement in enumerate(term.match_expressions):
         at = f"{field}.matchExpressions[{index}]"
         yield from _check_requirement(at, requirement, may_compare=True, strict=strict)

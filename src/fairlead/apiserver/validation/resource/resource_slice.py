@@ -216,7 +216,7 @@ def _check_device(field: str, device: Json, *, is_per_device: bool) -> Causes:
 def _check_counter_sets(field: str, sets: list[Json], name_key: str, most: int) -> Causes:
     """Yield the errors of a list of counter sets.
 
-    More than `most` sets are an error. `name_key` is the field that contains a set's name.
+    `most` is the maximum number of sets. `name_key` is the field that contains a set's name.
 
     upstream: validateCounterSet, validateDeviceCounterConsumption
     """

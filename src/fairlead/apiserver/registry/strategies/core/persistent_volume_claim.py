@@ -1,4 +1,6 @@
-"""PersistentVolumeClaims: if only one of dataSource and dataSourceRef is set, sets the other.
+"""The strategy of PersistentVolumeClaims.
+
+If only one of dataSource and dataSourceRef is set, the server copies it to the other.
 
 upstream: pkg/registry/core/persistentvolumeclaim/strategy.go,
 pkg/api/persistentvolumeclaim/util.go:DropDisabledFields,
@@ -41,9 +43,9 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 def _sourced(spec: Json, before: Json) -> Json:
     """Return `spec` with dataSource and dataSourceRef as the server stores them.
 
-    An unsupported source is dropped, but not if the same field was already set in `before`, the
-    previous spec of the claim. If only one of the two fields is then set, it is copied to the
-    other. A dataSourceRef with a namespace is not copied.
+    `before` is the previous spec of the claim. An unsupported source is dropped, unless the same
+    field was already set in `before`. If only one of the two fields is then set, it is copied to
+    the other. A dataSourceRef with a namespace is not copied.
     """
     source, reference = spec.get(_SOURCE), spec.get(_REFERENCE)
     is_cross_namespace = reference is not None and bool(reference.get("namespace"))

@@ -133,8 +133,8 @@ def _is_reachable(spec: Json) -> bool:
 def _kept_ports(before: Json, spec: Json) -> list[Json]:
     """Return the ports of `spec`, with the node ports that the Service had.
 
-    A port without a nodePort gets the nodePort of the port in `before` with the same name. If
-    another port uses this nodePort, the port gets none.
+    A port without a nodePort gets the nodePort that the port with the same name has in `before`. If
+    another port of `spec` already uses this nodePort, it is not assigned again.
     """
     # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
     ports = spec.get("ports") or []

@@ -5,10 +5,10 @@ addresses of a range are reserved for Services that request a specific address. 
 requests no address gets a reserved one only when the rest of the range is taken. An address is
 taken if an IPAddress exists for it, or if it is the cluster IP of a Service.
 
-Two things differ from upstream. The search for a free address begins with the ServiceCIDR
-`kubernetes`, and tries the addresses of a range in ascending order. Upstream starts at a random
-address. While no ServiceCIDR is ready, the ranges of all ServiceCIDRs are used. Upstream fails with
-500.
+There are two differences from upstream. First, the search for a free address begins with the
+ServiceCIDR `kubernetes`, and tries the addresses of a range in ascending order; upstream starts at
+a random address. Second, while no ServiceCIDR is ready, the ranges of all ServiceCIDRs are used;
+upstream responds with 500 in this case.
 
 upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go,
 pkg/api/servicecidr/servicecidr.go:PrefixContainsIP

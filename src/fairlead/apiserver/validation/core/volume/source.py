@@ -62,7 +62,7 @@ _HOST_AND_PORT: Final = "must be a host:port pair or multiple pairs separated by
 def disk(name: str, shown: str = "") -> Check:
     """Return a function that checks a disk, which is a volume source.
 
-    `name` is the field of the source that identifies the disk, such as `pdName`. If `shown` is not
+    `name` is the name of the field that identifies the disk, such as `pdName`. If `shown` is not
     "", it replaces the name of the volume type in the paths of errors. For example,
     `persistentDisk` replaces `gcePersistentDisk`.
     """
