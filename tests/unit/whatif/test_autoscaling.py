@@ -114,6 +114,63 @@ def test_the_limit_on_the_number_of_all_nodes_is_named(snapshot, make, write):
     assert step.words.startswith("raise --max-nodes-total from 1 to 3 nodes, and ask again with 2 ")
 
 
+@pytest.mark.parametrize(
+    ("nodes", "limits", "higher"),
+    [
+        ("ab", (1, 0), ("the maximum of node group general from 1 to 4",)),
+        ("a", (1, 1), ("--max-nodes-total from 1 to 4",
+                       "the maximum of node group general from 1 to 4")),
+        ("a", (2, 3), ("--max-nodes-total from 3 to 4",
+                       "the maximum of node group general from 2 to 4")),
+        ("a", (9, 2), ("--max-nodes-total from 2 to 4",)),
+    ],
+)  # fmt: skip
+def test_all_limits_that_the_new_nodes_exceed_are_raised(
+    snapshot, make, write, nodes, limits, higher
+):
+    """A group may already be larger than its maximum. Each node has room for one pod."""
+    maximum, total = limits
+    group = {**GROUPS["node-groups"][0], "max": maximum}
+    groups = {"node-groups": [group], "flags": {"max-nodes-total": total}}
+    present = [make.node(name, pool="a") for name in nodes]
+    path = str(write("g.yaml", json.dumps(groups)))
+    found = what_if(
+        snapshot(*present, make.workload(replicas=1, cpu="3")),
+        ClusterChange(scale=("deploy/web=4",)),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", path)),
+    )
+    [step] = [one for one in found.next_steps if "raise" in one.words]
+    words = " and ".join(f"{one} nodes" for one in higher)
+    assert step.words.startswith(f"raise {words}, and ask again with ")
+
+
+@pytest.mark.parametrize(
+    ("limits", "options"),
+    [((9, 2), "--add-nodes 2 --like z"), ((1, 0), "--add-nodes 2 --like z"), ((0, 0), None)],
+)
+def test_only_nodes_of_groups_that_the_limit_concerns_are_copied(
+    snapshot, make, write, limits, options
+):
+    """Node m is in no group. It is smaller than node z, but no autoscaler adds such a node.
+
+    A group whose maximum is 0 has no node that can be copied.
+    """
+    (maximum, total), size = limits, {"cpu": "8", "memory": "16Gi", "pods": "110"}
+    group = {"name": "g", "min": 0, "max": maximum, "labels": {"pool": "a"}}
+    group |= {"template": {"capacity": size}}
+    groups = {"node-groups": [group], "flags": {"max-nodes-total": total}}
+    grouped = [make.node("z", "8", pool="a")] if maximum else []
+    path = str(write("g.yaml", json.dumps(groups)))
+    found = what_if(
+        snapshot(make.node("m"), *grouped, make.workload(replicas=1, cpu="3")),
+        ClusterChange(scale=("deploy/web=6",)),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", path)),
+    )
+    assert found.changed.autoscaling.limits
+    steps = [one.options for one in found.next_steps if "raise" in one.words]
+    assert steps == ([options] if options else [])
+
+
 def test_a_higher_limit_is_tried_with_copies_of_nodes_of_the_dump(snapshot, make, write):
     """The autoscaler adds a node in both runs; its name is before z."""
     groups = json.dumps({"node-groups": [{**GROUPS["node-groups"][0], "max": 2}]})

@@ -9,11 +9,9 @@ class ReachedLimit(Struct, frozen=True):
     """A limit without which a pending pod would get a new node.
 
     `kind` is the kind of the object that has the limit: `NodePool`, `node group` or `flag`. `name`
-    is its name. `amount` is the limit in words, such as `cpu 120, 116 in use` or `3 nodes`. `nodes`
-    is the limit of a node group or flag, a number of nodes; 0 for a NodePool.
+    is its name. `amount` is the limit in words, such as `cpu 120, 116 in use` or `3 nodes`.
     """
 
     kind: str
     name: str
     amount: str
-    nodes: int = 0

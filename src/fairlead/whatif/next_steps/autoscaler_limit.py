@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from fairlead.api.json import mapping
 from fairlead.api.quantity import amount_text
-from fairlead.api.text.name_list import listed
+from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import joined, listed
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
@@ -26,6 +27,7 @@ from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 from fairlead.whatif.snapshot.samples import samples
 
 _POOL: Final = NodePool.__name__
+_GROUP: Final = "node group"  # the kind of a limit on the size of a group
 _MORE: Final = 1_000_000  # a NodePool with this limit, in whole units, is in practice unlimited
 
 
@@ -100,34 +102,49 @@ def _raised_maximum(
 ) -> Iterator[NextStep]:
     """Yield a what-if with the nodes for `pods` that a higher `limit` would allow.
 
-    `limit` is that of a node group, or --max-nodes-total. The new nodes count against the limit in
-    the trial, so they include those that the autoscaler added without it.
+    `limit` is that of a node group, or --max-nodes-total. The step names both if the new nodes
+    exceed both. The new nodes count against the limits in the trial, so they include those that
+    the autoscaler added without it.
     """
-    answer, of_group = context.answer, autoscaling.members.get(limit.name)
+    answer = context.answer
+    groups = [limit.name] if limit.kind == _GROUP else [one.group for one in autoscaling.groups]
+    group_of = {node: group for group in groups for node in autoscaling.members.get(group, ())}
     # Nodes that the autoscaler added cannot be copied, because the dump does not contain them.
     known = {one.ref.name for one in samples(context.manifests) if one.kind is NODE}
-    nodes = [
-        one
-        for one in answer.changed.nodes
-        if one.name in known and (of_group is None or one.name in of_group)
-    ]
+    nodes = [one for one in answer.changed.nodes if one.name in group_of and one.name in known]
     more = new_nodes_for(pods, nodes, answer.without.nodes)
     if more is None:
         return
-    added = sum(
-        one.added for one in autoscaling.groups if of_group is None or one.group == limit.name
-    )
-    maximum = limit.nodes + more.count
+    found = _higher_limits(group_of[more.like], more.count, autoscaling, len(answer.changed.nodes))
+    if not (higher := list(found)):
+        return
+    added = sum(one.added for one in autoscaling.groups if one.group in groups)
     more = replace(more, count=more.count + added)
     tried = context.ask(replace(answer.change, add_nodes=more.count, like=more.like))
     if tried is None or not _helps(tried, context):
         return
-    which = limit.name if limit.kind == "flag" else f"the maximum of {limit.kind} {limit.name}"
     yield NextStep(
-        f"raise {which} from {limit.nodes:,} to {maximum:,} nodes, and ask again "
-        f"with {more.words}{_rest(tried)}",
+        f"raise {joined(higher)}, and ask again with {more.words}{_rest(tried)}",
         shlex.join(more.options),
     )
+
+
+def _higher_limits(
+    group: str, count: int, autoscaling: AutoscalingOutcome, nodes: int
+) -> Iterator[str]:
+    """Yield each limit that `count` more nodes of `group` exceed, and the limit that allows them.
+
+    `nodes` is the number of all nodes at the end of the run. A group or a cluster may already have
+    more nodes than its limit.
+    """
+    [found] = [one for one in autoscaling.groups if one.group == group]
+    limits = (
+        ("--max-nodes-total", autoscaling.nodes_max or None, nodes),
+        (f"the maximum of {_GROUP} {group}", found.maximum, found.after),
+    )
+    for name, most, present in limits:
+        if most is not None and present + count > most:
+            yield f"{name} from {most:,} to {counted(present + count, 'node')}"
 
 
 def _helps(tried: Effect, context: StepContext) -> bool:

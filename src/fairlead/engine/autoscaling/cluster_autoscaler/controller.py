@@ -356,6 +356,11 @@ class ClusterAutoscaler:
         return found
 
     @property
+    def nodes_max(self) -> int:
+        """The value of --max-nodes-total; 0 if the number of all nodes has no limit."""
+        return self._options.max_nodes_total
+
+    @property
     def undelivered(self) -> dict[str, int]:
         """The number of machines that failed for lack of capacity, by node group."""
         return self._provider.undelivered
@@ -407,8 +412,7 @@ class ClusterAutoscaler:
             return {}
         pending = self.autoscaler.context.listers.unschedulable_pods()
         limited = [one for one in pending if one.key in waiting]
-        most = self._options.max_nodes_total
-        total = ReachedLimit("flag", "--max-nodes-total", counted(most, "node"), most)
+        total = ReachedLimit("flag", "--max-nodes-total", counted(self.nodes_max, "node"))
         found: dict[str, tuple[ReachedLimit, ...]] = {}
         for pod, groups in self.autoscaler.suitable_groups(limited, now).items():
             full = [one for one in groups if one.target_size() >= one.max_size]
@@ -482,5 +486,4 @@ class ClusterAutoscaler:
 
 
 def _size_limit(group: NodeGroup) -> ReachedLimit:
-    most = group.max_size
-    return ReachedLimit("node group", group.id, counted(most, "node"), most)
+    return ReachedLimit("node group", group.id, counted(group.max_size, "node"))

@@ -94,7 +94,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     which they would get a new node. `ignored` contains those of the pods in `waiting` that the
     autoscaler ignores without an event. `limited_use` is the capacity of the nodes of each
     NodePool, by resource that the NodePool limits. `members` are the names of the nodes of each
-    group of Cluster Autoscaler.
+    group of Cluster Autoscaler, and `nodes_max` is its --max-nodes-total, 0 without a limit.
     """
 
     autoscaler: str
@@ -112,6 +112,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     ignored: Mapping[str, str] = field(default_factory=dict)
     limited_use: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     members: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    nodes_max: int = 0
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""

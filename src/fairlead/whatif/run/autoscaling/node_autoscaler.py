@@ -77,6 +77,7 @@ def autoscaling_outcome(
         members={
             group: frozenset(node.metadata.name for node in found) for group, found in nodes.items()
         },
+        nodes_max=autoscaler.nodes_max,
     )
 
 
