@@ -371,6 +371,17 @@ def test_the_autoscaler_waits_during_the_unneeded_time_of_a_node():
     assert not run.controller.removal_times(run.world.now)
 
 
+@pytest.mark.parametrize(("delay", "scan"), [("10m", 610), ("1305s", 1320)])
+def test_a_scan_at_the_end_of_a_scale_down_delay_removes_nodes(delay, scan):
+    """A scale-up occurs at the scan after 10 s. The deletion of the empty node takes 65 s."""
+    flags = {"scale-down-unneeded-time": "10s", "scale-down-delay-after-add": delay}
+    run = Run([(5, 12), (200, 4)], **flags).until(300)
+    assert {*run.controller.removal_times(run.world.now)} == {START + seconds(scan)}
+    run.until(3600)
+    gone = [at for kind, at, _ in run.moves if kind == "NodeDeparture"]
+    assert min(gone) == START + seconds(scan + 65)
+
+
 def test_flags_change_the_delays():
     quick = Run([(5, 1)], **{"scale-down-unneeded-time": "1m"}).until(300)
     assert len(quick.nodes) == 1

@@ -470,18 +470,20 @@ class ClusterAutoscaler:
     def removal_times(self, now: Instant) -> tuple[Instant, ...]:
         """Return the times of the scans that can first remove the unneeded nodes.
 
-        Such a scan is after the end of the node's unneeded time. Times before `now` are left out,
-        because the scans at these times did not remove their nodes.
+        Such a scan is after the end of the node's unneeded time, and not before the end of the
+        scale-down delays. Times before `now` are left out, because the scans at these times did not
+        remove their nodes.
 
-        upstream: core/scaledown/unneeded/nodes.go: unremovableReason
+        upstream: core/scaledown/unneeded/nodes.go: unremovableReason,
+        core/static_autoscaler.go: isScaleDownInCooldown
         """
         planner, scan = self.autoscaler.planner, self._options.scan_interval
         delay_end = max(self.autoscaler.scale_down.delay_ends(), default=now - scan - 1)
         ends = (
-            max(one.since + planner.unneeded.threshold(one.removal.node), delay_end)
+            max(one.since + planner.unneeded.threshold(one.removal.node) + 1, delay_end)
             for one in planner.unneeded.by_name.values()
         )
-        scans = (self._on_grid(end + 1) for end in ends)
+        scans = map(self._on_grid, ends)
         return tuple(at for at in scans if at >= now)
 
 
