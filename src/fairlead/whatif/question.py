@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -466,13 +466,14 @@ def _effect(
     return replace(effect, packing=_packing(snapshot, conditions, effect))
 
 
-def _created_daemon_set_pods(drained: Collection[str], changed: RunOutcome) -> Iterator[str]:
+def _created_daemon_set_pods(drained: Iterable[str], changed: RunOutcome) -> Iterator[str]:
     """Yield the keys of the pods of DaemonSets on `drained` nodes that the run `changed` created.
 
     Pods of DaemonSets stay on their nodes during a drain.
     """
-    for node in changed.nodes if drained else ():
-        for pod in node.pods if node.name in drained else ():
+    names = frozenset(drained)
+    for node in changed.nodes if names else ():
+        for pod in node.pods if node.name in names else ():
             if not pod.is_initial and pod.workload.kind == DAEMON_SET.kind:
                 yield pod.key
 
