@@ -6,6 +6,7 @@ upstream: pkg/controller/resourceclaim/controller.go: handleClaim
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain, count
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import ResourceClaimTemplate
@@ -22,28 +23,51 @@ def with_new_claims(pods: Iterable[Manifest], inventory: Inventory) -> Iterator[
     The status of a pod names its claims. If `inventory` lacks a template, its claim is left out:
     the pod then waits for the claim, as in a cluster.
     """
+    used = {one.ref.key for one in inventory.of_kind(RESOURCE_CLAIM)}
     for one in pods:
-        pod, made = one.pod, list[Manifest]()
-        meta = {**one.value["metadata"]}
-        meta.setdefault("uid", f"new-{one.ref.namespace}-{one.ref.name}")
-        statuses = []
-        for wanted in pod.spec.resource_claims:
-            template = wanted.resource_claim_template_name
-            found = inventory.get(RESOURCE_CLAIM_TEMPLATE, one.ref.namespace, template)
-            if not template or found is None:
-                continue
-            claim = claim_manifest(pod, wanted, decode_as(ResourceClaimTemplate, found.value))
-            name = f"{one.ref.name}-{wanted.name}"
-            [owner] = claim["metadata"]["ownerReferences"]
-            claim["metadata"] |= {"name": name, "ownerReferences": [{**owner, "uid": meta["uid"]}]}
-            ref = ObjectRef(RESOURCE_CLAIM.kind, one.ref.namespace, name)
-            made.append(Manifest(one.source, RESOURCE_CLAIM, ref, claim))
-            statuses.append({"name": wanted.name, "resourceClaimName": name})
-        if not made:
+        uid = one.value["metadata"].get("uid") or f"new-{one.ref.namespace}-{one.ref.name}"
+        claims = dict(_claims_of(one, uid, inventory, used))
+        if not claims:
             yield one
             continue
-        status = {**(one.value.get("status") or {}), "resourceClaimStatuses": statuses}
-        yield Manifest(
-            one.source, one.kind, one.ref, {**one.value, "metadata": meta, "status": status}
-        )
-        yield from made
+        names = [
+            {"name": wanted, "resourceClaimName": claim.ref.name}
+            for wanted, claim in claims.items()
+        ]
+        status = {**(one.value.get("status") or {}), "resourceClaimStatuses": names}
+        value = {**one.value, "metadata": {**one.value["metadata"], "uid": uid}, "status": status}
+        yield Manifest(one.source, one.kind, one.ref, value)
+        yield from claims.values()
+
+
+def _claims_of(
+    new: Manifest, uid: str, inventory: Inventory, used: set[str]
+) -> Iterator[tuple[str, Manifest]]:
+    """Yield (name in the pod, new claim) for each template of `inventory` that the pod `new` names.
+
+    `uid` is the uid of the pod. `used` are the keys of all claims; those of the new claims are
+    added.
+    """
+    pod = new.pod
+    for wanted in pod.spec.resource_claims:
+        name = wanted.resource_claim_template_name
+        template = inventory.get(RESOURCE_CLAIM_TEMPLATE, pod.metadata.namespace, name)
+        if not name or template is None:
+            continue
+        claim = claim_manifest(pod, wanted, decode_as(ResourceClaimTemplate, template.value))
+        ref = _unused(f"{pod.metadata.name}-{wanted.name}", pod.metadata.namespace, used)
+        [owner] = claim["metadata"]["ownerReferences"]
+        claim["metadata"] |= {"name": ref.name, "ownerReferences": [{**owner, "uid": uid}]}
+        yield wanted.name, Manifest(new.source, RESOURCE_CLAIM, ref, claim)
+
+
+def _unused(name: str, namespace: str, used: set[str]) -> ObjectRef:
+    """Return the reference of a claim `name`, with a number if the name is used; add it to `used`.
+
+    An API server appends random letters instead.
+    """
+    numbered = chain([name], (f"{name}-{number}" for number in count(2)))
+    refs = (ObjectRef(RESOURCE_CLAIM.kind, namespace, one) for one in numbered)
+    ref = next(one for one in refs if one.key not in used)
+    used.add(ref.key)
+    return ref

@@ -289,7 +289,10 @@ def test_the_members_of_a_new_gang_are_the_first_pods_of_its_workload(
 
 
 def test_new_pods_of_a_group_get_the_claims_of_their_templates(tmp_path, capsys):
-    """One node has one device, so the second of two members fits no node."""
+    """One node has one device, so the second of two members fits no node.
+
+    The dump has a claim with the name that the first new claim would get.
+    """
     resource = "resource.k8s.io/v1"
     device_class = {"apiVersion": resource, "kind": "DeviceClass", "metadata": {"name": "gpu"}}
     device_class["spec"] = {"selectors": [{"cel": {"expression": "device.driver == 'g.io'"}}]}
@@ -307,8 +310,10 @@ def test_new_pods_of_a_group_get_the_claims_of_their_templates(tmp_path, capsys)
     for pod in pods:
         pod["spec"]["resourceClaims"] = [{"name": "d", "resourceClaimTemplateName": "t"}]
         pod["spec"].pop("nodeName", None)
+    pods[0]["metadata"]["uid"] = ""
     dump, file = tmp_path / "dump.json", tmp_path / "gang.json"
-    items = [*NODES[:2], device_class, devices]
+    other = {"apiVersion": resource, "kind": "ResourceClaim", "metadata": {"name": "g-0-d"}}
+    items = [*NODES[:2], device_class, devices, other | {"spec": template["spec"]["spec"]}]
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     gang = {**GANG, "spec": {**GANG["spec"], "minMember": 2}}
     new = [gang, template, *pods]
