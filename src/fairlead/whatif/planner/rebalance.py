@@ -32,7 +32,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
@@ -40,7 +39,6 @@ from fairlead.api.objects import ApiObject, Job
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
-from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ARCH, OS
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.node_info import NodeInfo
@@ -56,6 +54,7 @@ from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, Autoscal
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, PodMove
 from fairlead.whatif.planner.node_drain.job_room import JobRoom
 from fairlead.whatif.planner.node_drain.quota_room import QuotaRoom
+from fairlead.whatif.planner.stopping_pod import StoppingPod, stopping_pod
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -66,7 +65,6 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.progress import Progress
 
 _CREATING_FIRST: Final = frozenset(("ReplicaSet", "ReplicationController", "Job"))
-_STOPPING: Final = "~stopping"  # no pod of a cluster has such a name
 _BARE: Final = "pod/"  # the beginning of the name of a workload that is a single pod
 MOVES_MAX: Final = 10_000
 # A smaller decrease of the sum of squared loads is not worth an eviction. Example of this gain: a
@@ -375,8 +373,10 @@ class Rebalancer:
         the old node again.
         """
         model = self._model
+        is_first = self._order.creates_first(pod)
+        stopping = stopping_pod(pod.pod, model.cluster, model.now) if is_first else None
         model.remove(pod)
-        early = self._placed_early(pod) if self._order.creates_first(pod) else None
+        early = None if stopping is None else self._placed_early(pod, stopping)
         if waiting is not None:
             model.remove(waiting)
             placed = model.schedule(model.replacement(waiting))
@@ -390,27 +390,18 @@ class Rebalancer:
         workload = str(workload_of(pod.pod))
         return PodMove(pod.key, workload, info.name, decision.node.name)
 
-    def _placed_early(self, pod: PodInfo) -> Placement | None:
+    def _placed_early(self, pod: PodInfo, stopping: StoppingPod) -> Placement | None:
         """Schedule the replacement of `pod` while `pod` stops; return None if it fits no node then.
 
-        `pod` has been removed, and is not in the model afterwards either. Meanwhile, a terminating
-        pod with another name takes its place, because the replacement has the name of `pod`.
+        `pod` has been removed, and is not in the model afterwards either. `stopping` takes its
+        place for the scheduling cycle.
         """
-        model, meta = self._model, pod.pod.metadata
-        stopping = model.pod_info(
-            replace(
-                pod.pod,
-                metadata=replace(
-                    meta,
-                    name=f"{meta.name}{_STOPPING}",
-                    uid=f"{pod.id}{_STOPPING}",
-                    deletion_timestamp=format_timestamp(model.now),
-                ),
-            )
-        )
+        model = self._model
         model.put(stopping.pod)
+        for claim in stopping.claims:
+            model.put(claim)
         decision = model.schedule(model.replacement(pod))
-        model.remove(stopping)
+        model.remove(model.pod_info(stopping.pod))
         return decision if isinstance(decision, Placement) else None
 
     def _images_run(self, pod: PodInfo, node: str) -> bool:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.codec import as_json
+from fairlead.api.objects import PodDisruptionBudget
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
+from fairlead.whatif.outcome.image_platform import SAME_PLATFORM
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
+from fairlead.whatif.planner.rebalance import Rebalancer
 from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.progress import NoProgress
 
 READY = [{"type": "Ready", "status": "True"}]
 DAEMON = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "ds-uid"}
@@ -112,3 +118,11 @@ def experiment(snapshot):
         )
 
     return make_experiment
+
+
+def rebalanced(planner, moves=20, ignored=(), images=SAME_PLATFORM):
+    """Returns the plan of `rebalance` with at most `moves` moves."""
+    model = planner.model
+    budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
+    rules = AutoscalerRules(AutoscalingOptions(), budgets, model.now, ignored)
+    return Rebalancer(planner, rules, images).run(moves, NoProgress())

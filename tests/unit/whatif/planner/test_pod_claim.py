@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import deployment
+from tests.unit.whatif.planner.conftest import deployment, rebalanced
 
 from fairlead.api.objects import PersistentVolumeClaim, ResourceClaim
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -280,3 +280,24 @@ def test_claims_and_classes_that_the_dump_lacks_are_assumed(snapshot, planner, s
     read = snapshot(*cluster)
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
     assert fit(ClusterModel(read, SchedulerConfig()), source, NoProgress()).count == 7
+
+
+def test_the_devices_of_a_pod_that_stops_are_in_use(generated, make, planner):
+    """Only the device on b is free for the replacement, so the waiting pod gets the whole node a.
+
+    If the device on a were free, too, the replacement would stay on a, which has more free cpu.
+    """
+    generated[1] = make.node("b", cpu="1")
+    plan = rebalanced(planner(*generated, make.pod("big", cpu="4")))
+    assert [(one.move.origin, one.move.target) for one in plan.moves] == [("a", "b")]
+    assert [one.placed for one in plan.moves] == ["default/big"]
+
+
+@pytest.mark.parametrize("consumers", [1, 2])
+def test_a_pod_that_stops_keeps_the_devices_of_a_claim_that_it_names(make, planner, consumers):
+    """Its replacement shares the claim, so only the node of the devices is possible."""
+    objects = with_uids(deployment(make, "web", ["a"] * consumers, resourceClaims=SHARED))
+    claim = allocated("shared", "a", "d0", objects[-consumers:])
+    nodes = [make.node("a"), make.node("b"), devices_of("a", 1), devices_of("b", 1)]
+    bare = make.pod("bare", cpu="1", node_name="a")
+    assert not rebalanced(planner(*nodes, DEVICE_CLASS, *objects, claim, bare)).moves

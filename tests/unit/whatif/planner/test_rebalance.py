@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import budget, deployment
+from tests.unit.whatif.planner.conftest import budget, deployment, rebalanced
 
-from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.well_known_label import ARCH, OS
-from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.whatif.outcome.image_platform import SAME_PLATFORM, ImagePlatforms
-from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
-from fairlead.whatif.planner.rebalance import Rebalancer, rebalance_answer
-from fairlead.whatif.run.progress import NoProgress
-
-
-def rebalanced(planner, moves=20, ignored=(), images=SAME_PLATFORM):
-    model = planner.model
-    budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
-    rules = AutoscalerRules(AutoscalingOptions(), budgets, model.now, ignored)
-    return Rebalancer(planner, rules, images).run(moves, NoProgress())
+from fairlead.whatif.outcome.image_platform import ImagePlatforms
+from fairlead.whatif.planner.node_drain.autoscaler_rule import IgnoredRule
+from fairlead.whatif.planner.rebalance import rebalance_answer
 
 
 def moved(plan):
