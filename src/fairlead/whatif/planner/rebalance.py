@@ -16,8 +16,9 @@ Its controller must be able to create the replacement: the eviction must not mak
 quota may refuse the replacement. The images of the pod must run on its new node.
 Moves are made one at a time, each after the replacement of the previous move is ready.
 
-Most controllers create the replacement while the old pod still stops (`_Order`). Then the scheduler
-chooses the node of the replacement first. The waiting pod gets a place when the old pod is gone.
+Most controllers create the replacement while the old pod still stops (`_ReplacementOrder`). Then
+the scheduler chooses the node of the replacement first. The waiting pod gets a place when the old
+pod is gone.
 
 Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and
 0.5; the sum of squares falls from 0.90 to 0.74.
@@ -123,7 +124,7 @@ class RebalancePlan(Struct):
     mismatched: tuple[str, ...] = ()
 
 
-class _Order:
+class _ReplacementOrder:
     """Says for each pod whether its controller creates the replacement before the pod has stopped.
 
     A ReplicaSet and a ReplicationController do, and so does a Job whose podReplacementPolicy allows
@@ -173,7 +174,7 @@ class Rebalancer:
             self._model.current_objects(), self._model.now, self._model.stop_exit_code
         )
         self._quotas = QuotaRoom(planner.model)
-        self._order = _Order(self._model.current_objects(), self._quotas)
+        self._replacement_order = _ReplacementOrder(self._model.current_objects(), self._quotas)
         table = planner.model.table
         self._counts = np.zeros(len(table.alive), np.bool_)  # by row
         for info in table.nodes():
@@ -373,7 +374,7 @@ class Rebalancer:
         the old node again.
         """
         model = self._model
-        is_first = self._order.creates_first(pod)
+        is_first = self._replacement_order.creates_first(pod)
         stopping = stopping_pod(pod.pod, model.cluster, model.now) if is_first else None
         model.remove(pod)
         early = None if stopping is None else self._placed_early(pod, stopping)
