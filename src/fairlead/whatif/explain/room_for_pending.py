@@ -43,13 +43,14 @@ def place_each(
     """Place `pods` in `model` in their order; return (placed pods by node, pods that fit no node).
 
     Nothing is preempted. The pods that fit no node stay pending in `model`. `only` names the nodes
-    that may have room, if it is known that all others have none. Then most of the other pods are
-    sorted out by their requests, because a scheduling cycle takes much longer.
+    that may have room, if it is known that all others have none. Then most pods that are too large
+    for these nodes get no scheduling cycle, because a comparison of requests is much faster.
     """
     placed, left = Counter[str](), list[PodInfo]()
     # The keys of pods that fit no node. Until another pod is placed, equal pods fit no node either.
     failed = set[Hashable]()
-    cpu, memory = _most_free(model, only)
+    # Placed pods only lower these amounts, so they are computed again only when a pod fits no node.
+    (cpu, memory), is_current = _most_free(model, only), True
     for pod in pods:
         is_large = only and (pod.shape.milli_cpu > cpu or pod.shape.memory > memory)
         if is_large and not _depends_on_others(pod):
@@ -61,9 +62,11 @@ def place_each(
             if isinstance(decision, Placement):
                 placed[decision.node.name] += 1
                 failed.clear()
-                cpu, memory = _most_free(model, only)
+                is_current = False
                 continue
             failed.add(equal)
+            if not is_current:
+                (cpu, memory), is_current = _most_free(model, only), True
         left.append(pod)
     return placed, left
 
