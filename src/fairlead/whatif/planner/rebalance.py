@@ -378,6 +378,8 @@ class Rebalancer:
         stopping = stopping_pod(pod.pod, model.cluster, model.now) if is_first else None
         model.remove(pod)
         early = None if stopping is None else self._placed_early(pod, stopping)
+        if early is not None and early.node.name == info.name:
+            return None  # without a trial of `waiting`, which takes a scheduling cycle
         if waiting is not None:
             model.remove(waiting)
             placed = model.schedule(model.replacement(waiting))
