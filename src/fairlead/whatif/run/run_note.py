@@ -111,7 +111,7 @@ def ignored_call_note(url: str, message: str, times: int = 1) -> str:
         )
     return (
         f"{times:,} calls to the extender at {url} failed. The scheduler ignores these failures. "
-        f"The first one: {message}."
+        f"The first error: {message}."
     )
 
 

@@ -188,7 +188,7 @@ def test_a_what_if_goes_on_without_an_ignorable_extender_that_fails(extender, sn
     notes = [one.replace(url, "URL") for one in answer.effect.changed.notes]
     assert (
         "2 calls to the extender at URL/filter failed. The scheduler ignores these failures. The "
-        "first one: failed filter with extender at URL URL/filter, code 503." in notes
+        "first error: failed filter with extender at URL URL/filter, code 503." in notes
     )
 
 
