@@ -55,7 +55,7 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.run.capacity.device_use import devices_of
 from fairlead.whatif.snapshot.node_lifecycle.leaving_node import STOPPED_BY_PROVIDER
-from fairlead.whatif.snapshot.node_pool import is_lasting_taint, with_all_devices
+from fairlead.whatif.snapshot.node_pool import awaits_agent, is_lasting_taint, with_all_devices
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _POD_COLUMNS: Final = (
@@ -264,6 +264,9 @@ def _state(node: Node) -> Iterator[str]:
     taints = [taint_text(one) for one in node.spec.taints if is_lasting_taint(one.key)]
     if taints:
         yield f"Pods need tolerations for {', '.join(taints)}."
+    for taint in node.spec.taints:
+        if awaits_agent(taint.key):
+            yield f"Until its agent is ready, pods need a toleration for {taint_text(taint)}."
 
 
 def _condition_sentence(found: NodeCondition) -> str:

@@ -36,7 +36,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.api.nodes.taint import CONDITION_TAINTS, OUT_OF_SERVICE
+from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import Pod
 from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import (
@@ -396,8 +396,7 @@ def _is_repeated(taint: str) -> bool:
     (`is_lasting_taint`), the taints of agents, and the taint out-of-service, which users set on
     failed nodes.
     """
-    is_of_agent = awaits_agent(taint) and taint not in CONDITION_TAINTS
-    return is_lasting_taint(taint) or is_of_agent or taint == OUT_OF_SERVICE
+    return is_lasting_taint(taint) or awaits_agent(taint) or taint == OUT_OF_SERVICE
 
 
 class _TaintChange(Struct, frozen=True):

@@ -68,8 +68,7 @@ _TRANSIENT_TAINTS: Final = CONDITION_TAINTS | {
 # upstream: karpenter pkg/scheduling/taints.go: KnownEphemeralTaints
 _READINESS_PREFIX: Final = "readiness.k8s.io/"
 # The end of the keys of taints that agents remove when they are ready, for example
-# node.cilium.io/agent-not-ready, ebs.csi.aws.com/agent-not-ready and cni.istio.io/not-ready. The
-# taint node.kubernetes.io/not-ready of the node lifecycle controller ends in the same way.
+# node.cilium.io/agent-not-ready, ebs.csi.aws.com/agent-not-ready and cni.istio.io/not-ready.
 _NOT_READY: Final = "not-ready"
 # The taints and labels of a machine that AWS is about to stop, for example a spot machine
 # (aws-node-termination-handler pkg/node/node.go: TaintSpotItn, MarkWithEventID).
@@ -220,13 +219,16 @@ def copy_order(node: Node) -> tuple[bool, str, str]:
 def is_lasting_taint(key: str) -> bool:
     """Return whether new nodes of a pool have a taint with this key if old nodes have it."""
     is_interruption = key.startswith(_AWS_INTERRUPTION)
-    is_transient = key in _TRANSIENT_TAINTS or is_interruption or awaits_agent(key)
-    return not is_transient
+    return not (key in _TRANSIENT_TAINTS or is_interruption or awaits_agent(key))
 
 
 def awaits_agent(key: str) -> bool:
-    """Return whether an agent of the node removes a taint with this key when it is ready."""
-    return key.startswith(_READINESS_PREFIX) or key.endswith(_NOT_READY)
+    """Return whether an agent of the node removes a taint with this key when it is ready.
+
+    The result is False for node.kubernetes.io/not-ready, which the node lifecycle controller sets.
+    """
+    is_of_agent = key.startswith(_READINESS_PREFIX) or key.endswith(_NOT_READY)
+    return is_of_agent and key not in CONDITION_TAINTS
 
 
 def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) -> tuple[str, ...]:

@@ -369,6 +369,18 @@ def test_a_node_whose_kubelet_does_not_answer_cannot_be_drained(explained, make)
     assert not any("--fail-node" in note for note in ready.notes)
 
 
+def test_a_node_says_which_taints_pods_must_tolerate(explained, make):
+    agent = "node.cilium.io/agent-not-ready"
+    keys = ("dedicated", agent, "node.kubernetes.io/not-ready")
+    node = make.node("a")
+    node["spec"] = {"taints": [{"key": key, "effect": "NoSchedule"} for key in keys]}
+    findings = explained("node/a", node).findings
+    assert [one for one in findings if "toleration" in one] == [
+        "Pods need tolerations for dedicated:NoSchedule.",
+        f"Until its agent is ready, pods need a toleration for {agent}:NoSchedule.",
+    ]
+
+
 def test_the_taint_out_of_service_lets_a_silent_node_be_drained(explained, make):
     """The pod garbage collector deletes the terminating pods of such a node."""
     silent = make.node("a")

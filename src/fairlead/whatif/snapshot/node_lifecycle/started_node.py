@@ -53,6 +53,7 @@ from fairlead.whatif.snapshot.samples import samples
 
 _STARTUP_TAINTS: Final = frozenset(
     {
+        "node.kubernetes.io/not-ready",
         "node.kubernetes.io/network-unavailable",
         "node.cloudprovider.kubernetes.io/uninitialized",
         UNREGISTERED_TAINT,
