@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Deployment
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import DEPLOYMENT
-from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext
+from fairlead.engine.workloads.deployment.rolling_update import ROLLING_UPDATE, Bounds
+from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_named
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.workload import WorkloadRef
 
 _STRATEGY: Final = "spec.strategy"
 
@@ -24,17 +28,7 @@ def allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
     NAMES_MAX Deployments together. It is yielded for those of which more pods are then updated. The
     step names those that then have no ready pod for a time.
     """
-    change = context.answer.change
-    edited = [one.partition(":") for one in change.set]
-    named = {target.rpartition("/")[2] for target, _, path in edited if path.startswith(_STRATEGY)}
-    stopped = {
-        one.workload: one
-        for one in context.answer.effect.workloads
-        if one.outdated
-        and one.pending
-        and one.workload.kind == DEPLOYMENT.kind
-        and one.workload.name not in named
-    }
+    stopped = _stopped_rollouts(context)
     edits = {
         ref: f"{ref}:{_STRATEGY}.rollingUpdate.maxUnavailable=1"
         for ref in sorted(stopped, key=lambda ref: (-stopped[ref].outdated, ref))[:NAMES_MAX]
@@ -46,18 +40,48 @@ def allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
     helped = [ref for ref in edits if ref in rows and _is_better(rows[ref], stopped[ref])]
     down = [ref for ref in helped if rows[ref].had_no_ready_pod]
     if helped:
-        whose = listed([str(ref) for ref in helped])
         rollouts = "rollout" if len(helped) == 1 else "rollouts"
-        price = ""
-        if down:
-            names = (
-                "it" if down == helped and len(down) == 1 else listed([str(ref) for ref in down])
-            )
-            price = f"; {names} then {'has' if len(down) == 1 else 'have'} no ready pod for a time"
+        whose = listed([str(ref) for ref in helped])
         yield NextStep(
-            f"ask again with one unavailable pod allowed during the {rollouts} of {whose}{price}",
+            f"ask again with one unavailable pod allowed during the {rollouts} of {whose}"
+            f"{_price(down, helped)}",
             shlex.join(word for ref in helped for word in ("--set", edits[ref])),
         )
+
+
+def _stopped_rollouts(context: StepContext) -> dict[WorkloadRef, WorkloadEffect]:
+    """Return the Deployments whose rollouts stop, and whose strategy allows no unavailable pod.
+
+    A rollout stops if new pods are pending while old pods run. A Deployment with the strategy
+    Recreate is left out, and so is a Deployment whose strategy the question sets.
+    """
+    edited = [
+        one for one in context.answer.change.set if one.partition(":")[2].startswith(_STRATEGY)
+    ]
+    rows = {
+        one.workload: one
+        for one in context.answer.effect.workloads
+        if one.outdated
+        and one.pending
+        and one.workload.kind == DEPLOYMENT.kind
+        and not is_named(one.workload.name, edited)
+    }
+    present = context.workloads(rows)
+    strategies = {ref: decode_as(Deployment, present[ref].value).spec.strategy for ref in present}
+    return {
+        ref: rows[ref]
+        for ref, strategy in strategies.items()
+        if strategy.type == ROLLING_UPDATE
+        and not Bounds.of(strategy, rows[ref].readiness.wanted).unavailable
+    }
+
+
+def _price(down: Sequence[WorkloadRef], helped: Sequence[WorkloadRef]) -> str:
+    """Return words about those of the `helped` Deployments that are `down` for a time, or ""."""
+    if not down:
+        return ""
+    names = "it" if len(helped) == 1 else listed([str(ref) for ref in down])
+    return f"; {names} then {'has' if len(down) == 1 else 'have'} no ready pod for a time"
 
 
 def _is_better(tried: WorkloadEffect, present: WorkloadEffect) -> bool:

@@ -962,6 +962,29 @@ def test_a_rollout_without_a_place_for_new_pods_may_delete_an_old_pod_first(
     assert not again.difference.pending
 
 
+@pytest.mark.parametrize(
+    ("replicas", "strategy", "is_tried"),
+    [
+        pytest.param(1, {}, True, id="25% of one replica is no pod"),
+        pytest.param(1, {"rollingUpdate": {"maxUnavailable": 1}}, False, id="one pod, as a number"),
+        pytest.param(4, {}, False, id="25% of four replicas is one pod"),
+    ],
+)
+def test_one_unavailable_pod_is_tried_only_if_the_strategy_allows_none(
+    make, snapshot, replicas, strategy, is_tried
+):
+    """The new pods are larger than the node, so the rollout stops with each strategy."""
+    deploy = make.workload(replicas=replicas)
+    deploy["spec"]["strategy"] = strategy
+    cluster = snapshot(make.node("a", cpu="4"), deploy)
+    cpu = "deploy/web:spec.template.spec.containers[c].resources.requests.cpu=9"
+    answer = what_if(cluster, ClusterChange(set=(cpu,)))
+    assert answer.difference.pending
+    asked = []
+    next_steps(answer, cluster.manifests, lambda _: asked.append, NoProgress(), in_one_process=True)
+    assert any(UNAVAILABLE in change.set for change in asked) is is_tried
+
+
 def test_a_rollout_for_which_no_node_has_room_keeps_its_strategy(make, snapshot):
     """The new pods are larger than the node, and the question sets a strategy itself."""
     deploy = make.workload(replicas=1)
