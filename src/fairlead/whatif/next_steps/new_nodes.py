@@ -59,12 +59,11 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 Amounts = Mapping[str, int]
 Name = TypeVar("Name")
 _LACKS_ROOM: Final = (INSUFFICIENT, TOO_MANY_PODS)
+# Anti-affinity of the pending pod itself, and of the pods on a node.
+_REPELLED: Final = STATUSES_OF_AFFINITY[REPELLED].message
+_REPELLED_BY_EXISTING: Final = STATUSES_OF_AFFINITY[REPELLED_BY_EXISTING].message
 # The reasons of nodes whose pods allow only few pods of a workload there, or no further one.
-_FEW_PER_NODE: Final = (
-    STATUSES_OF_AFFINITY[REPELLED].message,
-    CONFLICT.message,
-    TOO_MANY.message,
-)
+_FEW_PER_NODE: Final = (_REPELLED, CONFLICT.message, TOO_MANY.message)
 # A resource of the estimate: a pod that waits for devices needs 1, and only nodes that run pods of
 # such workloads have it.
 _DEVICES: Final = "devices"
@@ -189,8 +188,14 @@ def lacks_place(pod: PodEnd) -> bool:
     They repel the pod (anti-affinity), use its host ports, or use all volumes that the node can
     attach.
     """
-    by_existing = STATUSES_OF_AFFINITY[REPELLED_BY_EXISTING].message in pod.reason
+    by_existing = _REPELLED_BY_EXISTING in pod.reason
     return _accepts_new_node(pod) and (by_existing or _is_kept_apart(pod))
+
+
+def repels_pods_itself(pod: PodEnd) -> bool:
+    """Return whether its own anti-affinity is the only cause why `pod` lacks a place."""
+    others = (_REPELLED_BY_EXISTING, CONFLICT.message, TOO_MANY.message)
+    return _REPELLED in pod.reason and not any(one in pod.reason for one in others)
 
 
 def _lacks_resources(pod: PodEnd) -> bool:

@@ -24,6 +24,7 @@ from fairlead.whatif.next_steps.new_nodes import (
     least_copies,
     new_nodes_for,
     node_to_copy,
+    repels_pods_itself,
 )
 from fairlead.whatif.next_steps.own_rule import has_own_rules
 from fairlead.whatif.next_steps.spread_rule import is_hard
@@ -52,7 +53,7 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
 
     In five cases, new nodes are suggested only if a trial shows that fewer pods wait with them:
 
-    - Other pods keep pods off nodes (`lacks_place`): they may keep them off the new nodes, too.
+    - Other pods keep pods off nodes, and may keep them off the new nodes, too (`_may_be_kept_off`).
     - There are several zones, and rules or volumes may keep the pods off one of them.
     - A spread constraint keeps pods off nodes.
     - Pods lack room even without the change, and may take the new nodes first.
@@ -152,7 +153,7 @@ def _first_nodes(
         yield from _copies_of(copies, covered, context, is_tried=is_tried)
     short, nodes = reach.most_reached(short, nodes)
     is_tried = has_rules or (has_zones and _may_need_a_zone(short, context))
-    is_tried |= any(map(lacks_place, short))
+    is_tried = is_tried or _may_be_kept_off(short, context)
     origins = {left[pod.key] for pod in short if pod.key in left}
     yield from _room_for(short, nodes, context, left=origins, is_tried=is_tried)
     bound = [pod for pod in pending if pod.key in left and pod not in movable]
@@ -201,6 +202,18 @@ def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
         or _has_zonal_rule(mapping(one.value, "spec", "template", "spec"))
         for ref, one in found.items()
     )
+
+
+def _may_be_kept_off(pods: Iterable[PodEnd], context: StepContext) -> bool:
+    """Return whether pods on new nodes, or in their zones, may keep some of `pods` off these nodes.
+
+    The result is False for pods that only their own anti-affinity about single nodes keeps pending.
+    So no trial is necessary, which would take about as long as the question.
+    """
+    apart = [pod for pod in pods if lacks_place(pod)]
+    if not all(map(repels_pods_itself, apart)):
+        return True
+    return bool(apart) and _may_need_a_zone(apart, context)
 
 
 def _has_zonal_rule(spec: Json) -> bool:

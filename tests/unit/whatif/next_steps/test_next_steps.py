@@ -919,6 +919,31 @@ def test_pods_that_need_the_same_host_port_suggest_a_node_for_each(make, snapsho
     assert (words, "--add-nodes 2 --like a") in steps
 
 
+@pytest.mark.parametrize(
+    ("key", "port", "is_tried"),
+    [
+        pytest.param("kubernetes.io/hostname", {}, False, id="a new node repels no pod"),
+        pytest.param(ZONE, {}, True, id="a new node may be in the zone of another pod"),
+        pytest.param("", {"hostPort": 80}, True, id="pods of DaemonSets may use the port"),
+    ],
+)
+def test_new_nodes_for_pods_kept_apart_are_tried_only_if_they_may_not_help(
+    make, snapshot, key, port, is_tried
+):
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": "web"}}}
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term] if key else []}
+    containers = [{"name": "c", "ports": [{"containerPort": 80, **port}]}]
+    spec = {"affinity": {"podAntiAffinity": terms}, "containers": containers}
+    web = make.workload("ReplicaSet", "web", replicas=0, **spec)
+    nodes = [make.node(name, **{ZONE: name, "kubernetes.io/hostname": name}) for name in "ab"]
+    cluster = snapshot(*nodes, web)
+    answer = what_if(cluster, ClusterChange(scale=("rs/web=4",)))
+    assert len(answer.difference.pending) == 2
+    asked = []
+    next_steps(answer, cluster.manifests, lambda _: asked.append, NoProgress(), in_one_process=True)
+    assert any(change.add_nodes for change in asked) is is_tried
+
+
 def test_pods_on_nodes_that_can_attach_no_further_volume_suggest_a_node(make, snapshot):
     """Each node can attach two volumes, and four of the six pods have a node."""
     db = make.workload("StatefulSet", "db", replicas=0)
