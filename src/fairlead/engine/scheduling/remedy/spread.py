@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -45,8 +45,7 @@ def propose_for_spread(
         if key not in node.labels:
             yield from _label(framework, node, key)
             continue
-        most = (constraint.min_domains or 1) - 1
-        for fewer in range(most, max(0, most - _FEWER_DOMAINS_MAX), -1):
+        for fewer in _fewer_domains(framework, constraint):
             what = f"lower minDomains on {key} from {constraint.min_domains} to {fewer}"
             yield RemedyChange(what, pod=_with(pod.pod, i, replace(constraint, min_domains=fewer)))
         for more in range(1, _MORE_SKEW_MAX + 1):
@@ -58,6 +57,22 @@ def propose_for_spread(
         yield RemedyChange(what, pod=_with(pod.pod, i, soft))
     spec = replace(pod.pod.spec, topology_spread_constraints=())
     yield RemedyChange("drop the pod's spread constraints", pod=replace(pod.pod, spec=spec))
+
+
+def _fewer_domains(framework: Framework, constraint: TopologySpreadConstraint) -> Iterable[int]:
+    """Return up to _FEWER_DOMAINS_MAX lower values of minDomains, highest first.
+
+    A value above the number of domains has the same effect as the present one, so it is left out.
+    The number of domains that count for the pod can be lower, for example because of its node
+    affinity.
+    """
+    present = constraint.min_domains or 1
+    if present == 1:
+        return ()
+    nodes = framework.cluster.table.nodes()
+    domains = {one.labels.get(constraint.topology_key) for one in nodes} - {None}
+    most = min(present - 1, len(domains))
+    return range(most, max(0, most - _FEWER_DOMAINS_MAX), -1)
 
 
 def _label(framework: Framework, node: NodeInfo, key: str) -> Iterator[RemedyChange]:

@@ -270,6 +270,16 @@ CASES = {
         },
         "lower minDomains on zone from 4 to 2",
     ),
+    "far fewer domains than minDomains: the number of domains": (
+        {
+            "nodes": ZONED,
+            "pods": [bound("w1", labels={"app": "w"}), bound("w2", to="n2", labels={"app": "w"})],
+            "pending": pod(
+                labels={"app": "w"}, topologySpreadConstraints=[{**SPREAD[0], "minDomains": 30}]
+            ),
+        },
+        "lower minDomains on zone from 30 to 2",
+    ),
     "two plugins object: one change after the other": (
         {
             "nodes": [node(unschedulable=True)],
