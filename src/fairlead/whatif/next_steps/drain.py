@@ -140,14 +140,16 @@ def drain_before_deletion(context: StepContext) -> Iterator[NextStep]:
     """
     answer = context.answer
     targets = list(deleted_nodes(answer.change.delete))
+    if not targets:
+        return
     left = answer.changed.node_names
     gone = {one.name for one in answer.without.nodes if one.is_ready and one.name not in left}
     nodes = (one for one in samples(context.manifests) if one.kind is NODE)
     at_once = {one.ref.name for one in nodes if TERMINATION not in items(one.value, *_FINALIZERS)}
-    if not targets or gone.isdisjoint(at_once):
+    if gone.isdisjoint(at_once):
         return
     words = [word for one in targets for word in ("--nodes", one)]
-    which = "node" if len(targets) == 1 and "=" not in targets[0] else "nodes"
+    which = "node" if len(targets) == 1 and targets[0] in gone else "nodes"
     yield NextStep(
         f"plan a drain of the {which} before the deletion; it evicts pods within their budgets",
         command=shlex.join(("fairlead", "drain-plan", *context.arguments, *words)),

@@ -1050,6 +1050,18 @@ def test_the_deletion_of_a_node_suggests_a_drain_first(
     assert ((words, plan_of(answer)) in steps_of(answer)) is is_suggested
 
 
+@pytest.mark.parametrize(
+    ("deleted", "which"), [("a", "node"), ("pool in (old)", "nodes"), ("pool=old", "nodes")]
+)
+def test_the_drain_before_a_deletion_is_about_the_deleted_nodes(
+    make, snapshot, web, deleted, which
+):
+    cluster = snapshot(make.node("a", pool="old"), make.node("b"), budget(minAvailable=2), *web)
+    answer = what_if(cluster, ClusterChange(delete=(f"node/{deleted}",)))
+    [words] = [step.words for step in answer.next_steps if "drain-plan" in step.command]
+    assert words.startswith(f"plan a drain of the {which} before the deletion")
+
+
 def test_a_note_names_the_pod_that_waits_instead_with_a_new_node(make, snapshot):
     """The budget lets the drain evict the second pod only after the first one runs again."""
     db = make.workload("StatefulSet", "web", replicas=2, cpu="2")
