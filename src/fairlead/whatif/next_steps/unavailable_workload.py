@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, at, mapping
 from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.apiserver.kind import NODE, RESOURCE_QUOTA, STATEFUL_SET
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ON_THIS_NODE
@@ -34,6 +34,7 @@ from fairlead.whatif.outcome.outage import LossCause, LostPod
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _TAINT: Final = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
 _TAINT_IN_WORDS: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
 
@@ -128,8 +129,12 @@ def _runs_before(one: WorkloadEffect, context: StepContext) -> bool:
 
 
 def _has_placement_rule(spec: Json) -> bool:
-    """Return whether a pod with `spec` has a rule that may require some of the nodes."""
-    return bool(spec.get("nodeSelector") or spec.get("affinity"))
+    """Return whether a pod with `spec` has a rule that may require some of the nodes.
+
+    Preferred affinity requires no node.
+    """
+    affinity = mapping(spec, "affinity")
+    return bool(spec.get("nodeSelector")) or any(at(affinity, kind, _REQUIRED) for kind in affinity)
 
 
 def _may_make_room(change: ClusterChange) -> bool:

@@ -1513,6 +1513,28 @@ def test_a_replica_that_only_the_drained_node_takes_is_not_suggested(
 
 
 @pytest.mark.parametrize(
+    ("rule", "is_tried"),
+    [
+        ("requiredDuringSchedulingIgnoredDuringExecution", True),
+        ("preferredDuringSchedulingIgnoredDuringExecution", False),
+    ],
+)
+def test_a_replica_of_pods_that_only_prefer_nodes_is_not_tried(make, snapshot, rule, is_tried):
+    """A trial takes as long as the question, and most charts prefer to spread pods."""
+    term = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "NotIn", "values": ["x"]}]}
+    rules = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]},
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": term}],
+    }
+    objects = [make.node("a"), make.node("b"), *single(make)]
+    objects[2]["spec"]["template"]["spec"]["affinity"] = {"nodeAffinity": {rule: rules[rule]}}
+    answer, asked = drained(snapshot, *objects), []
+    manifests = snapshot(*objects).manifests
+    next_steps(answer, manifests, lambda _: asked.append, NoProgress(), in_one_process=True)
+    assert [change.scale for change in asked] == ([("rs/default/web=2",)] if is_tried else [])
+
+
+@pytest.mark.parametrize(
     ("nodes", "option", "when"),
     [
         ("ab", {"add_nodes": 1, "like": "b"}, "when the new nodes are Ready, before the rest of"),
