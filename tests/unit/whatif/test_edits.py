@@ -302,6 +302,8 @@ def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existi
         ({"priority_class": ("system-node-critical=1",)}, "--priority-class: .* is built in"),
         ({"priority_class": ("high=2000000000",)}, "--priority-class: .*maximum allowed value"),
         ({"priority_class": ("high=99999999999",)}, "--priority-class: .*maximum allowed value"),
+        ({"priority_class": (f"high={10**30}",)}, "--priority-class: .*maximum allowed value"),
+        ({"priority_class": (f"high=-{10**30}",)}, "--priority-class: .*must be between"),
     ],
 )
 def test_invalid_edits_are_refused_in_one_line(ask, make, change, said):

@@ -77,7 +77,7 @@ _WITH_RESOURCES: Final = (
 )
 _PARTS: Final = ("requests", "limits")
 _HUGE_PAGES: Final = "hugepages-"
-_DIGITS_MAX: Final = 18  # longer numbers are no integers of the API; shorter ones may be too large
+_DIGITS_MAX: Final = 4_300  # int() reads no longer texts
 # Fields of a PriorityClass that cannot be updated, with the options that change them.
 # upstream: pkg/apis/scheduling/validation/validation.go: ValidatePriorityClassUpdate
 _IMMUTABLE: Final = {
