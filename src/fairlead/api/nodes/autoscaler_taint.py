@@ -1,4 +1,4 @@
-"""The keys of the taints that node autoscalers set.
+"""The keys of the taints that node autoscalers set, and prefixes of taints that they expect.
 
 upstream: cluster-autoscaler utils/taints/taints.go, karpenter pkg/apis/v1/taints.go
 """
@@ -15,3 +15,8 @@ DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"
 """Karpenter is removing the node."""
 UNREGISTERED_TAINT: Final = "karpenter.sh/unregistered"
 """Karpenter has not registered the new node yet."""
+STARTUP_PREFIXES: Final = (
+    "startup-taint.cluster-autoscaler.kubernetes.io/",
+    "ignore-taint.cluster-autoscaler.kubernetes.io/",
+)
+"""For Cluster Autoscaler, nodes whose taints have these prefixes are still starting."""

@@ -18,6 +18,7 @@ from fairlead.api.json import Json
 from fairlead.api.nodes.autoscaler_taint import (
     DELETION_CANDIDATE,
     DISRUPTED_TAINT,
+    STARTUP_PREFIXES,
     TO_BE_DELETED,
     UNREGISTERED_TAINT,
 )
@@ -65,8 +66,8 @@ _TRANSIENT_TAINTS: Final = CONDITION_TAINTS | {
     DISRUPTED_TAINT,
     UNREGISTERED_TAINT,
 }
-# upstream: karpenter pkg/scheduling/taints.go: KnownEphemeralTaints
-_READINESS_PREFIX: Final = "readiness.k8s.io/"
+# upstream, for the first one: karpenter pkg/scheduling/taints.go: KnownEphemeralTaints
+_AGENT_PREFIXES: Final = ("readiness.k8s.io/", *STARTUP_PREFIXES)
 # The end of the keys of taints that agents remove when they are ready, for example
 # node.cilium.io/agent-not-ready, ebs.csi.aws.com/agent-not-ready and cni.istio.io/not-ready.
 _NOT_READY: Final = "not-ready"
@@ -227,7 +228,7 @@ def awaits_agent(key: str) -> bool:
 
     The result is False for node.kubernetes.io/not-ready, which the node lifecycle controller sets.
     """
-    is_of_agent = key.startswith(_READINESS_PREFIX) or key.endswith(_NOT_READY)
+    is_of_agent = key.startswith(_AGENT_PREFIXES) or key.endswith(_NOT_READY)
     return is_of_agent and key not in CONDITION_TAINTS
 
 

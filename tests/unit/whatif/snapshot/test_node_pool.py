@@ -30,6 +30,7 @@ from fairlead.whatif.snapshot.node_pool import (
         ("aws-node-termination-handler/spot-itn", False),
         pytest.param("node.cilium.io/agent-not-ready", False, id="a taint of a starting agent"),
         ("readiness.k8s.io/network", False),
+        ("startup-taint.cluster-autoscaler.kubernetes.io/gpu", False),
     ],
 )
 def test_new_nodes_do_not_have_the_condition_taints_of_the_original_node(key, is_lasting):

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.nodes.autoscaler_taint import DELETION_CANDIDATE, TO_BE_DELETED
+from fairlead.api.nodes.autoscaler_taint import DELETION_CANDIDATE, STARTUP_PREFIXES, TO_BE_DELETED
 from fairlead.api.nodes.taint import CONDITION_TAINTS, NO_SCHEDULE, PREFER_NO_SCHEDULE
 from fairlead.api.objects import Node, Taint
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
@@ -18,10 +18,6 @@ from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOp
 from fairlead.engine.core.instant import Instant, seconds
 
 _DELETION_MAX: Final = seconds(300)
-_STARTUP_PREFIXES: Final = (
-    "startup-taint.cluster-autoscaler.kubernetes.io/",
-    "ignore-taint.cluster-autoscaler.kubernetes.io/",
-)
 _STATUS_PREFIX: Final = "status-taint.cluster-autoscaler.kubernetes.io/"
 
 
@@ -35,7 +31,7 @@ class TaintConfig:
     def __init__(self, options: AutoscalingOptions) -> None:
         """Read the taint flags; --ignore-taint is the old name of --startup-taint."""
         self._startup = frozenset((*options.startup_taint, *options.ignore_taint))
-        self._startup_prefixes = (*_STARTUP_PREFIXES, *options.startup_taint_prefix)
+        self._startup_prefixes = (*STARTUP_PREFIXES, *options.startup_taint_prefix)
         self._status = frozenset(options.status_taint)
 
     def is_startup_taint(self, key: str) -> bool:
