@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from tests.unit.whatif.planner.cluster_size.test_size import sized
-from tests.unit.whatif.planner.conftest import deployment
+from tests.unit.whatif.planner.conftest import deployment, rebalanced
 from tests.unit.whatif.planner.test_consolidate import consolidated
 from tests.unit.whatif.planner.test_pod_claim import DRA, devices_of
-from tests.unit.whatif.planner.test_rebalance import rebalanced
 
 GPU = "example.com/gpu"
 
