@@ -75,7 +75,8 @@ def explain_quota(model: ClusterModel, quota: Manifest, snapshot: Snapshot) -> T
     `model` is the model of `snapshot`; it is unchanged afterwards.
     """
     hard, used = _limits(model, quota)
-    left = {name: subtract(hard, used)[name] for name in hard}
+    rest = subtract(hard, used)
+    left = {name: rest[name] for name in hard}
     inventory = snapshot.inventory()
     waiting = _waiting_rows(model, quota, inventory)
     users = _user_rows(model, quota, hard)
@@ -84,7 +85,7 @@ def explain_quota(model: ClusterModel, quota: Manifest, snapshot: Snapshot) -> T
         kind="QuotaExplanation",
         source=snapshot.source,
         verdict=_verdict(quota, hard, left, waiting),
-        findings=tuple(_findings(quota, hard, raised, inventory)),
+        findings=tuple(_findings(quota, hard, raised, waiting, inventory)),
         tables=(
             ResultTable("resources", "its resources", _RESOURCE_COLUMNS, [
                 {"resource": name, "used": canonical(used.get(name, _ZERO)),
@@ -121,7 +122,7 @@ def _verdict(quota: Manifest, hard: Amounts, left: Amounts, waiting: Sequence[Ro
     if not hard:
         return f"{name} limits nothing."
     spent = sorted(one for one, amount in left.items() if amount.nano <= 0)
-    state = f"{name} is used up: no {' and no '.join(spent)} is left" if spent else ""
+    state = f"{name} is used up: nothing is left of {' and '.join(spent)}" if spent else ""
     if not state:
         scarce = min(hard, key=lambda one: (_ratio(left[one], hard[one]), one))
         amount = f"{canonical(left[scarce])} of {canonical(hard[scarce])} left"
@@ -140,11 +141,16 @@ def _ratio(part: Quantity, whole: Quantity) -> float:
 
 
 def _findings(
-    quota: Manifest, hard: Amounts, raised: Amounts, inventory: Inventory
+    quota: Manifest,
+    hard: Amounts,
+    raised: Amounts,
+    waiting: Sequence[Row],
+    inventory: Inventory,
 ) -> Iterator[str]:
     if raised:
         higher = [f"{canonical(one)} {name}" for name, one in sorted(raised.items())]
-        yield f"A limit of {' and '.join(higher)} admits the missing pods."
+        which = "" if all(row["needs"] for row in waiting) else " that specify what it requires"
+        yield f"A limit of {' and '.join(higher)} admits the missing pods{which}."
     scopes = [_scope_text(one) for one in scope_requirements(mapping(quota.value, "spec"))]
     if scopes:
         yield f"It counts only objects in its scopes: {listed(scopes, _NAMED_MAX)}."
@@ -197,14 +203,19 @@ def _usage_of_pod(workload: str, inventory: Inventory) -> Amounts:
 
 
 def _sufficient(hard: Amounts, used: Amounts, waiting: Sequence[Row]) -> Amounts:
-    """Return the limits above `hard` with which the quota admits the pods of `waiting`."""
-    needed = used
+    """Return the limits above `hard` with which the quota admits the pods of `waiting`.
+
+    A resource that these pods do not use is left out, even if its usage is above its limit: the
+    quota compares only the resources that a new pod uses.
+    """
+    needed, wanted = used, set[str]()
     for row in waiting:
         needs: Amounts = row["needs"]
         pods = row["pods"]
         more = {n: Quantity(nano=one.nano * pods, format=one.format) for n, one in needs.items()}
         needed = add(needed, more)
-    return {name: needed[name] for name in hard if name in needed and needed[name] > hard[name]}
+        wanted |= needs.keys()
+    return {name: needed[name] for name in hard if name in wanted and needed[name] > hard[name]}
 
 
 def _steps(quota: Manifest, raised: Amounts) -> Iterator[NextStep]:

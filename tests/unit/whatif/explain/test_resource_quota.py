@@ -50,8 +50,8 @@ def test_a_quota_that_is_used_up_names_the_workloads_that_wait(explained, make):
     used = {"requests.cpu": "2", "requests.memory": "2Gi", "count/secrets": "4"}
     answer = explained("quota/q", quota(hard=hard, used=used), failing(make, EXCESS))
     assert answer.verdict == (
-        "quota/default/q is used up: no requests.cpu is left; 1 workload lacks 2 pods because of "
-        "it."
+        "quota/default/q is used up: nothing is left of requests.cpu; 1 workload lacks 2 pods "
+        "because of it."
     )
     higher = "A limit of 4 requests.cpu and 4Gi requests.memory admits the missing pods."
     assert answer.findings[0] == higher
@@ -117,3 +117,24 @@ def test_a_quota_with_scopes_counts_only_the_objects_in_them(explained, make):
 
 def test_a_quota_without_limits_says_so(explained):
     assert explained("quota/q", quota()).verdict == "quota/default/q limits nothing."
+
+
+def test_a_limit_below_the_usage_is_raised_only_for_the_pods_that_wait(explained, make):
+    """A quota compares only the resources that a new pod uses; some limits were lowered later."""
+    hard = {"requests.cpu": "2", "services": "0"}
+    used = {"requests.cpu": "3", "services": "1"}
+    one = quota(hard=hard, used=used)
+    answer = explained("quota/q", one)
+    assert (answer.facts["sufficient"], answer.steps) == ({}, ())
+    answer = explained("quota/q", one, failing(make, EXCESS))
+    assert answer.facts["sufficient"] == {"requests.cpu": "5"}
+
+
+def test_a_higher_limit_does_not_admit_pods_without_requests(explained, make):
+    silent = failing(make, "failed quota: q: must specify requests.cpu for: c")
+    silent["metadata"]["name"] = "silent"
+    one = quota(hard={"requests.cpu": "2"}, used={"requests.cpu": "2"})
+    answer = explained("quota/q", one, failing(make, EXCESS), silent)
+    assert answer.findings[0] == (
+        "A limit of 4 requests.cpu admits the missing pods that specify what it requires."
+    )
