@@ -189,6 +189,8 @@ def _verdict(found: QueueExplanation) -> str:
         state = "it is above its share"
     elif usage.is_overused:
         state = "it has its share"
+    elif held == deserved:
+        state = f"it has its share of {main}, but not of all resources"
     else:
         state = "it is below its share"
     return f"{sums}: {state}; {waits if found.waiting_count else 'no group waits'}."

@@ -188,3 +188,16 @@ def test_a_queue_of_another_api_is_not_a_queue_of_the_batch_scheduler(explained,
         InputError, match=r"Queue\.rabbitmq\.com default/mail has no pods to explain"
     ):
         explained("queue/mail", make.node("n"), other)
+
+
+def test_a_queue_may_have_its_share_of_one_resource_only(explained, make):
+    """Queue a holds the 4 GPUs that it deserves, but no cpu for the pod that waits for more."""
+    held, waiting = gang(make, "a", "a", 4, ("n",)), gang(make, "b", "a", 1, ("",))
+    other = gang(make, "c", "b", 8, ("",))
+    answer = explained(
+        "queue/a", node(make, "n", 8), queue("a"), queue("b"), *held, *waiting, *other
+    )
+    assert answer.verdict == (
+        "queue/a (weight 1) uses 4 nvidia.com/gpu and deserves 4: it has its share of "
+        "nvidia.com/gpu, but not of all resources; 1 group waits."
+    )
