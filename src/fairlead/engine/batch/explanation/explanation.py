@@ -36,7 +36,7 @@ from fairlead.engine.batch.session.reservation import (
 )
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import Statement
-from fairlead.engine.batch.shares.share import cluster_total, needs_of
+from fairlead.engine.batch.shares.share import cluster_total
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.tie_break import TieBreak
@@ -375,9 +375,7 @@ class _Trial:
         if not queue.is_open:
             return Obstacle.CLOSED_QUEUE
         if job.id in session.outside:
-            needed = tuple(needs_of(job, session.table.resources))
-            full = session.tiers.exceeded_limits(job.queue, needed, {})
-            self.limits = _limits(session, full, needed)
+            self.limits = _limits_of_admission(session, job)
             self.summary = self.limits.text(job.queue)
             return Obstacle.NOT_LET_IN
         if job.valid_count < job.min_available:
@@ -571,7 +569,7 @@ def _limits(session: Session, queues: Sequence[str], requested: Amounts) -> _Lim
         if name in plugin.shares
     }
     of_others = tuple(name for name in queues if name not in plugin.shares)
-    limits = _limits_in(session, plugin, columns, requested)
+    limits = _limits_in(session, plugin, columns, dict.fromkeys(columns, requested))
     return replace(
         limits,
         capabilities=(*limits.capabilities, *of_others),
@@ -580,15 +578,32 @@ def _limits(session: Session, queues: Sequence[str], requested: Amounts) -> _Lim
     )
 
 
+def _limits_of_admission(session: Session, job: JobInfo) -> _Limits:
+    """Return the limits of queues that keep `job` from being admitted.
+
+    Without them, another condition does, such as that of the plugin overcommit.
+    """
+    plugin = proportion_of(session)
+    if plugin is None or plugin.job_enqueueable(job):
+        return _Limits()
+    wanted = plugin.wanted_at_admission(job)
+    columns = {
+        name: [c for c, _ in plugin.shares[name].exceeded(amounts)]
+        for name, amounts in wanted.items()
+    }
+    return _limits_in(session, plugin, columns, wanted)
+
+
 def _limits_in(
     session: Session,
     plugin: Proportion,
     columns: Mapping[str, Sequence[int]],
-    requested: Amounts,
+    requested: Mapping[str, Amounts],
 ) -> _Limits:
     """Return the limits of the queues in `columns`, and what they need to also hold `requested`.
 
     `columns` maps the name of each queue to the resource columns in which the queue is limited.
+    `requested` maps it to the amounts.
     """
     capabilities, guarantees = dict[str, str](), []
     for name, exceeded in columns.items():
@@ -596,7 +611,7 @@ def _limits_in(
         limits, capability = dict(share.limits), dict(share.queue.capability)
         bounds = tuple((c, limits[c]) for c in exceeded if limits[c] == capability.get(c))
         if bounds:
-            capabilities[name] = _needs(session, share, bounds, requested)
+            capabilities[name] = _needs(session, share, bounds, requested[name])
         elif exceeded:
             guarantees.append(name)
     return _Limits(tuple(capabilities), tuple(capabilities.values()), tuple(guarantees))
@@ -658,7 +673,7 @@ def scarcity(session: Session, queue: str, needed: Amounts = ()) -> Scarcity:
                 return Scarcity(other_queues=True)
             for name in limiting:
                 full.setdefault(name, []).append(column)
-    return Scarcity(_limits_in(session, plugin, full, needed))
+    return Scarcity(_limits_in(session, plugin, full, dict.fromkeys(full, needed)))
 
 
 def _scarcity_for(session: Session, job: JobInfo) -> Scarcity:

@@ -339,8 +339,20 @@ class Proportion:
         """
         if self._defects.has(Defect.CAPABILITY):
             return True
+        wanted = self.wanted_at_admission(job)
+        return not any(self.shares[name].exceeded(amounts) for name, amounts in wanted.items())
+
+    def wanted_at_admission(self, job: JobInfo) -> dict[str, Amounts]:
+        """Return what each queue would need in addition to its allocated amounts.
+
+        The keys are the job's queue and its ancestors. The amounts are the job's minResources and
+        what already admitted jobs will still need of these resources.
+        """
         needs = needs_of(job, self._columns)
-        return all(_has_room(found, needs) for found in self._lineages[job.queue])
+        return {
+            found.queue.name: _sum(needs, found.expected)
+            for found in reversed(self._lineages[job.queue])
+        }
 
     def job_enqueued(self, job: JobInfo) -> None:
         """Add minResources of `job` to `expected` of its queue and of the queue's ancestors."""
@@ -386,11 +398,6 @@ class Proportion:
             taken.get(c, 0) and (without[c] if c < known else 0) + self._slack.least_part(c) > whole
             for c, whole in found.deserved.items()
         )
-
-
-def _has_room(found: QueueShare, needs: Amounts) -> bool:
-    expected = dict(enumerate(found.expected))
-    return not found.exceeded(tuple((c, expected.get(c, 0) + a) for c, a in needs))
 
 
 def _sum(amounts: Amounts, more: Sequence[int] | None) -> Amounts:

@@ -66,6 +66,29 @@ tiers:
     assert explain(harness).obstacle is Obstacle.NEXT_SESSION
 
 
+def test_what_admitted_groups_will_need_counts_for_the_capability(make_harness):
+    """Group a, without pods yet, is admitted, and needs 2 of the 4 CPUs of the queue."""
+    harness = make_harness(VOLCANO.format(more="").replace("allocate", "enqueue, allocate"))
+    harness.put(make_queue("q", capability={"cpu": "4"}), make_node("n1", cpu="64"))
+    for name, cpu, phase in (("a", "2", "Inqueue"), ("g", "3", "Pending")):
+        more = {"minResources": {"cpu": cpu}, "status": {"phase": phase}}
+        harness.put(make_group(name, 1, "q", **more))
+    found = explain(harness)
+    assert found.obstacle is Obstacle.NOT_LET_IN
+    assert found.remedies == ("a higher capability of queue q (at least 5 cpu, now 4)",)
+
+
+def test_the_share_of_a_queue_does_not_keep_a_group_from_being_admitted(make_harness):
+    """The queue deserves nothing yet; the plugin overcommit refuses the group."""
+    text = VOLCANO.format(more="").replace("allocate", "enqueue, allocate")
+    text = text.replace("{name: priority}", "{name: overcommit}")
+    harness = make_harness(text, defects=FIXED.without((Defect.OVERSHOOT,)))
+    needs = {"minResources": {"cpu": "9"}, "status": {"phase": "Pending"}}
+    harness.put(make_queue("q"), make_node("n1"), make_group("g", 1, "q", **needs))
+    found = explain(harness)
+    assert (found.obstacle, found.summary, found.remedies) == (Obstacle.NOT_LET_IN, "", ())
+
+
 def test_a_group_that_fits_starts_with_the_next_session(harness):
     found = explain(harness.put(make_node("n1"), make_gang("g", 2)))
     assert (found.obstacle, found.placeable, found.remedies) == (Obstacle.NEXT_SESSION, 2, ())
