@@ -163,10 +163,9 @@ def fit(
         read = read_plan_input(
             snapshot, connection, present, release, progress, elastic, pod_file=file
         )
-        found = None if file is None else file.written
-        if like is not None and elastic == NO_AUTOSCALING and not preempt:
-            found = read.inventory.look_up(LIKE, like, namespace)
-        if found is not None and is_owner(found):
+        found = file.written if file else read.inventory.look_up(LIKE, like or "", namespace)
+        adds_nodes = elastic != NO_AUTOSCALING
+        if found and _counts_whole_copies(found, read, autoscale=adds_nodes, preempt=preempt):
             answer = _gang_answer(read, found, max_limit, progress)
             print_tabular(answer, output)
             return exit_code.NO if answer.is_no else exit_code.SUCCESS
@@ -190,6 +189,24 @@ def fit(
             answer = fit_answer(result, source, read.model, name, notes, max_limit or 1)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS
+
+
+def _counts_whole_copies(
+    found: Manifest, read: PlanInput, *, autoscale: bool, preempt: bool
+) -> bool:
+    """Return whether whole copies of `found` are counted, and not single pods.
+
+    `autoscale` and `preempt` say whether --autoscale and --preempt are given. With them, single
+    pods are counted, like the pods that `found` has. Raises InputError if it has none.
+    """
+    from fairlead.whatif.change.owned_object import is_owner
+    from fairlead.whatif.planner.fit_gang import refuse_options
+
+    if not is_owner(found):
+        return False
+    if next(read.inventory.pods_of(found), None) is None:
+        refuse_options(found, autoscale=autoscale, preempt=preempt)
+    return not (autoscale or preempt)
 
 
 def _gang_answer(

@@ -83,6 +83,9 @@ def fit_gangs(
 
     Raises InputError if `written` is invalid, or has no pods or too many.
     """
+    if mapping(written.value, "spec").get("managedBy") and not owned_by(written):
+        problem = "names another controller, so no pods are created in this cluster"
+        raise written.refuse(problem, field="spec.managedBy")
     members = sum(count for _, count in _templates(written, 0))
     if not 0 < members <= _PODS_MAX:
         raise written.refuse(f"has {members:,} pods; expected 1 to {_PODS_MAX:,}")

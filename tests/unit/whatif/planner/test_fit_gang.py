@@ -114,3 +114,22 @@ def test_bad_input_is_one_line(fitted, make, written, options, problem):
     error, code = fitted(written, make.node("n"), options=options)
     assert code == 2
     assert problem in error
+
+
+def test_a_job_set_of_another_controller_does_not_fit_here(fitted, make):
+    elsewhere = job_set(replicated("w", 1), managedBy="kueue.x-k8s.io/multikueue")
+    message, code = fitted(elsewhere, make.node("n"))
+    assert code == 2
+    assert "spec.managedBy: names another controller, so no pods are created in this cluster" in message
+
+
+@pytest.mark.parametrize("written", [job_set(replicated("w", 1)), volcano_job(task("a", 1))])
+def test_preemption_is_refused_for_objects_of_the_cluster_without_pods(
+    tmp_path, capsys, make, written
+):
+    dump = tmp_path / "dump.json"
+    items = [make.node("n"), written]
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    target = "vcjob/train" if written["kind"] == "Job" else "jobset/train"
+    assert run(["fit", str(dump), "--like", target, "--preempt"]) == 2
+    assert "--preempt: " in capsys.readouterr().err
