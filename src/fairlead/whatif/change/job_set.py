@@ -40,8 +40,15 @@ _JOBS_MAX: Final = 100_000
 _Count = Annotated[int, Meta(ge=0)]
 
 
-class _JobSpec(Struct):
+class _JobSpec(Struct, rename="camel"):
     template: JobPodTemplate
+    completions: int | None = None
+    completion_mode: str | None = None
+
+    @property
+    def indexes(self) -> int | None:
+        """The number of completion indexes; None if the pods have none, or if it is absent."""
+        return self.completions if self.completion_mode in {None, "Indexed"} else None
 
 
 class _JobTemplate(Struct):
@@ -86,12 +93,12 @@ class _JobSet(Struct):
     spec: _Spec
 
 
-def jobs_of(one: Manifest) -> Iterator[Document]:
-    """Yield the Service and the Jobs of `one`, a JobSet; yield nothing if `one` is another object.
+def jobs_of(one: Manifest, set_name: str) -> Iterator[Document]:
+    """Yield the Service and the Jobs of `one`, a JobSet, as if its name were `set_name`.
 
-    Also yields nothing for a JobSet with a `managedBy` that names another controller. Raises
-    InputError for a JobSet that the API server or the JobSet webhook refuses, and for one without
-    replicatedJobs or with too many Jobs.
+    Yields nothing if `one` is another object, or a JobSet with a `managedBy` that names another
+    controller. Raises InputError for a JobSet that the API server or the JobSet webhook refuses,
+    and for one without replicatedJobs or with too many Jobs. `set_name` is not checked.
     """
     if (one.kind.group, one.kind.kind) != (GROUP, KIND):
         return
@@ -101,23 +108,23 @@ def jobs_of(one: Manifest) -> Iterator[Document]:
     total = sum(replicated.replicas for replicated in spec.replicated_jobs)
     written = one.value["spec"]["replicatedJobs"]
     annotations = one.metadata.annotations
-    subdomain = spec.network.subdomain or one.ref.name
+    subdomain = spec.network.subdomain or set_name
     if spec.network.enables_hostnames:
-        yield part_of(one, _service(one, subdomain))
+        yield part_of(one, _service(one.ref.namespace, subdomain, set_name))
     in_groups = Counter[str]()
     for replicated in spec.replicated_jobs:
         in_groups[replicated.group_name] += replicated.replicas
     of_group = Counter[str]()  # the Jobs so far
-    own = _coordinator_mark(one, spec, subdomain)
+    own = _coordinator_mark(set_name, spec, subdomain)
     each = [
         (at, replicated, index)
         for at, replicated in enumerate(spec.replicated_jobs)
         for index in range(replicated.replicas)
     ]
     for number, (at, replicated, index) in enumerate(each):
-        name = _job_name(one, replicated, index)
+        name = f"{set_name}-{replicated.name}-{index}"
         marks = {
-            f"{_LABELS}/jobset-name": one.ref.name,
+            f"{_LABELS}/jobset-name": set_name,
             f"{_LABELS}/replicatedjob-name": replicated.name,
             f"{_LABELS}/restart-attempt": "0",
             f"{_LABELS}/replicatedjob-replicas": str(replicated.replicas),
@@ -147,25 +154,25 @@ def jobs_of(one: Manifest) -> Iterator[Document]:
         yield part_of(one, job, f"spec.replicatedJobs[{at}].template")
 
 
-def _service(one: Manifest, name: str) -> Json:
-    """Return the headless Service of the JobSet `one`.
+def _service(namespace: str, name: str, set_name: str) -> Json:
+    """Return the headless Service of the JobSet `set_name`.
 
     It matters to the scheduler: it spreads the pods of a Service over nodes and zones by default.
     """
     return {
         "apiVersion": SERVICE.api_version,
         "kind": SERVICE.kind,
-        "metadata": {"name": name, "namespace": one.ref.namespace},
-        "spec": {"clusterIP": "None", "selector": {f"{_LABELS}/jobset-name": one.ref.name}},
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"clusterIP": "None", "selector": {f"{_LABELS}/jobset-name": set_name}},
     }
 
 
-def _coordinator_mark(one: Manifest, spec: _Spec, subdomain: str) -> dict[str, str]:
+def _coordinator_mark(set_name: str, spec: _Spec, subdomain: str) -> dict[str, str]:
     """Return the label that names the endpoint of the coordinator; {} without a coordinator."""
     found = spec.coordinator
     if found is None:
         return {}
-    pod = f"{one.ref.name}-{found.replicated_job}-{found.job_index}-{found.pod_index}"
+    pod = f"{set_name}-{found.replicated_job}-{found.job_index}-{found.pod_index}"
     return {f"{_LABELS}/coordinator": f"{pod}.{subdomain}"}
 
 
@@ -182,10 +189,12 @@ def _valid_spec(one: Manifest) -> _Spec:
         path = f"spec.replicatedJobs[{at}]"
         if replicated.name in names:
             raise one.refuse(f"{replicated.name!r} appears twice", field=f"{path}.name")
-        longest = _job_name(one, replicated, max(replicated.replicas - 1, 0))
-        for wrong in dns_1035_problems(longest):
-            problem = f"the name {longest} of its Job is invalid: {wrong}"
-            raise one.refuse(problem, field=f"{path}.name")
+        for what, longest in _longest_names(one, replicated):
+            for wrong in dns_1035_problems(longest):
+                problem = f"the name {longest} of its {what} is invalid: {wrong}"
+                raise one.refuse(problem, field=f"{path}.name")
+        for wrong in dns_1035_problems(replicated.group_name):
+            raise one.refuse(wrong, field=f"{path}.groupName")
         for place, needed in enumerate(replicated.depends_on):
             if needed.name not in names:
                 problem = f"{needed.name!r} is not an earlier replicated job"
@@ -195,21 +204,33 @@ def _valid_spec(one: Manifest) -> _Spec:
     return spec
 
 
+def _longest_names(one: Manifest, replicated: _ReplicatedJob) -> Iterator[tuple[str, str]]:
+    """Yield ("Job", name) and ("pod", name): the longest names of the Jobs and pods."""
+    job = f"{one.ref.name}-{replicated.name}-{max(replicated.replicas - 1, 0)}"
+    yield "Job", job
+    if (indexes := replicated.template.spec.indexes) is not None:
+        yield "pod", f"{job}-{max(indexes - 1, 0)}-abcde"  # a random suffix of this length
+
+
 def _check_coordinator(one: Manifest, spec: _Spec) -> None:
     """Raise InputError if the coordinator of the JobSet `one` is in no Job of its `spec`."""
     if (found := spec.coordinator) is None:
         return
-    replicas = {each.name: each.replicas for each in spec.replicated_jobs}
-    if found.replicated_job not in replicas:
-        problem = f"there is no replicated job {found.replicated_job!r}"
+    name = found.replicated_job
+    job = next((each for each in spec.replicated_jobs if each.name == name), None)
+    if job is None:
+        problem = f"there is no replicated job {name!r}"
         raise one.refuse(problem, field="spec.coordinator.replicatedJob")
-    if found.job_index >= (count := replicas[found.replicated_job]):
-        problem = f"{found.job_index} is not below the {count} replicas of {found.replicated_job}"
+    if found.job_index >= job.replicas:
+        problem = f"{found.job_index} is not below the {job.replicas} replicas of {name}"
         raise one.refuse(problem, field="spec.coordinator.jobIndex")
-
-
-def _job_name(one: Manifest, replicated: _ReplicatedJob, index: int) -> str:
-    return f"{one.ref.name}-{replicated.name}-{index}"
+    indexes = job.template.spec.indexes
+    if indexes is None:
+        problem = f"{name} must have completions and the completionMode Indexed"
+        raise one.refuse(problem, field="spec.coordinator.replicatedJob")
+    if found.pod_index >= indexes:
+        problem = f"{found.pod_index} is not below the {indexes} completions of {name}"
+        raise one.refuse(problem, field="spec.coordinator.podIndex")
 
 
 def _digest(text: str) -> str:

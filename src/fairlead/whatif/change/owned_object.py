@@ -23,18 +23,19 @@ from fairlead.whatif.snapshot.manifest import Manifest
 _OWNERS: Final = frozenset({(JOB_SET_GROUP, JOB_SET), (VOLCANO_GROUP, JOB.kind)})
 
 
-def owned_by(one: Manifest, value: Json | None = None) -> list[Document]:
+def owned_by(one: Manifest, value: Json | None = None, *, name: str = "") -> list[Document]:
     """Return the objects to create in addition to `one`; [] for most kinds.
 
     `value` is the object as in its file, where a list may contain null; None if it has no file.
-    Raises InputError if `one` is invalid.
+    If `name` is given, the objects are those of a copy of `one` with this name, which is not
+    checked. Raises InputError if `one` is invalid.
     """
     if not is_owner(one):
         return []
     for field in islice(_null_items(value, ""), 1):
         # The API server checks this before the webhooks check the object.
         raise one.refuse("expected a value, got null", field=field)
-    return [*gang_of(one), *jobs_of(one)]
+    return [*gang_of(one, name or one.ref.name), *jobs_of(one, name or one.ref.name)]
 
 
 def is_owner(one: Manifest) -> bool:

@@ -65,8 +65,8 @@ class _VolcanoJob(Struct):
     spec: _Spec
 
 
-def gang_of(one: Manifest) -> Iterator[Document]:
-    """Yield the PodGroup and the Jobs that stand for `one`, a Job of Volcano.
+def gang_of(one: Manifest, name: str) -> Iterator[Document]:
+    """Yield the PodGroup and the Jobs that stand for `one`, a Job of Volcano, with the name `name`.
 
     Yields nothing if `one` is another object. Raises InputError for a Job that Volcano's admission
     webhooks refuse.
@@ -86,17 +86,17 @@ def gang_of(one: Manifest) -> Iterator[Document]:
         group["minTaskMember"] = minima
     if spec.priority_class_name:
         group["priorityClassName"] = spec.priority_class_name
-    named = meta | {"name": one.ref.name}
+    named = meta | {"name": name}
     yield part_of(
         one, {"apiVersion": _POD_GROUP_API, "kind": "PodGroup", "metadata": named, "spec": group}
     )
     for index, task in enumerate(spec.tasks):
-        template = _template(task, one.ref.name, spec)
+        template = _template(task, name, spec)
         count = {"parallelism": task.replicas, "completions": task.replicas}
         job = {
             "apiVersion": JOB.api_version,
             "kind": JOB.kind,
-            "metadata": meta | {"name": f"{one.ref.name}-{task.name}"},
+            "metadata": meta | {"name": f"{name}-{task.name}"},
             "spec": count | {"template": template},
         }
         yield part_of(one, job, f"spec.tasks[{index}]")

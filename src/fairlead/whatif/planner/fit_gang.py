@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from fairlead.api.json import Json, mapping
+from fairlead.api.json import mapping
 from fairlead.api.text.count import counted
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import JOB
-from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.decision import Failure
 from fairlead.whatif.change.owned_object import owned_by
 from fairlead.whatif.input.error import InputError
@@ -138,11 +136,8 @@ def _place_copy(
 
 def _templates(written: Manifest, copy: int) -> Iterator[tuple[NewPods, int]]:
     """Yield (template, number of pods) for each Job of the copy number `copy` of `written`."""
-    name = f"{written.ref.name}-fit-{copy}"
-    value: Json = {**written.value, "metadata": {**written.value["metadata"], "name": name}}
-    ref = ObjectRef(written.ref.kind, written.ref.namespace, name)
-    renamed = replace(written, ref=ref, content=value)
-    for part in manifests(owned_by(renamed), written.ref.namespace):
+    parts = owned_by(written, name=f"{written.ref.name}-fit-{copy}")
+    for part in manifests(parts, written.ref.namespace):
         if part.kind is not JOB:
             continue
         spec = part.value["spec"]

@@ -15,6 +15,11 @@ from fairlead.whatif.snapshot.manifest import manifests
 
 LONG = "w" * 60
 TOO_LONG = f"the name train-{LONG}-9 of its Job is invalid: must be no more than 63 characters"
+TOO_LONG_POD = (
+    f"the name train-{LONG[:48]}-0-10-abcde of its pod is invalid: must be no more than 63 "
+    "characters"
+)
+INDEXES = "must have completions and the completionMode Indexed"
 
 
 def replicated(name, pods, **fields):
@@ -25,6 +30,10 @@ def replicated(name, pods, **fields):
         "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}},
     }
     return {"name": name, "template": {"spec": spec}, **fields}
+
+
+NOT_INDEXED = replicated("a", 1)
+NOT_INDEXED["template"]["spec"]["completionMode"] = "NonIndexed"
 
 
 def job_set(*jobs, **spec):
@@ -38,7 +47,7 @@ def job_set(*jobs, **spec):
 
 def parts(value):
     (one,) = manifests([Document("set.yaml", value)])
-    return [part.value for part in jobs_of(one)]
+    return [part.value for part in jobs_of(one, one.ref.name)]
 
 
 def jobs(value):
@@ -182,6 +191,22 @@ def test_too_many_jobs_are_an_error():
         (
             job_set(replicated("a", 1), coordinator={"replicatedJob": "a", "jobIndex": 1}),
             "spec.coordinator.jobIndex: 1 is not below the 1 replicas of a",
+        ),
+        (
+            job_set(replicated("a", 2), coordinator={"replicatedJob": "a", "podIndex": 2}),
+            "spec.coordinator.podIndex: 2 is not below the 2 completions of a",
+        ),
+        (
+            job_set(NOT_INDEXED, coordinator={"replicatedJob": "a"}),
+            f"spec.coordinator.replicatedJob: a {INDEXES}",
+        ),
+        (
+            job_set(replicated("w" * 48, 11)),
+            f"spec.replicatedJobs[0].name: {TOO_LONG_POD}",
+        ),
+        (
+            job_set(replicated("a", 1, groupName="g" * 64)),
+            "spec.replicatedJobs[0].groupName: must be no more than 63 characters",
         ),
     ],
 )

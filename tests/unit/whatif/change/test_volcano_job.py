@@ -31,7 +31,7 @@ def volcano_job(*tasks, name="train", **spec):
 
 def gang(value):
     (one,) = manifests([Document("job.yaml", value)])
-    return [part.value for part in gang_of(one)]
+    return [part.value for part in gang_of(one, one.ref.name)]
 
 
 def test_the_group_and_the_templates_have_the_fields_of_the_job():

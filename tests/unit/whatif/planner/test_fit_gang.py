@@ -74,6 +74,12 @@ def test_each_job_of_each_copy_needs_an_exclusive_domain(fitted, make):
     assert (answer["count"], answer["placed_of_next"]) == (1, 2)
 
 
+def test_a_long_name_does_not_prevent_copies(fitted, make):
+    """The name of the longest pod has 63 characters; that of a copy has more."""
+    answer, _ = fitted(job_set(replicated("w" * 47, 2)), make.node("n", cpu="5"))
+    assert answer["count"] == 2
+
+
 def test_a_quota_ends_the_count(fitted, make):
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "5"}}}
     quota["metadata"] = {"name": "q", "namespace": "default"}
@@ -120,7 +126,10 @@ def test_a_job_set_of_another_controller_does_not_fit_here(fitted, make):
     elsewhere = job_set(replicated("w", 1), managedBy="kueue.x-k8s.io/multikueue")
     message, code = fitted(elsewhere, make.node("n"))
     assert code == 2
-    assert "spec.managedBy: names another controller, so no pods are created in this cluster" in message
+    assert (
+        "spec.managedBy: names another controller, so no pods are created in this cluster"
+        in message
+    )
 
 
 @pytest.mark.parametrize("written", [job_set(replicated("w", 1)), volcano_job(task("a", 1))])
