@@ -118,8 +118,8 @@ def explain_object(
     found = inventory.find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
     if found.kind is POD:
         return None
-    owners = [found, *(one for one in inventory.of_kind(JOB) if one.is_controlled_by(found))]
-    pods = [pod for owner in owners for pod in inventory.pods_of(owner)]
+    jobs = (one for one in inventory.of_kind(JOB) if one.is_controlled_by(found))
+    pods = list(inventory.pods_of(found, *jobs))
     if found.kind not in _EXPLAINED and not pods:
         raise InputError(SOURCE, _why_unexplained(found, inventory))
     model = ClusterModel(snapshot, scheduler)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -127,10 +127,11 @@ def explain_workload(
     ref = WorkloadRef(workload.full_kind, workload.ref.namespace, workload.ref.name)
     # Controllers do not count terminating pods (controller_utils.go: FilterActivePods).
     between = _controllers_between(workload, snapshot.inventory())
-    own = (pod for pod in model.pods() if _is_of(pod, workload, ref, between))
+    controllers = _by_name(between if workload.kind is DEPLOYMENT else (workload, *between))
+    own = (pod for pod in model.pods() if _is_of(pod, ref, controllers))
     every = sorted(own, key=lambda pod: pod.key)
     pods = [pod for pod in every if not is_terminating(pod.pod)]
-    present = [*every, *(one for one in _ended_pods(model) if _is_of(one, workload, ref, between))]
+    present = [*every, *(one for one in _ended_pods(model) if _is_of(one, ref, controllers))]
     placed = [pod for pod in pods if model.cluster.node_of(pod)]
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
     ready = [pod for pod in pods if is_up(model, pod)]
@@ -174,7 +175,7 @@ def explain_workload(
             *_devices(model, pending),
             *_findings(snapshot, ref, pods, one_more),
             *_batch_scheduler(model, pods),
-            *_jobs_without_pods(model, snapshot.inventory(), jobs),
+            *_jobs_without_pods(model, snapshot.inventory(), jobs, pods),
             *_old_pods(workload, pods),
         ),
         tables=(
@@ -318,21 +319,28 @@ def _controllers_between(workload: Manifest, inventory: Inventory) -> list[Manif
     return [one for one in found if one.is_controlled_by(workload)]
 
 
-def _is_of(pod: PodInfo, workload: Manifest, ref: WorkloadRef, between: Iterable[Manifest]) -> bool:
-    """Return whether `workload` controls `pod`, directly or through a ReplicaSet or Job.
+def _by_name(controllers: Iterable[Manifest]) -> dict[str, list[Manifest]]:
+    found: dict[str, list[Manifest]] = defaultdict(list)
+    for one in controllers:
+        found[one.ref.name].append(one)
+    return found
 
-    `ref` identifies the pods of `workload`. `between` are the ReplicaSets and Jobs that it
-    controls.
+
+def _is_of(pod: PodInfo, ref: WorkloadRef, controllers: Mapping[str, Sequence[Manifest]]) -> bool:
+    """Return whether a workload controls `pod`, directly or through a ReplicaSet or Job.
+
+    `ref` identifies the pods of the workload. `controllers` are the workload and the ReplicaSets
+    and Jobs that it controls, by name.
 
     A Deployment controls pods only through ReplicaSets. Pods that name a Deployment itself as their
-    controller, as Flink's do, are a separate workload. The result is False for them.
+    controller, as Flink's do, are a separate workload. So a Deployment is not in `controllers`.
     """
     if workload_of(pod.pod) == ref:
         return True
     owner = controller_of(pod.pod.metadata)
     if owner is None or pod.namespace != ref.namespace:
         return False
-    named = between if workload.kind is DEPLOYMENT else (workload, *between)
+    named = controllers.get(owner.name, ())
     return any(one.is_named_by(owner.kind, owner.api_version, owner.name) for one in named)
 
 
@@ -652,17 +660,28 @@ def _batch_scheduler(model: ClusterModel, pods: Iterable[PodInfo]) -> Iterator[s
 
 
 def _job_rows(
-    model: ClusterModel, jobs: Iterable[Manifest], pods: Sequence[PodInfo]
+    model: ClusterModel, jobs: Sequence[Manifest], pods: Iterable[PodInfo]
 ) -> list[dict[str, object]]:
     """Return a row for each of `jobs`; those that lack the most ready pods come first."""
     rows = []
-    for job in jobs:
-        own = [pod for pod in pods if _is_controlled_by(pod, job)]
+    for job, own in _pods_by_job(jobs, pods):
         ready, wanted = sum(is_up(model, pod) for pod in own), wanted_by(job.value)
         pending = sum(not model.cluster.node_of(pod) for pod in own)
         row = {"job": job.ref.key, "wanted": wanted, "ready": ready, "pending": pending}
         rows.append((ready - wanted, job.ref.key, row))
     return [row for _, _, row in sorted(rows, key=lambda one: one[:2])]
+
+
+def _pods_by_job(
+    jobs: Sequence[Manifest], pods: Iterable[PodInfo]
+) -> Iterator[tuple[Manifest, list[PodInfo]]]:
+    """Yield (job, those of `pods` that it controls) for each of `jobs`."""
+    by_name: dict[str, list[PodInfo]] = defaultdict(list)
+    for pod in pods:
+        if (found := controller_of(pod.pod.metadata)) is not None:
+            by_name[found.name].append(pod)
+    for job in jobs:
+        yield job, [pod for pod in by_name[job.ref.name] if _is_controlled_by(pod, job)]
 
 
 def _is_controlled_by(pod: PodInfo, owner: Manifest) -> bool:
@@ -675,17 +694,24 @@ def _is_controlled_by(pod: PodInfo, owner: Manifest) -> bool:
 
 
 def _jobs_without_pods(
-    model: ClusterModel, inventory: Inventory, jobs: Sequence[Manifest]
+    model: ClusterModel,
+    inventory: Inventory,
+    jobs: Sequence[Manifest],
+    pods: Iterable[PodInfo],
 ) -> Iterator[str]:
-    """Yield a sentence about the pods that `jobs` lack, with the first reason."""
-    if not jobs:
+    """Yield a sentence about the pods that `jobs` lack, with the first reason.
+
+    `pods` may contain pods that were created after the statuses of the Jobs were written.
+    """
+    lacking = [job for job, own in _pods_by_job(jobs, pods) if len(own) < wanted_by(job.value)]
+    if not lacking:
         return
-    names = {str(WorkloadRef(JOB.kind, one.ref.namespace, one.ref.name)) for one in jobs}
+    names = {str(WorkloadRef(JOB.kind, one.ref.namespace, one.ref.name)) for one in lacking}
     rows = [row for row in uncreated_rows(model, inventory) if row["workload"] in names]
     if rows:
-        pods = counted(sum(row["pods"] for row in rows), "pod")
+        missing = counted(sum(row["pods"] for row in rows), "pod")
         lack = counted(len(rows), "of its Jobs lacks", "of its Jobs lack")
-        yield f"{lack} {pods}: {rows[0]['why']} ({rows[0]['workload']})."
+        yield f"{lack} {missing}: {rows[0]['why']} ({rows[0]['workload']})."
 
 
 def _old_pods(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:

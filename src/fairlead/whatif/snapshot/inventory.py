@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -148,18 +149,22 @@ class Inventory:
             elif (pod := entry.pod).spec.node_name in nodes:
                 yield pod
 
-    def pods_of(self, owner: Manifest) -> Iterator[Pod]:
-        """Yield the pods that `owner` controls, without comparing uids.
+    def pods_of(self, *owners: Manifest) -> Iterator[Pod]:
+        """Yield the pods that any of `owners` controls, without comparing uids.
 
         Raises InputError for a pod that is not valid.
         """
+        by_name: dict[tuple[str, str], list[Manifest]] = defaultdict(list)
+        for owner in owners:
+            by_name[owner.ref.namespace, owner.ref.name].append(owner)
         filed = self._by_resource.get(POD.resource, {}).values()
         for entry in (*filed, *self._pods):
             pods = entry.replicas if isinstance(entry, ReplicaManifests) else (entry.pod,)
             meta = pods[0].metadata
-            reference = controller_of(meta) if meta.namespace == owner.ref.namespace else None
-            if reference is not None and owner.is_named_by(
-                reference.kind, reference.api_version, reference.name
+            reference = controller_of(meta)
+            if reference is not None and any(
+                owner.is_named_by(reference.kind, reference.api_version, reference.name)
+                for owner in by_name.get((meta.namespace, reference.name), ())
             ):
                 yield from pods
 

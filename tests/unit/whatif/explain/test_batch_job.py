@@ -129,3 +129,13 @@ def test_a_job_set_is_explained_with_the_pods_of_its_jobs(snapshot, make):
     assert [row["pods"] for row in tables["pending"]] == [3]
     lacks = "1 of its Jobs lacks 1 pod: its controller has not created them (job/default/sim-b-0)."
     assert lacks in answer.findings
+
+
+def test_jobs_lack_no_pods_that_were_created_for_the_answer(snapshot, make):
+    """The status of the second Job is older than its second pod."""
+    late = make.pod("sim-b-0-1", cpu="2")
+    late["metadata"]["ownerReferences"] = [reference("batch/v1", "Job", "sim-b-0")]
+    cluster = snapshot(make.node("a", cpu="1"), *job_set_with_jobs(make), late)
+    answer = explained(cluster, "jobset/sim")
+    assert answer.verdict == "0 of 4 wanted pods of jobset/default/sim are ready: 4 pending."
+    assert not any("of its Jobs" in sentence for sentence in answer.findings)
