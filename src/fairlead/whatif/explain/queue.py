@@ -93,8 +93,10 @@ def is_about_queue(target: str, inventory: Inventory) -> bool:
         return False
     queues = [one for one in inventory.kinds if one.kind == "Queue"]
     own = [one for one in queues if one.group in _GROUPS]
-    if not slash or "/" in name:
-        return not slash and bool(own or not queues)
+    if not slash:
+        return bool(own or not queues)
+    if not name or "/" in name:
+        return False
     is_own = any(inventory.get(one, "", name) for one in own)
     return is_own or not any(inventory.look_up("", target) for _ in queues[:1])
 
@@ -179,7 +181,7 @@ def _verdict(found: QueueExplanation) -> str:
     title = f"{name} (weight {info.weight})"
     if not found.has_shares and found.waiting_count + len(found.holding):
         return f"{title}: the configuration does not divide the cluster between queues; {waits}."
-    if usage is None or not any(usage.request.values()):
+    if usage is None or not any(_claimed(usage).values()):
         without = "has no pods" if not found.waiting_count else f"has no pods yet; {waits}"
         return f"{title} {without}."
     main = _main_resource(usage)
@@ -200,17 +202,23 @@ def _main_resource(usage: QueueUsage) -> str:
     """Return the resource to name in the verdict, such as GPUs.
 
     It is a resource of which the queue holds more than it deserves, or deserves less than it
-    requests. Extended resources come before cpu and memory, then those with the largest ratio
-    allocated ÷ deserved.
+    requests. Resources that its pods do not request come last. Extended resources come before cpu
+    and memory, then those with the largest ratio allocated ÷ deserved.
     """
+    claimed = _claimed(usage)
 
-    def rank(name: str) -> tuple[bool, bool, float, str]:
-        deserved, held = usage.deserved[name], usage.allocated[name]
+    def rank(name: str) -> tuple[bool, bool, bool, float, str]:
+        deserved, held, is_used = usage.deserved[name], usage.allocated[name], claimed[name] > 0
         is_contested = held > deserved or deserved + 1 <= usage.request[name]
-        is_device = is_extended_resource(name) and usage.request[name] > 0
-        return is_contested, is_device, held / deserved if deserved else 0.0, name
+        is_device = is_extended_resource(name) and is_used
+        return is_contested, is_used, is_device, held / deserved if deserved else 0.0, name
 
     return max(usage.deserved, key=rank)
+
+
+def _claimed(usage: QueueUsage) -> dict[str, int]:
+    """Return what the pods of the queue request, or what it has allocated with the queues below."""
+    return {name: max(usage.request[name], usage.allocated[name]) for name in usage.request}
 
 
 def _findings(found: QueueExplanation) -> Iterator[str]:
@@ -235,6 +243,12 @@ def _findings(found: QueueExplanation) -> Iterator[str]:
             yield f"It is at its capability: {_amounts(full, zero=True)}."
     if found.info is not None and found.info.parent:
         yield f"Its parent is queue {found.info.parent}, whose limits count, too."
+    if found.below:
+        queues = listed(found.below, _NAMED_MAX)
+        yield (
+            f"What it uses includes what the queues below it use ({queues}); what it requests "
+            "does not include their requests."
+        )
     for victims, what in (
         (found.victims, "The next session evicts {} for groups of this queue: {}."),
         (found.losses, "The next session evicts {} of this queue for other queues: {}."),

@@ -201,3 +201,26 @@ def test_a_queue_may_have_its_share_of_one_resource_only(explained, make):
         "queue/a (weight 1) uses 4 nvidia.com/gpu and deserves 4: it has its share of "
         "nvidia.com/gpu, but not of all resources; 1 group waits."
     )
+
+
+def test_a_queue_uses_what_the_queues_below_it_use(explained, make):
+    team = [queue("team", capability={GPU: "6"}), queue("a", parent="team")]
+    answer = explained("queue/team", node(make, "n", 8), *team, *gang(make, "g", "a", 2, ("n",)))
+    assert answer.verdict.startswith(f"queue/team (weight 1) uses 2 {GPU} and deserves 2: ")
+    assert (
+        "What it uses includes what the queues below it use (a); what it requests does not include "
+        "their requests."
+    ) in answer.findings
+
+
+def test_the_verdict_names_a_resource_that_the_pods_request(explained, make):
+    """The nodes have GPUs, but the pods request none of them."""
+    pods = gang(make, "g", "a", 0, ("",))
+    for config in (None, "kube-batch"):
+        verdict = explained("queue/a", node(make, "n", 8), queue("a"), *pods, batch=config).verdict
+        assert verdict.startswith("queue/a (weight 1) uses 0 cpu and deserves 1: it is below its")
+
+
+def test_a_queue_without_a_name_is_an_error(explained, shared):
+    with pytest.raises(InputError, match="'queue/' is not KIND/NAME"):
+        explained("queue/", *shared)

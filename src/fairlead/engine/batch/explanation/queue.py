@@ -61,11 +61,12 @@ class QueueExplanation(Struct, frozen=True):
 
     `info` is None if the Queue object does not exist. `usage` is None if the queue has neither
     groups nor a guarantee, or if the configuration has no shares (`has_shares`). `can_reclaim` is
-    set if the configuration has the action reclaim. `why_less` says why the queue deserves less
-    than its pods request, if it does. `total` is the capacity of the nodes. `holding` are the
-    groups with members on nodes, those with the most members first. `waiting` are the first groups
-    that wait for their minimum, and `waiting_count` is the number of all groups that do. They
-    include PodGroups of Volcano that await admission and have no pods yet.
+    set if the configuration has the action reclaim. `below` are the names of the queues whose
+    parent it is; `usage` includes what they have allocated, but not what they request. `why_less`
+    says why the queue deserves less than its pods request, if it does. `total` is the capacity of
+    the nodes. `holding` are the groups with members on nodes, those with the most members first.
+    `waiting` are the first groups that wait for their minimum, and `waiting_count` is the number of
+    all groups that do. They include PodGroups of Volcano that await admission and have no pods yet.
 
     The next session evicts `victims` to make room for groups of the queue, and evicts `losses`,
     pods of the queue, to make room for groups of other queues. Both contain namespace/name.
@@ -77,6 +78,7 @@ class QueueExplanation(Struct, frozen=True):
     usages: tuple[QueueUsage, ...]
     has_shares: bool
     can_reclaim: bool
+    below: tuple[str, ...]
     why_less: str
     total: Mapping[str, int]
     limits: QueueAmounts
@@ -147,6 +149,7 @@ def explain_queue(
         usages=overview.queues,
         has_shares=has_shares,
         can_reclaim=any(action.name == _RECLAIM for action in composition.actions),
+        below=tuple(sorted(q.name for q in composition.jobs.queues.values() if q.parent == name)),
         why_less=why_less,
         total=total,
         limits=limits,
