@@ -614,7 +614,11 @@ def _read_manifests(
     its value as in the file. It also contains the objects that simulate the owners: PodGroups and
     Jobs (`owned_by`). Raises InputError, also if the files contain no object.
     """
-    from fairlead.whatif.change.owned_object import may_exist, owned_by  # noqa: PLC0415
+    from fairlead.whatif.change.owned_object import (  # noqa: PLC0415
+        may_exist,
+        owned_by,
+        without_repeated_services,
+    )
 
     namespace = change.namespace or DEFAULT_NAMESPACE
     documents = [
@@ -629,7 +633,8 @@ def _read_manifests(
         for one, value in written
         if inventory.get(one.kind, one.ref.namespace, one.ref.name) is None
     ]
-    more = manifests_to_apply(chain.from_iterable(parts for _, parts in owners), namespace)
+    every = chain.from_iterable(parts for _, parts in owners)
+    more = manifests_to_apply(without_repeated_services(every), namespace)
     taken = {one.ref for one, _ in written}
     new = []
     for one, value in more:

@@ -49,6 +49,21 @@ def may_exist(part: Manifest) -> bool:
     return part.kind is SERVICE
 
 
+def without_repeated_services(parts: Iterable[Document]) -> Iterator[Document]:
+    """Yield `parts`, objects of several owners, without Services that another owner creates first.
+
+    JobSets with the same subdomain use the same Service.
+    """
+    services = set[tuple[str, str]]()
+    for part in parts:
+        key = part.value["metadata"].get("namespace", ""), part.value["metadata"]["name"]
+        if part.value["kind"] == SERVICE.kind:
+            if key in services:
+                continue
+            services.add(key)
+        yield part
+
+
 def _null_items(value: Any, path: str) -> Iterator[str]:
     """Yield the path of each null that is an item of a list in `value`, the value at `path`."""
     if isinstance(value, dict):

@@ -31,7 +31,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.change.edit.scale import owned_hint
-from fairlead.whatif.change.owned_object import may_exist, owned_by
+from fairlead.whatif.change.owned_object import may_exist, owned_by, without_repeated_services
 from fairlead.whatif.change.volcano_job import GROUP as VOLCANO_GROUP
 from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.configuration.release import ReleaseChoice
@@ -424,9 +424,9 @@ def _written(files: Sequence[str]) -> list[Manifest]:
     raised for pods and workloads that the API server refuses, and for too many pods.
     """
     written = manifests_to_apply(document for path in files for document in read(path))
-    parts = [part for one, value in written for part in owned_by(one, value)]
+    parts = (part for one, value in written for part in owned_by(one, value))
     taken = {one.ref for one, _ in written}
-    more = manifests_to_apply(parts)
+    more = manifests_to_apply(without_repeated_services(parts))
     written += [each for each in more if each[0].ref not in taken or not may_exist(each[0])]
     found = [one for one, _ in written]
     refuse_excess(found)

@@ -40,7 +40,11 @@ from fairlead.whatif.change.edit.field_path import UNCHANGEABLE
 from fairlead.whatif.change.edit.scale import parse_scale
 from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes
 from fairlead.whatif.change.node_outage.outage import READY, STOPPED, Outage, ends_of
-from fairlead.whatif.change.owned_object import may_exist, owned_by
+from fairlead.whatif.change.owned_object import (
+    may_exist,
+    owned_by,
+    without_repeated_services,
+)
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
@@ -346,8 +350,8 @@ class _NumberedEvent:
         found = [one for one, _ in written]
         if not found:
             self._refuse("contains no object", "create")
-        parts = [part for one, value in written for part in owned_by(one, value)]
-        every = [*found, *manifests(parts)]
+        parts = (part for one, value in written for part in owned_by(one, value))
+        every = [*found, *manifests(without_repeated_services(parts))]
         refuse_malformed_fields(every)
         refuse_excess(every)
         return [one.without_uid() for one in found]
@@ -432,7 +436,8 @@ _NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
 
 def _owned(created: Iterable[Manifest]) -> list[Manifest]:
     """Return the objects that controllers of custom resources would create for `created`."""
-    return manifests(part for one in created for part in owned_by(one))
+    parts = (part for one in created for part in owned_by(one))
+    return manifests(without_repeated_services(parts))
 
 
 def _created_with(

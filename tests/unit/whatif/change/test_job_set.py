@@ -129,6 +129,13 @@ def test_an_existing_service_is_used(snapshot, make):
         assert len(list(answer.changed.placed)) == 1
 
 
+def test_job_sets_of_one_file_may_share_a_service(snapshot, make):
+    first = job_set(replicated("w", 1), network={"subdomain": "net"})
+    second = {**first, "metadata": {"name": "other", "namespace": "default"}}
+    answer = what_if(snapshot(make.node("a")), ClusterChange(apply=(first, second)))
+    assert len(list(answer.changed.placed)) == 2
+
+
 def test_the_template_takes_precedence_over_the_defaults():
     one = replicated("w", 1)
     one["template"]["spec"] |= {"completionMode": "NonIndexed", "suspend": False}

@@ -208,6 +208,13 @@ def test_a_service_of_the_dump_outlives_a_created_job_set(experiment):
     assert "Service" not in written
 
 
+def test_job_sets_of_one_event_may_share_a_service(experiment):
+    shared = JOB_SET.replace("{replicatedJobs", "{network: {subdomain: net}, replicatedJobs")
+    other = shared.replace("name: s,", "name: t,")
+    found = experiment(CLUSTER + f"events: [{{at: 1m, create: [{shared}, {other}]}}]")
+    assert names(found) == ["s", "net", "s-r-0", "t", "t-r-0"]
+
+
 @pytest.mark.parametrize(
     ("owner", "name"), [(VOLCANO_JOB, "jobs.batch.volcano.sh/v"), (JOB_SET, "jobset/s")]
 )
