@@ -54,7 +54,8 @@ def scheduled(connection, story, ahead_s=0, prepare=nothing, **options):
 
 
 async def clean(direct):
-    for one in await direct.pods():
+    """Delete all pods. Waiting pods come first, because they would take the room of the others."""
+    for one in sorted(await direct.pods(), key=lambda one: bool(node_of(one))):
         path = f"{PODS_PATH}/{one['metadata']['name']}"
         await direct.send("DELETE", path, {"gracePeriodSeconds": 0})
 
