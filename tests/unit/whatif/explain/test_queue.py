@@ -134,7 +134,10 @@ def test_a_queue_at_its_capability_says_so(explained, shared):
     answer = explained("queue/prod", *shared)
     assert f"It is at its capability: 6 {GPU}." in answer.findings
     [waiting] = table(answer, "waiting")
-    assert waiting["remedy"] == f"a higher capability of queue prod (at least 7 {GPU}, now 6)"
+    assert waiting["remedy"] == (
+        "room for 1 more member like default/d-0 and "
+        f"a higher capability of queue prod (at least 7 {GPU}, now 6)"
+    )
 
 
 def test_other_states_of_queues(explained, make):

@@ -307,6 +307,11 @@ def _explain(
     )
 
 
+def _task_name(task: TaskInfo) -> str:
+    """Return `namespace/name` of the pod of `task`, or of the original pod that it replaces."""
+    return original_key(task.info.pod)
+
+
 def group_title(job: JobInfo) -> str:
     """Return the name of the group of `job`: namespace/name, or the workload of its pods."""
     if job.group is not None and job.group.ref is not None:
@@ -336,14 +341,13 @@ class _Trial:
         self.lacks_other = False
         self.is_too_large = False
         self.limits = _Limits()
+        # the tasks of `_next_tasks` that would fit on no node if queues had no limits
+        self.without_room: Sequence[TaskInfo] = ()
 
     @property
     def member_key(self) -> str:
-        """`namespace/name` of `member`, or of the original pod that `member` replaces.
-
-        The key is "" without a member.
-        """
-        return "" if self.member is None else original_key(self.member.info.pod)
+        """The name of `member` (`_task_name`); "" without a member."""
+        return "" if self.member is None else _task_name(self.member)
 
     @property
     def missing(self) -> int:
@@ -377,6 +381,7 @@ class _Trial:
         if job.id in session.outside:
             self.limits = _limits_of_admission(session, job)
             self.summary = self.limits.text(job.queue)
+            self._try_without_limits()
             return Obstacle.NOT_LET_IN
         if job.valid_count < job.min_available:
             return Obstacle.TOO_FEW_MEMBERS
@@ -384,6 +389,7 @@ class _Trial:
             return Obstacle.NOTHING
         if session.tiers.is_overused(queue):
             self.starts_at = self._start_within_limits()
+            self._try_without_limits()
             return Obstacle.QUEUE_HAS_ITS_SHARE
         found = self._try()
         if found is Obstacle.QUEUE_IS_FULL:
@@ -418,30 +424,53 @@ class _Trial:
         session, job = self._session, self._job
         statement = Statement(session)
         waiting = sorted(job.with_status(TaskStatus.PENDING), key=session.tiers.task_key)
-        while waiting:
-            unplaced = self._place(statement, waiting)
-            if len(unplaced) == len(waiting) or not session.rules.tries_every_task:
-                break
-            # As in allocate, skipped tasks may have affinity to a member placed after them.
-            waiting = unplaced
+        unplaced = self._place_all(statement, waiting)
+        self.member = unplaced[0] if unplaced else None
         self.placeable = len(statement)
         self.has_minimum = job.is_ready
         is_complete = job.is_ready and self.member is None
         found = Obstacle.NEXT_SESSION if is_complete else self._why_not(self.member)
+        if self.limits:
+            self.without_room = self._without_room(statement)
         statement.discard()
         return found
 
-    def _place(self, statement: Statement, waiting: Sequence[TaskInfo]) -> list[TaskInfo]:
+    def _try_without_limits(self) -> None:
+        statement = Statement(self._session)
+        self.without_room = self._without_room(statement)
+        statement.discard()
+
+    def _without_room(self, statement: Statement) -> Sequence[TaskInfo]:
+        """Place `_next_tasks`, ignoring the limits of queues; return those not placed."""
+        tasks = _next_tasks(self._session, self._job)
+        return self._place_all(statement, tasks, ignores_limits=True)
+
+    def _place_all(
+        self, statement: Statement, waiting: Sequence[TaskInfo], *, ignores_limits: bool = False
+    ) -> Sequence[TaskInfo]:
+        """Call `_place` as often as it places tasks; return the tasks that are not placed."""
+        while waiting:
+            unplaced = self._place(statement, waiting, ignores_limits=ignores_limits)
+            if len(unplaced) == len(waiting) or not self._session.rules.tries_every_task:
+                return unplaced
+            # As in allocate, skipped tasks may have affinity to a member placed after them.
+            waiting = unplaced
+        return waiting
+
+    def _place(
+        self, statement: Statement, waiting: Sequence[TaskInfo], *, ignores_limits: bool
+    ) -> list[TaskInfo]:
         """Place tasks of `waiting`, in order, on idle resources; return those not placed.
 
-        Under kube-batch's rules, the first task that does not fit ends the attempt. Sets `member`
-        to the first task that was not placed, or to None.
+        Under kube-batch's rules, the first task that does not fit ends the attempt. If
+        `ignores_limits` is set, the limits of queues do not count.
         """
         session, job = self._session, self._job
         unplaced, unplaceable = list[TaskInfo](), set[int]()
         for task in waiting:
             if not unplaced or session.rules.tries_every_task:
-                fits = task.info.shape.id not in unplaceable and session.may_take(task)
+                fits = task.info.shape.id not in unplaceable
+                fits = fits and (ignores_limits or session.may_take(task))
                 node = session.choices(job).now.pick(task.info, session.tie_break) if fits else None
                 if node is not None:
                     statement.allocate(task, node)
@@ -449,7 +478,6 @@ class _Trial:
                     continue
                 unplaceable.add(task.info.shape.id)
             unplaced.append(task)
-        self.member = unplaced[0] if unplaced else None
         return unplaced
 
     def _why_not(self, task: TaskInfo | None) -> Obstacle:
@@ -682,8 +710,13 @@ def _scarcity_for(session: Session, job: JobInfo) -> Scarcity:
 
 def _next_request(session: Session, job: JobInfo) -> Amounts:
     """Return the sum of the requests of the members that `job` lacks, or of its next member."""
+    return total_request(_next_tasks(session, job))
+
+
+def _next_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
+    """Return the pending tasks that `job` lacks (`lacking_tasks`), or its next pending task."""
     pending = sorted(job.with_status(TaskStatus.PENDING), key=session.tiers.task_key)
-    return total_request(lacking_tasks(session, job) or pending[:1])
+    return lacking_tasks(session, job) or pending[:1]
 
 
 def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: Scarcity) -> list[str]:
@@ -692,7 +725,8 @@ def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: Scarcit
     of_share = of_share or limits.share
     match obstacle:
         case _ if remedy := limits.remedy():
-            return [remedy]
+            room = [_room_for(len(tasks), tasks[0])] if (tasks := trial.without_room) else []
+            return [" and ".join((*room, remedy))]
         case Obstacle.NO_QUEUE:
             return [f"create queue {job.queue}"]
         case Obstacle.TOO_FEW_MEMBERS:
@@ -715,7 +749,7 @@ def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: Scarcit
 
 def _room_remedies(trial: _Trial) -> list[str]:
     missing = trial.missing
-    remedies = [f"room for {_more(missing)} like {trial.member_key}"] if trial.member else []
+    remedies = [_room_for(missing, trial.member)] if trial.member else []
     nearest = next((fact for fact in trial.nodes if fact.lacking), None)
     # Room for one more member lets a gang start only if a single member is missing. A gang that has
     # its minimum number of members can always use the room.
@@ -724,6 +758,10 @@ def _room_remedies(trial: _Trial) -> list[str]:
         amounts = ", ".join(f"{amount_text(name, amount)} {name}" for name, amount in lacking)
         remedies.append(f"{amounts} more on node {nearest.node}")
     return remedies
+
+
+def _room_for(members: int, task: TaskInfo) -> str:
+    return f"room for {_more(members)} like {_task_name(task)}"
 
 
 def _named(queues: Sequence[str]) -> str:

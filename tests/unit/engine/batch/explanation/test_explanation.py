@@ -18,6 +18,7 @@ from fairlead.testing.batch_builders import (
 from fairlead.testing.builders import make_node
 
 FOUR = "at least 4 cpu, now 3"
+ROOM = "room for 1 more member like default/g-0"
 
 
 def explain(harness, group="g", now_s=0.0):
@@ -324,7 +325,7 @@ def test_a_queue_that_uses_its_deserved_share_is_explained(harness):
         (
             "8",
             {"capability": {"cpu": "4"}},
-            "a higher capability of queue a (at least 5 cpu, now 4)",
+            f"{ROOM} and a higher capability of queue a (at least 5 cpu, now 4)",
         ),
     ],
 )
@@ -381,6 +382,31 @@ def test_the_capability_must_suffice_for_all_members_that_the_group_lacks(harnes
     found = explain(harness.put(make_gang("g", 4, cpu=4, queue="a")))
     assert found.placeable == 1
     assert found.remedies == ("a higher capability of queue a (at least 16 cpu, now 6)",)
+
+
+def test_a_higher_capability_alone_does_not_start_a_group_without_room_on_nodes(harness):
+    """The queue has room for one of three members, the node for two."""
+    harness.put(make_node("n1", cpu="8"), make_queue("a", capability={"cpu": "6"}))
+    harness.put(make_gang("old", 2, cpu=2, node="n1", queue="a"))
+    needs = "at least 10 cpu, now 6"
+    harness.put(make_gang("g", 3, cpu=2, queue="a"))
+    found = explain(harness)
+    assert (found.obstacle, found.placeable) == (Obstacle.QUEUE_IS_FULL, 1)
+    room = "room for 1 more member like default/g-2"
+    assert found.remedies == (f"{room} and a higher capability of queue a ({needs})",)
+    harness.put(make_node("n2", cpu="2"))
+    assert explain(harness).remedies == (f"a higher capability of queue a ({needs})",)
+
+
+def test_a_group_that_is_not_admitted_also_needs_room_on_nodes(make_harness):
+    harness = make_harness(VOLCANO.format(more="").replace("allocate", "enqueue, allocate"))
+    harness.put(make_queue("q", capability={"cpu": "2"}), make_node("n1", cpu="2"))
+    more = {"minResources": {"cpu": "3"}, "status": {"phase": "Pending"}}
+    harness.put(make_group("g", 1, "q", **more), make_task("g-0", "g", cpu=3))
+    found = explain(harness)
+    assert found.obstacle is Obstacle.NOT_LET_IN
+    needs = "at least 3 cpu, now 2"
+    assert found.remedies == (f"{ROOM} and a higher capability of queue q ({needs})",)
 
 
 def test_a_queue_that_leaves_the_guarantee_of_another_queue_is_explained(harness):
