@@ -17,6 +17,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.quantity import amount_text
+from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import POD, POD_GROUP
 from fairlead.apiserver.registry.store import Store
@@ -117,6 +118,12 @@ def explain_group_of(
     if uncreated:
         found = replace(found, remedies=())  # nobody but Volcano can create the pods
     notes += uncreated
+    if found.starting and found.remedies:
+        notes.append(
+            "The changes that would let the group start count on the resources that are free now. "
+            f"The next session gives some of them to {listed(found.starting)}, and fairlead whatif "
+            "makes its changes after that session. Then the group may need more."
+        )
     if others:
         found = replace(found, queue=None, queue_name="")  # these schedulers have no queues
         notes.append(

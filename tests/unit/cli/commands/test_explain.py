@@ -383,6 +383,18 @@ def test_a_group_of_volcano_without_pods_awaits_its_admission(tmp_path, capsys):
     assert excess.endswith("exceed the capability of queue q: 3 x.com/gpu (at most 2).")
 
 
+def test_a_note_names_the_groups_that_the_next_session_starts_first(tmp_path, capsys):
+    """Two members of g have room on the node, and the pod f needs some of it."""
+    alone = member("f")
+    del alone["metadata"]["annotations"]
+    items = [NODES[0], GANG, *(member(f"g-{number}") for number in range(3)), alone]
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    main.run(["explain", str(dump), "podgroup/g", "-o", "json"])
+    note = json.loads(capsys.readouterr().out)["notes"][-1]
+    assert "The next session gives some of them to Pod/default/f, and fairlead whatif makes" in note
+
+
 def coscheduled(name, scheduler):
     """A pending pod of a PodGroup of the plugin Coscheduling."""
     found = member(name)

@@ -108,7 +108,8 @@ class GroupExplanation(Struct, frozen=True):
     set if the missing members of the group would not fit even if all pods ended. `victims` are the
     pods that the next session evicts for the group, and `rule` is the action that evicts them.
     `no_evictions` are sentences that say why the actions reclaim and preempt evict no pods for the
-    group. `remedies` are changes that would let the group start. `title` is the group's namespace
+    group. `remedies` are changes that would let the group start now. `starting` are the titles of
+    other groups whose pods the next session binds to nodes. `title` is the group's namespace
     and name. For pods without a PodGroup, it is the name of their controller.
     """
 
@@ -134,6 +135,7 @@ class GroupExplanation(Struct, frozen=True):
     victims: tuple[str, ...] = ()
     rule: str = ""
     no_evictions: tuple[str, ...] = ()
+    starting: tuple[str, ...] = ()
 
 
 def explain_group(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.explanation.eviction import why_no_eviction
-from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obstacle
+from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obstacle, group_title
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.run_session import run_session
@@ -62,7 +62,8 @@ def with_next_session(
     elif found.obstacle in _NOT_BLOCKED or had_minimum > found.has_minimum:
         obstacle = Obstacle.OTHERS_FIRST
     elif found.obstacle in (Obstacle.NO_NODE, Obstacle.QUEUE_IS_FULL):
-        return replace(found, no_evictions=decided.no_evictions)
+        starting = tuple(decided.starting)
+        return replace(found, no_evictions=decided.no_evictions, starting=starting)
     else:
         return found
     return replace(
@@ -78,13 +79,15 @@ class _NextSession:
         self.is_ready = self.is_waiting = False
         self.victims: list[str] = []
         self.no_evictions: tuple[str, ...] = ()
+        self.starting: dict[str, None] = {}
         self.rule = self.refusal = ""
 
     def opened(self, session: Session) -> None:
         pass
 
     def note(self, step: SessionStep) -> None:
-        pass
+        if step.verb == "bind" and step.task is not None and step.task.job is not self._job:
+            self.starting[group_title(step.task.job)] = None
 
     def closing(self, session: Session) -> None:
         self.is_ready = self._job.is_ready

@@ -291,6 +291,15 @@ def test_two_groups_with_room_for_one_do_not_both_start(harness, group, obstacle
     assert (found.obstacle, found.has_minimum) == (obstacle, group == "f")
 
 
+def test_groups_that_the_next_session_starts_instead_are_named(harness):
+    """One cpu more lets g start only before the next session gives three to f."""
+    harness.put(make_node("n1"), make_gang("f", 3), make_gang("g", 5))
+    found = next_session(harness)
+    assert (found.obstacle, found.starting) == (Obstacle.NO_NODE, ("default/f",))
+    assert found.remedies[1] == "1 cpu more on node n1"
+    assert next_session(harness).starting == ()
+
+
 @pytest.mark.parametrize("configuration", ["fairlead", "volcano"])
 def test_lacking_amounts_are_those_of_the_request(make_harness, configuration):
     """kube-batch's rules would accept 10m of cpu and 10Mi of memory less."""
