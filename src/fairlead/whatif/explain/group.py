@@ -23,9 +23,13 @@ from fairlead.apiserver.kind import POD, POD_GROUP
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.compose import Composition, compose
 from fairlead.engine.batch.configuration_file import BatchConfig
-from fairlead.engine.batch.explanation.explanation import GroupExplanation, explain_group
+from fairlead.engine.batch.explanation.explanation import (
+    GroupExplanation,
+    explain_group,
+    is_uncreated,
+)
 from fairlead.engine.batch.explanation.next_session import with_next_session
-from fairlead.engine.batch.info.group import VOLCANO_API, group_name, labelled_group
+from fairlead.engine.batch.info.group import group_name, labelled_group
 from fairlead.engine.batch.plugin_guard import PluginFailures
 from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
@@ -143,7 +147,7 @@ def _uncreated_pods(composition: Composition, cluster: Cluster, job: str) -> Ite
     """
     found = composition.jobs.jobs[job]
     group = found.group
-    if found.tasks or group is None or group.api_group != VOLCANO_API or not found.awaits_admission:
+    if group is None or not is_uncreated(found):
         return
     yield (
         "Volcano creates the pods of a Job only after its action enqueue has admitted the PodGroup "

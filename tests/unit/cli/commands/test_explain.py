@@ -377,6 +377,10 @@ def test_a_group_of_volcano_without_pods_awaits_its_admission(tmp_path, capsys):
     main.run(["explain", str(dump), "podgroup/g", "-o", "json"])
     answer = json.loads(capsys.readouterr().out)
     assert (answer["members"], answer["remedies"]) == (0, [])
+    assert (answer["obstacle"], answer["why"]) == (
+        "NO_PODS_YET",
+        "Volcano has not admitted it yet, and creates its pods only then",
+    )
     [groups, pods, excess] = answer["notes"]
     assert groups.startswith("1 PodGroup has no pods yet (default/g).")
     assert pods.startswith("Volcano creates the pods of a Job only after its action enqueue has")

@@ -151,6 +151,8 @@ def test_other_states_of_queues(explained, make):
         "queue/shut is closed, so none of its waiting groups starts (1 group waits).",
         "queue/absent does not exist, so 1 group waits.",
     ]
+    [waiting] = table(explained("queue/late", *objects, batch="fairlead"), "waiting")
+    assert (waiting["obstacle"], waiting["remedy"]) == ("NO_PODS_YET", "")
     answer = explained("queue/late", *objects, batch="volcano")
     assert answer.verdict == "queue/late (weight 1) has no pods yet; 1 group waits."
     assert [row["group"] for row in table(answer, "waiting")] == ["default/g"]

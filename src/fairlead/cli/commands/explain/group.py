@@ -22,6 +22,7 @@ _WITHOUT_ESTIMATE: Final = (
     Obstacle.NEXT_SESSION,
     Obstacle.NO_GROUP,
     Obstacle.NO_QUEUE,
+    Obstacle.NO_PODS_YET,
     Obstacle.TOO_FEW_MEMBERS,
     Obstacle.OTHERS_FIRST,
     Obstacle.REFUSED,

@@ -4,8 +4,8 @@
 allocate would. Then it reverts the session. The explanation is the first of these obstacles that
 applies:
 
-    no queue → closed queue → not admitted → too few members → queue at its share → queue at its
-    limit → resources reserved for another group → resources not yet released → no node
+    no queue → closed queue → not admitted → no pods yet → too few members → queue at its share →
+    queue at its limit → resources reserved for another group → resources not yet released → no node
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from fairlead.api.quantity import amount_text
 from fairlead.engine.batch.actions.enqueue import Enqueue
 from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.explanation.start_estimate import estimate_starts
+from fairlead.engine.batch.info.group import VOLCANO_API
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.plugins.proportion import Proportion, QueueShare
@@ -61,6 +62,7 @@ class Obstacle(StrEnum):
     NO_QUEUE = "its queue does not exist"
     CLOSED_QUEUE = "its queue is closed"
     NOT_LET_IN = "the cluster has no room yet for its minimum (enqueue)"
+    NO_PODS_YET = "Volcano has not admitted it yet, and creates its pods only then"
     TOO_FEW_MEMBERS = "too few members"
     QUEUE_HAS_ITS_SHARE = "its queue already has the share it deserves"
     QUEUE_IS_FULL = "its queue is at its limit"
@@ -309,6 +311,12 @@ def _explain(
     )
 
 
+def is_uncreated(job: JobInfo) -> bool:
+    """Return whether Volcano has not created the pods of `job`, because it has not admitted it."""
+    is_volcano = job.group is not None and job.group.api_group == VOLCANO_API
+    return is_volcano and not job.tasks and job.awaits_admission
+
+
 def _task_name(task: TaskInfo) -> str:
     """Return `namespace/name` of the pod of `task`, or of the original pod that it replaces."""
     return original_key(task.info.pod)
@@ -385,8 +393,9 @@ class _Trial:
             self.summary = self.limits.text(job.queue)
             self._try_without_limits()
             return Obstacle.NOT_LET_IN
-        if job.valid_count < job.min_available:
-            return Obstacle.TOO_FEW_MEMBERS
+        no_pods_yet = is_uncreated(job)
+        if no_pods_yet or job.valid_count < job.min_available:
+            return Obstacle.NO_PODS_YET if no_pods_yet else Obstacle.TOO_FEW_MEMBERS
         if not job.by_status[TaskStatus.PENDING]:
             return Obstacle.NOTHING
         if session.tiers.is_overused(queue):

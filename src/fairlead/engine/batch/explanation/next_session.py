@@ -30,6 +30,7 @@ _BEFORE_ANY_SESSION: Final = (
     Obstacle.NO_QUEUE,
     Obstacle.CLOSED_QUEUE,
     Obstacle.NOT_LET_IN,
+    Obstacle.NO_PODS_YET,
     Obstacle.TOO_FEW_MEMBERS,
 )
 

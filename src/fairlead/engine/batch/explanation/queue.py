@@ -17,10 +17,10 @@ from fairlead.engine.batch.explanation.explanation import (
     close_session,
     explain_group,
     group_title,
+    is_uncreated,
     open_session,
     scarcity,
 )
-from fairlead.engine.batch.info.group import VOLCANO_API
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
@@ -134,7 +134,7 @@ def explain_queue(
     finally:
         close_session(session)
     jobs = [job for job in composition.jobs.jobs.values() if job.queue == name]
-    uncreated = sorted(job.id for job in jobs if _is_uncreated(job))[:groups_max]
+    uncreated = sorted(job.id for job in jobs if is_uncreated(job))[:groups_max]
     more = (explain_group(composition, cluster, one, now) for one in uncreated)
     holding = [_holding(job, names) for job in jobs if any(job.held)]
     waiting = sum(map(_waits, jobs))
@@ -163,13 +163,7 @@ def explain_queue(
 
 
 def _waits(job: JobInfo) -> bool:
-    return _is_uncreated(job) or (bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready)
-
-
-def _is_uncreated(job: JobInfo) -> bool:
-    """Return whether Volcano has not created the pods of `job`, because it has not admitted it."""
-    is_volcano = job.group is not None and job.group.api_group == VOLCANO_API
-    return is_volcano and not job.tasks and job.awaits_admission
+    return is_uncreated(job) or (bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready)
 
 
 def _holding(job: JobInfo, names: list[str]) -> HoldingGroup:
