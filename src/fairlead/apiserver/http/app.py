@@ -127,7 +127,8 @@ class ApiApp:
             headers[AUDIT_ID] = f"{self._id_prefix}{self._requests:012x}"
         try:
             user = self._user(scope.get("state", NO_STATE).get(PEER), headers)
-            answer = await self._answer(scope, headers, user, receive)
+            request = _request(scope, headers, user)
+            answer = await self._answer(request, receive)
         except ApiError as refusal:
             request = Request(scope["method"], scope["path"], headers=headers, user=user)
             answer = self._audited(request, refused(refusal, request))
@@ -136,7 +137,7 @@ class ApiApp:
         except ClientGone:
             return
         if isinstance(answer, Watch):
-            await self._stream(answer, scope, headers, receive, send)
+            await self._stream(answer, request, scope, receive, send)
         else:
             pretty = _pretty(scope["query_string"])
             body = formatted_body(answer, scope["path"], pretty, headers)
@@ -161,44 +162,38 @@ class ApiApp:
         return user
 
     async def _stream(
-        self,
-        watch: Watch,
-        scope: Message,
-        headers: Mapping[str, str],
-        receive: Receive,
-        send: Send,
+        self, watch: Watch, request: Request, scope: Message, receive: Receive, send: Send
     ) -> None:
         """Send `watch` as a chunked response, or over a WebSocket if the client asks for one."""
         upgraded = scope.get("state", NO_STATE).get(UPGRADE)
-        if upgraded is not None and is_websocket_request(headers):
-            await self._stream_over_websocket(watch, scope, headers, receive, send)
+        if upgraded is not None and is_websocket_request(request.headers):
+            await self._stream_over_websocket(watch, request, scope, receive, send)
             return
-        marked = _with_headers(send, _common_headers(headers, self._clock()))
+        marked = _with_headers(send, _common_headers(request.headers, self._clock()))
         await stream(watch, self._server.watches, receive, marked, self._wait_until_durable)
 
     async def _stream_over_websocket(
-        self,
-        watch: Watch,
-        scope: Message,
-        headers: Mapping[str, str],
-        receive: Receive,
-        send: Send,
+        self, watch: Watch, request: Request, scope: Message, receive: Receive, send: Send
     ) -> None:
-        """Send `watch` over a WebSocket, or refuse the handshake."""
+        """Send `watch` over a WebSocket, or refuse the handshake.
+
+        A refusal gets its own line in the audit log, after the line of the watch.
+        """
         from fairlead.apiserver.http.websocket import (  # noqa: PLC0415 - few clients need it
             HandshakeError,
             WebSocket,
             handshake,
         )
 
-        now = self._clock()
+        headers, now = request.headers, self._clock()
         try:
             accepted = handshake(headers)
         except HandshakeError as cause:
             watch.close()
             more = (*cause.headers, ("Connection", "close"))
             response = Response(cause.code, (cause.text.encode(),), "text/plain", more)
-            await _send(send, scope["method"], headers, response, iter(response.body), now)
+            self._audited(request, response)
+            await _send(send, request.method, headers, response, iter(response.body), now)
             return
         websocket = WebSocket()
         upgraded = partial(scope["state"][UPGRADE], websocket)
@@ -207,18 +202,12 @@ class ApiApp:
         watches = self._server.watches
         await stream(watch, watches, receive, marked, self._wait_until_durable, frames)
 
-    async def _answer(
-        self, scope: Message, headers: Mapping[str, str], user: User, receive: Receive
-    ) -> Response | Watch:
-        method, path = scope["method"], scope["path"]
-        query = scope["query_string"]
-        parameters = _parameters(query.decode("latin-1")) if query else ()
-        request = Request(method, path, parameters, headers, b"", user)
-        if method in _WITHOUT_BODY:
+    async def _answer(self, request: Request, receive: Receive) -> Response | Watch:
+        if request.method in _WITHOUT_BODY:
             return await self.handle(request)
         self._server.authorize(request)
-        with self._bodies.request_of(user.name) as count:
-            body = await _body(headers, receive, count)
+        with self._bodies.request_of(request.user.name) as count:
+            body = await _body(request.headers, receive, count)
             return await self.handle(replace(request, body=body))
 
     async def handle(self, request: Request) -> Response | Watch:
@@ -250,6 +239,16 @@ class ApiApp:
     def close(self) -> None:
         """End all watches before the server stops."""
         self._server.watches.close_all()
+
+
+def _request(scope: Message, headers: Mapping[str, str], user: User) -> Request:
+    """Return the request of `scope` without its body.
+
+    Raises ApiError 400 if there are too many query parameters.
+    """
+    query = scope["query_string"]
+    parameters = _parameters(query.decode("latin-1")) if query else ()
+    return Request(scope["method"], scope["path"], parameters, headers, b"", user)
 
 
 def _pretty(query: bytes) -> str:

@@ -27,6 +27,8 @@ from fairlead.apiserver.auth.authentication.token import subprotocols_without_to
 _VERSION: Final = "13"
 # upstream: net/url/url.go:ParseRequestURI, which accepts an absolute path, too
 _ORIGIN: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:.")
+# Upstream refuses without a text. This text tells the refusal from one by RBAC.
+_NO_ORIGIN: Final = "missing or bad Origin header: the handshake needs one that contains a URL"
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -50,7 +52,7 @@ def handshake(headers: Mapping[str, str]) -> Headers:
         supported = ("Sec-WebSocket-Version", _VERSION)
         raise HandshakeError(400, "missing or bad WebSocket Version", supported)
     if not _ORIGIN.match(headers.get("origin", "")):
-        raise HandshakeError(403)
+        raise HandshakeError(403, _NO_ORIGIN)
     chosen = subprotocols_without_token(headers)
     if len(chosen) > 1:
         raise HandshakeError(400, "missing or bad WebSocket-Protocol")

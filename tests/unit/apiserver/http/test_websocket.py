@@ -150,7 +150,7 @@ def test_long_events_and_bookmarks_are_sent_and_the_timeout_closes_the_websocket
     [
         ((ORIGIN, KEY, PLAIN), 400, "missing or bad WebSocket Version"),
         ((ORIGIN, VERSION, PLAIN), 400, "mismatch challenge/response"),
-        ((KEY, VERSION, PLAIN), 403, ""),
+        ((KEY, VERSION, PLAIN), 403, "missing or bad Origin header: the handshake needs one"),
         ((ORIGIN, KEY, VERSION, PLAIN, "Sec-WebSocket-Protocol: a, b"), 400, "missing or bad"),
         ((ORIGIN, KEY, VERSION, f"Sec-WebSocket-Protocol: {BEARER}c2VjcmV0"), 401, ""),
         ((ORIGIN, KEY, VERSION, f"Sec-WebSocket-Protocol: a, {BEARER}d3Jvbmc"), 401, ""),
@@ -173,6 +173,16 @@ def test_an_invalid_handshake_is_refused_and_leaves_no_watch(headers, status, te
     assert session.wire.written.startswith(f"HTTP/1.1 {status} ".encode())
     assert text in session.wire.written.decode()
     assert session.server.watches.count() == 0
+    assert session.audited[-1]["responseStatus"]["code"] == status
+
+
+def test_a_refused_handshake_has_two_lines_in_the_audit_log():
+    """As upstream, the first line is written before the handshake is checked."""
+    started, refused = sent(request(KEY, VERSION, PLAIN)).audited
+    assert (started["stage"], started["responseStatus"]["code"]) == ("ResponseStarted", 101)
+    assert (refused["stage"], refused["responseStatus"]["code"]) == ("ResponseComplete", 403)
+    same = ("auditID", "verb", "user", "requestURI", "objectRef")
+    assert [refused[key] for key in same] == [started[key] for key in same]
 
 
 def test_wsproto_is_imported_only_for_a_websocket():
