@@ -72,7 +72,7 @@ from fairlead.whatif.explain.node_requirement import unmet_requirements
 from fairlead.whatif.explain.pod_group import NewNodesForGroup, new_nodes_for_group, try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims, victim_note, waiting_note
 from fairlead.whatif.explain.readiness import why_unready
-from fairlead.whatif.explain.rival import refusal_after_rivals, with_count
+from fairlead.whatif.explain.rival import fewer_larger_nodes, refusal_after_rivals, with_count
 from fairlead.whatif.explain.unbound_claim import unbound_claims
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError, known_names
@@ -120,7 +120,8 @@ class Explanation(Struct, frozen=True):
 
     `notes` are the assumptions of the explanation. For a pending pod that fits no node, `new_node`
     says whether a copy of an existing node would take the pod (`find_new_node`). `new_node` is None
-    for other pods, and for every pod if the scheduler has extenders.
+    for other pods, and for every pod if the scheduler has extenders. `larger_node` is an
+    alternative: larger nodes, of which fewer are enough (`fewer_larger_nodes`), or None.
 
     `is_terminating` says whether the pod is being deleted, and `is_static` whether a kubelet runs
     it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start. The
@@ -149,6 +150,7 @@ class Explanation(Struct, frozen=True):
     unmet: tuple[str, ...] = ()
     for_group: NewNodesForGroup | None = None
     after_rivals: str = ""
+    larger_node: NewNode | None = None
 
     def __repr__(self) -> str:
         """Return the pod and its node; a text with all verdicts and scores would be very long."""
@@ -420,13 +422,14 @@ def _explanation(
     notes += (*preemption_notes(evaluation), *ignored.notes)
     if evaluation.fit_error and not node:
         notes += tuple(device_shortages(info, cluster, _without_devices(evaluation)))
-    new_node, unmet = None, list[str]()
+    new_node, larger_node, unmet = None, None, list[str]()
     if evaluation.fit_error and not node:
         unmet = list(unmet_requirements(built, info))
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))
         if new_node is not None and not new_node.refusal:
             new_node = with_count(model, model.pod_info(pending), new_node)
+            larger_node = fewer_larger_nodes(model, model.pod_info(pending), new_node)
     after_rivals = ""
     if evaluation.via and not node and not held_group and not config.extenders:
         after_rivals = refusal_after_rivals(model, model.pod_info(pending))
@@ -449,6 +452,7 @@ def _explanation(
         tuple(unmet),
         for_group,
         after_rivals,
+        larger_node,
     )
 
 
@@ -624,6 +628,9 @@ def explanation_json(explanation: Explanation) -> Json:
         "too_small": dict(explanation.too_small),
         "preemption": None if found.preemption is None else _preemption(found.preemption),
         "new_node": None if explanation.new_node is None else asdict(explanation.new_node),
+        "larger_node": (
+            None if explanation.larger_node is None else asdict(explanation.larger_node)
+        ),
         "new_nodes_for_group": (
             None if explanation.for_group is None else asdict(explanation.for_group)
         ),

@@ -23,7 +23,7 @@ from fairlead.whatif.explain.room_for_pending import key_of_equal_pods, place_ea
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_copy import copy_node
-from fairlead.whatif.planner.refusal import NewNode
+from fairlead.whatif.planner.refusal import NewNode, find_larger_node
 
 NODES_MAX: Final = 10
 
@@ -76,6 +76,22 @@ def with_count(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode:
             if isinstance(model.schedule(pod), Placement):
                 return replace(new, count=count)
     return replace(new, count=0)
+
+
+def fewer_larger_nodes(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode | None:
+    """Return larger nodes than those of `new`, of which fewer are enough; None if none are known.
+
+    `new` is a result of `with_count`. Only copies of the largest node are tried
+    (`find_larger_node`). The model is unchanged afterwards.
+    """
+    if new.count == 1:
+        return None
+    like = find_larger_node(model, pod, new.like)
+    if not like:
+        return None
+    larger = with_count(model, pod, NewNode(like))
+    is_fewer = larger.count and (not new.count or larger.count < new.count)
+    return larger if is_fewer else None
 
 
 def _rivals(model: ClusterModel, pod: PodInfo) -> list[PodInfo]:

@@ -96,14 +96,7 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
     too_small = size_problem(model, pod)
     if too_small:
         return NewNode("", too_small)
-    kinds: dict[Hashable, list[NodeInfo]] = defaultdict(list)
-    working: set[str] = set()  # zones
-    devices = DeviceKinds(model)
-    for info in model.table.nodes():
-        kinds[_kind_of(info, devices)].append(info)
-        if takes_pods(info.node):
-            working.add(info.labels.get(ZONE, ""))
-    copied = sorted(map(node_to_copy, kinds.values()), key=_size)[-_COPIES_MAX:]
+    copied, working = _nodes_of_each_kind(model)
     copied.sort(key=lambda node: node.labels.get(ZONE, "") not in working)
     found = None
     for node in copied:
@@ -113,6 +106,39 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
         if not found.refusal:
             break
     return found
+
+
+def find_larger_node(model: ClusterModel, pod: PodInfo, name: str) -> str:
+    """Return the largest node whose copy accepts `pod`, if it is larger than the node `name`.
+
+    A node with more or fewer kinds of devices than `name` does not count, nor does a node of a zone
+    in which no node takes pods. If there are more than _COPIES_MAX kinds of nodes, only the largest
+    are tried. Returns "" if there is no such node.
+    """
+    copied, working = _nodes_of_each_kind(model)
+    devices, *amounts, _ = _size(model.node(name))
+    for node in sorted(copied, key=lambda one: _size(one)[:-1], reverse=True):
+        devices_here, *amounts_here, _ = _size(node)
+        is_larger = devices_here == devices and amounts_here > amounts
+        is_tried = is_larger and node.labels.get(ZONE, "") in working
+        if is_tried and not _refusal_of_copy(model, pod, node):
+            return node.name
+    return ""
+
+
+def _nodes_of_each_kind(model: ClusterModel) -> tuple[list[NodeInfo], set[str]]:
+    """Return the node to copy of each kind, smallest first, and the zones that take pods.
+
+    The result contains only the _COPIES_MAX largest nodes.
+    """
+    kinds: dict[Hashable, list[NodeInfo]] = defaultdict(list)
+    working: set[str] = set()  # zones
+    devices = DeviceKinds(model)
+    for info in model.table.nodes():
+        kinds[_kind_of(info, devices)].append(info)
+        if takes_pods(info.node):
+            working.add(info.labels.get(ZONE, ""))
+    return sorted(map(node_to_copy, kinds.values()), key=_size)[-_COPIES_MAX:], working
 
 
 def size_problem(model: ClusterModel, pod: PodInfo) -> str:

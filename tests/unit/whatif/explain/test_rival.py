@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import asdict
 
-from fairlead.whatif.explain.pod import explain_pod
+from fairlead.whatif.explain.pod import explain_pod, explanation_json
 
 
 def rival(make, name, *, cpu="2", priority=0, **spec):
@@ -90,3 +91,65 @@ def test_a_pod_on_a_node_has_no_rivals(snapshot, make):
     bound = rival(make, "p", nodeName="a")
     read = snapshot(make.node("a"), bound, rival(make, "high", priority=1))
     assert explain_pod(read, "pod/p").after_rivals == ""
+
+
+@pytest.mark.parametrize(
+    ("peers", "cpu", "larger"),
+    [
+        (3, "16", ("b", 1)),
+        (3, "7", ("b", 2)),
+        (12, "16", ("b", 3)),
+        (0, "16", None),
+        (3, "4", None),
+    ],
+    ids=["one is enough", "two are enough", "more than ten small nodes", "one small node", "equal"],
+)
+def test_fewer_larger_nodes_are_an_alternative(snapshot, make, peers, cpu, larger):
+    """A node of 4 CPU has room for one pod of 3 CPU, and a node of 16 CPU for five.
+
+    The taint of the largest node keeps the pods off.
+    """
+    nodes = [make.node("a"), make.node("b", cpu), make.node("c", "64")]
+    nodes[2]["spec"] = {"taints": [{"key": "pool", "effect": "NoSchedule"}]}
+    never = {"preemptionPolicy": "Never"}
+    full = [
+        rival(make, f"full-{name}", cpu=size, priority=5, nodeName=name)
+        for name, size in (("a", "4"), ("b", cpu))
+    ]
+    pods = [rival(make, f"peer-{number}", cpu="3", **never) for number in range(peers)]
+    read = snapshot(*nodes, *full, rival(make, "p", cpu="3", **never), *pods)
+    explained = explain_pod(read, "pod/p")
+    found = explained.larger_node
+    assert (found and (found.like, found.count)) == larger
+    assert explanation_json(explained)["larger_node"] == (found and asdict(found))
+
+
+UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("taints", "resources", "status"),
+    [
+        ([{"key": "pool", "effect": "NoSchedule"}], {}, "True"),
+        ([], {"nvidia.com/gpu": "1"}, "True"),
+        ([UNREACHABLE], {}, "Unknown"),
+    ],
+    ids=["with a taint", "with devices", "in a failed zone"],
+)
+def test_larger_nodes_that_may_not_take_the_pod_are_no_alternative(
+    snapshot, make, taints, resources, status
+):
+    zone = "topology.kubernetes.io/zone"
+    large = make.node("b", "16", **{zone: "2"})
+    large["spec"] = {"taints": taints}
+    large["status"]["allocatable"] |= resources
+    large["status"]["conditions"] = [{"type": "Ready", "status": status}]
+    full = [
+        rival(make, f"full-{name}", cpu=size, priority=5, nodeName=name)
+        for name, size in (("a", "4"), ("b", "16"))
+    ]
+    never = {"preemptionPolicy": "Never"}
+    pods = [rival(make, name, cpu="3", **never) for name in ("p", "peer")]
+    read = snapshot(make.node("a", **{zone: "1"}), large, *full, *pods)
+    found = explain_pod(read, "pod/p")
+    assert (found.new_node.count, found.larger_node) == (2, None)

@@ -645,6 +645,8 @@ def _print_new_nodes(console: Console, explanation: Explanation, arguments: Sequ
         _print_nodes_for_group(console, explanation.for_group, arguments)
     else:
         _print_one_more_node(console, explanation.new_node, arguments)
+        if explanation.larger_node is not None:
+            _print_larger_nodes(console, explanation.larger_node, arguments)
 
 
 def _print_one_more_node(console: Console, new: NewNode, arguments: Sequence[str]) -> None:
@@ -670,6 +672,14 @@ def _print_one_more_node(console: Console, new: NewNode, arguments: Sequence[str
             f"at least its priority come first, more than {COPIES_MAX} such nodes are necessary.",
         )
         return
+    _print_command(console, new.count, new.like, arguments)
+
+
+def _print_larger_nodes(console: Console, new: NewNode, arguments: Sequence[str]) -> None:
+    """Print that fewer, larger nodes would be enough, and a command that adds them."""
+    nodes, are = ("One more node", "is") if new.count == 1 else (f"{new.count} more nodes", "are")
+    line = f"{nodes} like {new.like}, which {are} larger, would be enough even then."
+    print_line(console, line)
     _print_command(console, new.count, new.like, arguments)
 
 
