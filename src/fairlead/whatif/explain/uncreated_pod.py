@@ -3,7 +3,8 @@
 Such pods are in no list of pods. The workload's status says how many pods it has. The condition
 ReplicaFailure says why the API server refused a pod. The Deployment controller copies it from the
 ReplicaSets, but not while the Deployment is paused. A Job has no such condition, so a trial finds
-out whether the API server would refuse its next pod.
+out whether the API server would refuse its next pod. So does a trial for a workload without a
+status, as in a file of manifests: its pods are counted.
 
 upstream: pkg/controller/deployment/sync.go: sync; progress.go: syncRolloutStatus
 """
@@ -11,11 +12,13 @@ upstream: pkg/controller/deployment/sync.go: sync; progress.go: syncRolloutStatu
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
 from fairlead.api.json import Json, items, mapping, number, text
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
@@ -44,9 +47,10 @@ def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
     """Return a row for each workload of `inventory` that lacks pods.
 
     The workload that lacks the most pods comes first. A Deployment gets the row, not its
-    ReplicaSet. A workload without a status gets no row: its controller has not seen it yet. A
-    workload that is being deleted, or whose namespace is being deleted, gets no row: its controller
-    creates no pods. `since_s` is None if the time is unknown.
+    ReplicaSet. A workload without a status gets a row only if the API server would refuse its next
+    pod: otherwise, its controller has not seen it yet. A workload that is being deleted, or whose
+    namespace is being deleted, gets no row: its controller creates no pods. `since_s` is None if
+    the time is unknown.
     """
     ending = ending_namespaces(model.objects)
     replica_sets = _replica_sets_of_deployments(inventory)
@@ -55,10 +59,12 @@ def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
     for one in _workloads(inventory):
         if one.metadata.deletion_timestamp or one.ref.namespace in ending:
             continue
-        status = mapping(one.value, "status")
+        status, refusal = mapping(one.value, "status"), refusals.get(one.ref, "")
+        own = replica_sets.get(one.identity, [])
         missing = _missing(one, status)
-        if status and missing > 0:
-            refusal, own = refusals.get(one.ref, ""), replica_sets.get(one.identity, [])
+        if not status and refusal:
+            missing -= _existing(inventory.pods_of(one, *own))
+        if (status or refusal) and missing > 0:
             why, since = (refusal, "") if refusal else _why(one, status, own)
             ref = WorkloadRef(one.kind.kind, one.ref.namespace, one.ref.name)
             rows.append({
@@ -80,26 +86,35 @@ def _missing(workload: Manifest, status: Json) -> int:
     return wanted_by(workload.value) - existing
 
 
-def _refusals(model: ClusterModel, inventory: Inventory) -> dict[ObjectRef, str]:
-    """Return why the API server would refuse the next pod of each Job that lacks pods.
+def _existing(pods: Iterable[Pod]) -> int:
+    """Return how many of `pods` their controller counts as existing."""
+    return sum(1 for pod in pods if not (is_terminal(pod) or is_terminating(pod)))
 
-    Jobs whose next pod would be created are left out.
+
+def _refusals(model: ClusterModel, inventory: Inventory) -> dict[ObjectRef, str]:
+    """Return why the API server would refuse the next pod of each workload that lacks pods.
+
+    Only Jobs and workloads without a status are tried. Those whose next pod would be created are
+    left out.
     """
-    lacking = [
-        one for one in inventory.of_kind(JOB) if _missing(one, mapping(one.value, "status")) > 0
+    tried = [
+        one
+        for one in _workloads(inventory)
+        for status in [mapping(one.value, "status")]
+        if (one.kind is JOB or not status) and _missing(one, status) > 0
     ]
     found: dict[ObjectRef, str] = {}
     with model.hypothesis():
-        for namespace in sorted({one.ref.namespace for one in lacking}):
+        for namespace in sorted({one.ref.namespace for one in tried}):
             model.count_quotas(namespace)
-        for one in lacking:
+        for one in tried:
             try:
                 create_pod(model, new_pods_of("explain", one, inventory), 0)
             except ApiError as refused:
                 # Without `pods "NAME" is forbidden: `, because the name is one of the trial.
                 why = refused.message.partition(" is forbidden: ")[2] or refused.message
                 found[one.ref] = why.rstrip(".")
-            except InputError:  # an invalid Job
+            except InputError:  # an invalid workload
                 continue
     return found
 

@@ -258,6 +258,7 @@ def test_workloads_that_lack_pods_are_listed(explained, make, kind, spec, status
     assert answer.facts["uncreated_pods"] == (0 if row is None else row[0])
 
 
+FULL = "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
 WAITS = "its controller has not created them"
 
 
@@ -299,6 +300,27 @@ def test_a_trial_finds_the_quota_that_stops_a_job(explained, make):
     answer = explained(make.node("a"), job, placed(make, "other", "a"), quota)
     [row] = rows(answer, "uncreated")
     assert row["why"] == "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"
+
+
+@pytest.mark.parametrize(("pods", "expected"), [("3", []), ("2", [(2, FULL)])])
+@pytest.mark.parametrize("kind", ["Job", "ReplicaSet"])
+def test_a_workload_without_a_status_is_listed_if_its_next_pod_is_refused(
+    explained, make, kind, pods, expected
+):
+    """A file of manifests has no statuses; the pods of the workload are counted."""
+    job = lacking_job(make) if kind == "Job" else make.workload(kind, "sum", replicas=3)
+    own = placed(make, "sum-0", "a")
+    own["metadata"]["ownerReferences"] = [{
+        "apiVersion": job["apiVersion"], "kind": kind, "name": "sum", "uid": "j",
+        "controller": True,
+    }]  # fmt: skip
+    quota = {
+        "apiVersion": "v1", "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"pods": pods}},
+    }  # fmt: skip
+    answer = explained(make.node("a"), job, own, placed(make, "other", "a"), quota)
+    assert [(one["pods"], one["why"]) for one in rows(answer, "uncreated")] == expected
 
 
 def lacking_job(make):
