@@ -33,7 +33,11 @@ from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.change.edit.scale import owned_hint
 from fairlead.whatif.change.owned_object import may_exist, owned_by, without_repeated_services
 from fairlead.whatif.change.volcano_job import GROUP as VOLCANO_GROUP
-from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, BatchOptions
+from fairlead.whatif.configuration.batch.options import (
+    DEFAULT_BATCH_OPTIONS,
+    SINGLE_PODS,
+    BatchOptions,
+)
 from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.explain.budget import explain_budget
 from fairlead.whatif.explain.every_node import explain_nodes
@@ -54,7 +58,7 @@ from fairlead.whatif.explain.priority_class import (
     explain_priority_class,
     explain_priority_classes,
 )
-from fairlead.whatif.explain.queue import explain_queues, is_about_queue
+from fairlead.whatif.explain.queue import QUEUE_KINDS, explain_queues, is_about_queue
 from fairlead.whatif.explain.resource_quota import explain_quota
 from fairlead.whatif.explain.workload import explain_workload
 from fairlead.whatif.input.document import read
@@ -113,7 +117,11 @@ def explain_object(
         return _explain_priority(snapshot, target, scheduler, release)
     if (kind := find_kind(target)) in (POD, NODE):
         model = ClusterModel(snapshot, scheduler)
-        answer = (explain_pods if kind is POD else explain_nodes)(model, snapshot)
+        answer = (
+            _explain_pods(model, snapshot, scheduler, batch)
+            if kind is POD
+            else explain_nodes(model, snapshot)
+        )
         return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
     found = inventory.find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
     if found.kind is POD:
@@ -131,6 +139,21 @@ def explain_object(
     if found.kind not in _EXPLAINED or found.kind in WORKLOADS:
         answer = _with_groups(answer, pods, snapshot, scheduler, batch)
     return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
+
+
+def _explain_pods(
+    model: ClusterModel, snapshot: Snapshot, scheduler: SchedulerConfig, batch: BatchOptions
+) -> TabularAnswer:
+    """Return the explanation of all pods, with the missing queues that groups of pods wait for."""
+    answer = explain_pods(model, snapshot)
+    waits = any(
+        model.is_batch(pod) and not model.cluster.node_of(pod) and not is_terminating(pod.pod)
+        for pod in model.pods()
+    )
+    if not waits or batch.source == SINGLE_PODS:
+        return answer
+    queues = explain_queues(snapshot, QUEUE_KINDS[0], scheduler, batch)
+    return replace(answer, findings=(*answer.findings, *queues.findings))
 
 
 def _explain_with_budgets(

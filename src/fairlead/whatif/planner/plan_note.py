@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from fairlead.api.text.count import counted
@@ -56,7 +56,9 @@ def plan_notes(
     # Pods without a scheduler wait, so they follow no rules.
     missing = (pod for pod in model.pods() if not model.has_profile(pod))
     unprofiled = {pod.pod.spec.scheduler_name: pod for pod in missing}
-    others = [name for name, pod in unprofiled.items() if not model.missing_scheduler(pod)]
+    found = {name for name, pod in unprofiled.items() if not model.missing_scheduler(pod)}
+    batch = set() if places_gangs else {n for n in found if model.is_batch(unprofiled[n])}
+    others = found - batch
     # A text shows only the first notes, so those about missing rules come first.
     return (
         *([words] if words else []),
@@ -67,6 +69,7 @@ def plan_notes(
         *([IGNORED_GROUPS] if groups and not model.has_pod_groups else []),
         *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
         *([rules_note(sorted(others))] if others else []),
+        *_moved_pods(model, batch),
         *_recommended(model.recommended_workloads),
         *_waiting_groups(model, are_placed=places_gangs),
     )  # fmt: skip
@@ -114,6 +117,22 @@ def _leaving(snapshot: Snapshot, autoscale: AutoscaleOptions) -> list[str]:
         by_cluster_autoscaler=is_karpenter,
         by_karpenter=not is_karpenter,
     )
+
+
+def _moved_pods(model: ClusterModel, batch: Collection[str]) -> Iterator[str]:
+    """Yield a note about pods on nodes whose schedulerName is in `batch`, if there are any."""
+    found = {
+        name
+        for pod in model.pods()
+        if model.cluster.node_of(pod)
+        for name in [pod.pod.spec.scheduler_name]
+        if name in batch
+    }
+    if found:
+        yield (
+            f"If pods with schedulerName {' and '.join(sorted(found))} have to leave their nodes, "
+            "they follow kube-scheduler's rules here."
+        )
 
 
 def _waiting_groups(model: ClusterModel, *, are_placed: bool) -> Iterator[str]:

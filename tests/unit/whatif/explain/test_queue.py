@@ -168,6 +168,13 @@ def test_all_queues_are_listed_with_their_waiting_groups(explained, shared, make
     assert rows == [("idle", 0.0, 0), ("prod", 1.5, 1), ("research", 0.5, 1)]
 
 
+@pytest.mark.parametrize("batch", [None, "single-pods"])
+def test_the_answer_about_all_pods_names_missing_queues(explained, shared, make, batch):
+    answer = explained("pods", *shared, *gang(make, "f", "absent", 1), batch=batch)
+    said = "Queue absent does not exist, so 1 group waits for it."
+    assert (said in answer.findings) is (batch is None)
+
+
 def test_a_cluster_without_queues_says_so(explained, make):
     verdict = explained("queues", make.node("n")).verdict
     assert verdict == "The cluster has no queues of kube-batch or Volcano."

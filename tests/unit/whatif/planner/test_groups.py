@@ -102,6 +102,22 @@ def test_a_workload_of_volcano_does_not_promise_room_for_its_pods(snapshot, make
     )
 
 
+def test_the_notes_about_running_and_waiting_pods_of_volcano_agree(snapshot, make):
+    read = snapshot(
+        make.node("n"),
+        make.pod("v-0", node_name="n", schedulerName="volcano"),
+        make.pod("v-1", schedulerName="volcano"),
+    )
+    running, waiting = plan_notes(read, ClusterModel(read, OFF), NO_CHOICE)[-2:]
+    assert running == (
+        "If pods with schedulerName volcano have to leave their nodes, they follow "
+        "kube-scheduler's rules here."
+    )
+    assert waiting.startswith("1 waiting pod of the batch scheduler is not placed here")
+    placed = plan_notes(read, ClusterModel(read, OFF), NO_CHOICE, places_gangs=True)
+    assert placed[-2] == "Pods with schedulerName volcano follow kube-scheduler's rules here."
+
+
 def test_waiting_pods_of_another_scheduler_with_bound_pods_are_placed_first(snapshot, make):
     pods = [make.pod("a", node_name="n", schedulerName="x"), make.pod("b", schedulerName="x")]
     found = fitted(snapshot(make.node(cpu="3"), *pods, make.workload(replicas=0)), OFF)
