@@ -75,11 +75,15 @@ _HOLDING_COLUMNS: Final = (
 _QUEUE_COLUMNS: Final = (
     ResultColumn("queue", "queue", NAME),
     ResultColumn("weight", "weight", NUMBER),
-    ResultColumn("deserved_words", "deserved"),
-    ResultColumn("allocated_words", "allocated"),
     ResultColumn("share_words", "share", NUMBER),
-    ResultColumn("requested_words", "requested", rank=1),
     ResultColumn("waiting", "waiting groups", NUMBER),
+)
+_AMOUNT_COLUMNS: Final = (
+    ResultColumn("queue", "queue", NAME),
+    ResultColumn("resource", "resource", NAME),
+    ResultColumn("requested_words", "requested", NUMBER),
+    ResultColumn("allocated_words", "allocated", NUMBER),
+    ResultColumn("deserved_words", "deserved", NUMBER),
 )
 
 
@@ -360,9 +364,13 @@ def _every_queue(
         source=snapshot.source,
         verdict=verdict,
         findings=tuple(missing),
-        tables=(ResultTable("queues", "queues", _QUEUE_COLUMNS, rows, shown=20),),
+        tables=(
+            ResultTable("queues", "queues", _QUEUE_COLUMNS, rows, shown=20),
+            ResultTable("amounts", "resources of queues", _AMOUNT_COLUMNS,
+                        [each for row in rows for each in _amount_rows(row)], shown=20),
+        ),
         facts={"waiting_count": waiting, "absent": absent},
-    )
+    )  # fmt: skip
 
 
 def _queue_row(name: str, weight: int, usage: QueueUsage | None) -> Row:
@@ -376,11 +384,18 @@ def _queue_row(name: str, weight: int, usage: QueueUsage | None) -> Row:
         "allocated": allocated,
         "requested": requested,
         "share": 0.0 if usage is None else round(usage.share, 6),
-        "deserved_words": _amounts(deserved),
-        "allocated_words": _amounts(allocated),
-        "requested_words": _amounts(requested),
         "share_words": f"{0.0 if usage is None else usage.share:.2f}",
     }
+
+
+def _amount_rows(queue: Row) -> Iterator[Row]:
+    """Yield a row for each resource that the `queue`, a row of the queues, uses or requests."""
+    parts = ("requested", "allocated", "deserved")
+    for name in dict.fromkeys(name for part in parts for name in queue[part]):
+        amounts = {part: queue[part].get(name, 0) for part in parts}
+        if any(amounts.values()):
+            words = {f"{part}_words": _amount(name, one) for part, one in amounts.items()}
+            yield {"queue": queue["queue"], "resource": name, **amounts, **words}
 
 
 def _amounts(amounts: Mapping[str, float], *, zero: bool = False) -> str:

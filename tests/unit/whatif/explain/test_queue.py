@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import NO_CHOICE
@@ -166,6 +167,20 @@ def test_all_queues_are_listed_with_their_waiting_groups(explained, shared, make
     assert answer.findings == ("Queue absent does not exist, so 1 group waits for it.",)
     rows = [(row["queue"], row["share"], row["waiting"]) for row in table(answer, "queues")]
     assert rows == [("idle", 0.0, 0), ("prod", 1.5, 1), ("research", 0.5, 1)]
+    amounts = [
+        (row["queue"], row["requested"], row["allocated"], row["deserved"])
+        for row in table(answer, "amounts")
+        if row["resource"] == GPU
+    ]
+    assert amounts == [("prod", 7, 6, 4), ("research", 5, 2, 4)]
+
+
+def test_a_narrow_terminal_shows_what_queues_request(explained, shared, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    print_tabular(explained("queues", *shared), "text")
+    lines = capsys.readouterr().out.splitlines()
+    assert "QUEUE     RESOURCE        REQUESTED  ALLOCATED  DESERVED" in lines
+    assert "research  nvidia.com/gpu          5          2         4" in lines
 
 
 @pytest.mark.parametrize("batch", [None, "single-pods"])
