@@ -77,7 +77,7 @@ def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> tuple[s
     in_map = ""  # the path of the map in which the last step is a key without brackets
     for step, is_key in tuple(_steps(path)):  # checks the whole path first
         if in_map and place.schema is not None and place.schema.type in _TEXTS:
-            key = path.removeprefix(f"{in_map}.")
+            key = path.removeprefix(f"{in_map}.").replace("\\", "")
             raise SetFieldError(path, f"a key with dots is written in brackets: {in_map}[{key}]")
         is_map = place.schema is not None and place.schema.type is Type.MAP
         in_map = done if is_map and not is_key else ""

@@ -95,6 +95,11 @@ def test_a_custom_resource_takes_any_field_and_yaml():
             "gold",
             "metadata.labels.a.b: a key with dots is written in brackets: metadata.labels[a.b]",
         ),
+        (
+            "metadata.labels.a\\.b",
+            "gold",
+            "metadata.labels.a\\.b: a key with dots is written in brackets: metadata.labels[a.b]",
+        ),
         ("spec..x", "1", "spec..x: is not a path such as"),
         ("metadata.name", "x", "metadata.name: cannot be changed"),
         (
