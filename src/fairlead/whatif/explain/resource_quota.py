@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.codec import decode_as
@@ -56,6 +56,11 @@ _RESOURCE_COLUMNS: Final = (
     ResultColumn("hard", "limit", NUMBER),
     ResultColumn("left", "left", NUMBER),
 )
+_QUOTA_COLUMNS: Final = (
+    ResultColumn("quota", "quota", NAME),
+    *_RESOURCE_COLUMNS,
+    ResultColumn("pods", "missing pods", NUMBER),
+)
 _WAITING_COLUMNS: Final = (
     ResultColumn("pods", "missing pods", NUMBER),
     ResultColumn("workload", "workload", NAME),
@@ -69,6 +74,44 @@ _USER_COLUMNS: Final = (
 )
 
 
+def explain_quotas(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
+    """Return a comparison of all ResourceQuotas of `snapshot`; `model` is unchanged afterwards."""
+    inventory = snapshot.inventory()
+    uncreated = uncreated_rows(model, inventory)
+    rows: list[Row] = []
+    for quota in sorted(inventory.of_kind(RESOURCE_QUOTA), key=lambda one: one.ref.key):
+        hard, used = _limits(model, quota)
+        rest = subtract(hard, used)
+        name = _scarcest(hard, {name: rest[name] for name in hard})
+        amounts_of = {"used": used, "hard": hard, "left": rest}
+        rows.append({
+            "quota": quota.ref.key,
+            "resource": name,
+            **{key: canonical(one.get(name, _ZERO)) if name else ""
+               for key, one in amounts_of.items()},
+            "pods": sum(row["pods"] for row in _waiting_rows(uncreated, quota, inventory)),
+        })  # fmt: skip
+    missing = sum(row["pods"] for row in rows)
+    lack = f"{counted(missing, 'pod is', 'pods are')} not created because of"
+    state = (
+        f"{lack} {'it' if len(rows) == 1 else 'them'}"
+        if missing
+        else "no workload lacks pods because of quotas"
+    )
+    verdict = f"{counted(len(rows), 'quota')}; {state}."
+    if not rows:
+        absence = inventory.absence(RESOURCE_QUOTA)
+        verdict = f"{absence[0].upper()}{absence[1:]}."
+    return TabularAnswer(
+        kind="QuotasExplanation",
+        source=snapshot.source,
+        verdict=verdict,
+        tables=(ResultTable("quotas", "quotas and their scarcest resources", _QUOTA_COLUMNS,
+                            rows, shown=20),),
+        facts={"missing_pods": missing},
+    )  # fmt: skip
+
+
 def explain_quota(model: ClusterModel, quota: Manifest, snapshot: Snapshot) -> TabularAnswer:
     """Return the explanation of `quota`, a ResourceQuota of `snapshot`.
 
@@ -78,7 +121,7 @@ def explain_quota(model: ClusterModel, quota: Manifest, snapshot: Snapshot) -> T
     rest = subtract(hard, used)
     left = {name: rest[name] for name in hard}
     inventory = snapshot.inventory()
-    waiting = _waiting_rows(model, quota, inventory)
+    waiting = _waiting_rows(uncreated_rows(model, inventory), quota, inventory)
     users = _user_rows(model, quota, hard)
     raised = _sufficient(hard, used, waiting)
     return TabularAnswer(
@@ -102,7 +145,7 @@ def explain_quota(model: ClusterModel, quota: Manifest, snapshot: Snapshot) -> T
             "missing_pods": sum(row["pods"] for row in waiting),
             "sufficient": {name: canonical(one) for name, one in sorted(raised.items())},
         },
-        steps=tuple(_steps(quota, raised)),
+        steps=tuple(_steps(quota, raised, snapshot.arguments)),
     )  # fmt: skip
 
 
@@ -124,7 +167,7 @@ def _verdict(quota: Manifest, hard: Amounts, left: Amounts, waiting: Sequence[Ro
     spent = sorted(one for one, amount in left.items() if amount.nano <= 0)
     state = f"{name} is used up: nothing is left of {' and '.join(spent)}" if spent else ""
     if not state:
-        scarce = min(hard, key=lambda one: (_ratio(left[one], hard[one]), one))
+        scarce = _scarcest(hard, left)
         amount = f"{canonical(left[scarce])} of {canonical(hard[scarce])} left"
         lacks = any(row["needs"] for row in waiting)
         room = "has too little room" if lacks else "has room"
@@ -134,6 +177,11 @@ def _verdict(quota: Manifest, hard: Amounts, left: Amounts, waiting: Sequence[Ro
     pods = counted(sum(row["pods"] for row in waiting), "pod")
     workloads = counted(len(waiting), "workload lacks", "workloads lack")
     return f"{state}; {workloads} {pods} because of it."
+
+
+def _scarcest(hard: Amounts, left: Amounts) -> str:
+    """Return the resource of which the smallest part of the limit is `left`; "" without limits."""
+    return min(hard, key=lambda one: (_ratio(left[one], hard[one]), one), default="")
 
 
 def _ratio(part: Quantity, whole: Quantity) -> float:
@@ -175,10 +223,13 @@ def _scope_text(scope: Json) -> str:
     return f"{scope['scopeName']} {operator} {values}".rstrip().removesuffix(" Exists")
 
 
-def _waiting_rows(model: ClusterModel, quota: Manifest, inventory: Inventory) -> list[Row]:
-    """Return a row for each workload with pods that `quota` refuses; most missing pods first."""
+def _waiting_rows(uncreated: Iterable[Row], quota: Manifest, inventory: Inventory) -> list[Row]:
+    """Return a row for each workload with pods that `quota` refuses; most missing pods first.
+
+    `uncreated` has a row for each workload that lacks pods.
+    """
     found: list[Row] = []
-    for row in uncreated_rows(model, inventory):
+    for row in uncreated:
         if row["workload"].split("/")[1] != quota.ref.namespace:
             continue
         excess = QuotaExcess.read(row["why"])
@@ -218,9 +269,13 @@ def _sufficient(hard: Amounts, used: Amounts, waiting: Sequence[Row]) -> Amounts
     return {name: needed[name] for name in hard if name in wanted and needed[name] > hard[name]}
 
 
-def _steps(quota: Manifest, raised: Amounts) -> Iterator[NextStep]:
+def _steps(quota: Manifest, raised: Amounts, arguments: Sequence[str]) -> Iterator[NextStep]:
     if raised:
         texts = {name: canonical(raised[name]) for name in sorted(raised)}
+        path = f"quota/{quota.ref.key}:spec.hard"
+        edits = (word for name, one in texts.items() for word in ("--set", f"{path}[{name}]={one}"))
+        question = shlex.join(("fairlead", "whatif", *arguments, *edits))
+        yield NextStep("simulate higher limits first", command=question)
         patch = json.dumps({"spec": {"hard": texts}}, separators=(",", ":"))
         words = ("kubectl", "patch", "resourcequota", "-n", quota.ref.namespace, quota.ref.name)
         command = shlex.join((*words, "-p", patch))

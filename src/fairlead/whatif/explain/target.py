@@ -23,6 +23,7 @@ from fairlead.apiserver.kind import (
     PRIORITY_CLASS,
     RESOURCE_QUOTA,
     STATEFUL_SET,
+    Kind,
     find_kind,
 )
 from fairlead.engine.batch.info.group import group_name
@@ -59,7 +60,7 @@ from fairlead.whatif.explain.priority_class import (
     explain_priority_classes,
 )
 from fairlead.whatif.explain.queue import QUEUE_KINDS, explain_queues, is_about_queue
-from fairlead.whatif.explain.resource_quota import explain_quota
+from fairlead.whatif.explain.resource_quota import explain_quota, explain_quotas
 from fairlead.whatif.explain.workload import explain_workload
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
@@ -103,8 +104,8 @@ def explain_object(
 ) -> TabularAnswer | None:
     """Return the explanation of the workload, node, budget or other object `target`.
 
-    A `target` without a name (`pc`, `pods` or `nodes`) means all PriorityClasses, all pods or all
-    nodes. A custom resource is explained if it controls pods itself. Return None for one pod or a
+    A `target` without a name (`pc`, `quota`, `queues`, `pods` or `nodes`) means all objects of the
+    kind. A custom resource is explained if it controls pods itself. Return None for one pod or a
     PodGroup, which other functions explain. Raises InputError for an object that does not exist or
     cannot be explained.
     """
@@ -115,14 +116,8 @@ def explain_object(
         return explain_queues(snapshot, target, scheduler, batch)
     if find_kind(target.partition("/")[0]) is PRIORITY_CLASS:
         return _explain_priority(snapshot, target, scheduler, release)
-    if (kind := find_kind(target)) in (POD, NODE):
-        model = ClusterModel(snapshot, scheduler)
-        answer = (
-            _explain_pods(model, snapshot, scheduler, batch)
-            if kind is POD
-            else explain_nodes(model, snapshot)
-        )
-        return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
+    if (kind := _kind_of_all(target)) is not None:
+        return _explain_all(kind, snapshot, scheduler, release, batch)
     found = inventory.find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
     if found.kind is POD:
         return None
@@ -138,6 +133,31 @@ def explain_object(
     answer = _explain_with_budgets(found, model, snapshot)
     if found.kind not in _EXPLAINED or found.kind in WORKLOADS:
         answer = _with_groups(answer, pods, snapshot, scheduler, batch)
+    return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
+
+
+def _kind_of_all(target: str) -> Kind | None:
+    """Return the kind whose objects `target` means; None if it has a name or another kind."""
+    kind = RESOURCE_QUOTA if target.lower() == "quotas" else find_kind(target)
+    return kind if kind in (POD, NODE, RESOURCE_QUOTA) else None
+
+
+def _explain_all(
+    kind: Kind,
+    snapshot: Snapshot,
+    scheduler: SchedulerConfig,
+    release: ReleaseChoice,
+    batch: BatchOptions,
+) -> TabularAnswer:
+    """Return the explanation of all pods, nodes or ResourceQuotas."""
+    model = ClusterModel(snapshot, scheduler)
+    if kind is RESOURCE_QUOTA:
+        return explain_quotas(model, snapshot)
+    answer = (
+        _explain_pods(model, snapshot, scheduler, batch)
+        if kind is POD
+        else explain_nodes(model, snapshot)
+    )
     return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
 
 

@@ -55,7 +55,11 @@ def test_a_quota_that_is_used_up_names_the_workloads_that_wait(explained, make):
     )
     higher = "A limit of 4 requests.cpu and 4Gi requests.memory admits the missing pods."
     assert answer.findings[0] == higher
-    [step] = answer.steps
+    question, step = answer.steps
+    assert question.command == (
+        f"fairlead whatif {answer.source} --set 'quota/default/q:spec.hard[requests.cpu]=4' "
+        "--set 'quota/default/q:spec.hard[requests.memory]=4Gi'"
+    )
     assert step.command == (
         "kubectl patch resourcequota -n default q "
         """-p '{"spec":{"hard":{"requests.cpu":"4","requests.memory":"4Gi"}}}'"""
@@ -138,3 +142,20 @@ def test_a_higher_limit_does_not_admit_pods_without_requests(explained, make):
     assert answer.findings[0] == (
         "A limit of 4 requests.cpu admits the missing pods that specify what it requires."
     )
+
+
+@pytest.mark.parametrize("target", ["quota", "quotas", "resourcequotas"])
+def test_all_quotas_are_compared(explained, make, target):
+    used = {"requests.cpu": "2", "pods": "4"}
+    first = quota(hard={"requests.cpu": "2", "pods": "9"}, used=used)
+    answer = explained(target, first, quota("r", hard={"pods": "8"}), failing(make, EXCESS))
+    assert answer.verdict == "2 quotas; 2 pods are not created because of them."
+    found = [tuple(row.values()) for row in rows(answer, "quotas")]
+    assert found == [
+        ("default/q", "requests.cpu", "2", "2", "0", 2),
+        ("default/r", "pods", "0", "8", "8", 0),
+    ]
+    assert explained(target, quota()).verdict == (
+        "1 quota; no workload lacks pods because of quotas."
+    )
+    assert explained(target).verdict.endswith(" has no ResourceQuota.")

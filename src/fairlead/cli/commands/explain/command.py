@@ -120,7 +120,8 @@ def explain(
 
     - ResourceQuota: how much of each resource is used and left, who uses it, and which workloads
       lack pods because of the quota. The answer also contains the limits that would admit these
-      pods, and the command that sets them.
+      pods, a what-if that simulates these limits, and the command that sets them. Without a name,
+      quotas compares all quotas.
 
     - PodGroup, or a pod of a group: the resources that the group's queue deserves and uses, and the
       first pod that does not fit. The answer names the nodes that come closest to having room for
