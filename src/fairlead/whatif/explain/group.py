@@ -120,7 +120,7 @@ def explain_group_of(
     found = with_next_session(alone, composition, cluster, now)
     notes = [*override_notes(config), *batch_notes(options, config, snapshot.manifests, scheduler)]
     if uncreated:
-        found = replace(found, remedies=())  # nobody but Volcano can create the pods
+        found = replace(found, remedies=())  # only Volcano can create the pods
     notes += uncreated
     if found.starting and found.remedies:
         notes.append(
