@@ -251,10 +251,10 @@ class HttpConnection(asyncio.Protocol):
 def decompressed(body: bytes, encoding: bytes, limit: BodyLimit) -> bytes:
     """Return the decoded `body`; `encoding` is its Content-Encoding.
 
-    `encoding` must be gzip, x-gzip, identity or "". The caller must have counted the bytes of
-    `body` in `limit`; this function replaces that count with the size of the result. Raises
-    ValueError if `encoding` has another value or `body` is damaged. Raises TooLongAnswerError if
-    the result is longer than `limit` permits.
+    `encoding` must be gzip, x-gzip, identity or "". The caller must have added the bytes of `body`
+    to the count of `limit`. This function subtracts them again, and adds the size of the result.
+    Raises ValueError if `encoding` has another value or `body` is damaged. Raises
+    TooLongAnswerError if the result is longer than `limit` permits.
     """
     if not body or encoding in (b"", b"identity"):
         return body

@@ -126,7 +126,7 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 
     @cached_property
     def ending_pods(self) -> Sequence[Pod]:
-        """The pods that have finished or are being deleted, in the order of `replicas`."""
+        """The loaded pods that have finished or are being deleted, in the order of loading."""
         ending = (one for one in self.replicas if is_terminal(one[0]) or is_terminating(one[0]))
         return [pod for replicas in ending for pod in replicas]
 

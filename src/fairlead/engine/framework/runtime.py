@@ -212,9 +212,9 @@ class Framework:
     ) -> Status | None:
         """Run the Filters on `node`, both with and without the pods nominated to the node.
 
-        Returns the first rejection; None if the pod fits in both cases. A nominated pod might never
-        be bound, so `pod` must also fit if its affinity is not satisfied by nominated pods.
-        upstream: RunFilterPluginsWithNominatedPods
+        Returns the first rejection; None if the pod fits in both cases. The nominated pods might
+        never be bound. So `pod` must also fit without them, for example if only a nominated pod
+        satisfies the affinity of `pod`. upstream: RunFilterPluginsWithNominatedPods
         """
         rivals = self.nominator.competing_pods_on(node.name, pod)
         if rivals:

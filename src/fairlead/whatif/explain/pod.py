@@ -120,8 +120,9 @@ class Explanation(Struct, frozen=True):
 
     `notes` are the assumptions of the explanation. For a pending pod that fits no node, `new_node`
     says whether a copy of an existing node would take the pod (`find_new_node`). `new_node` is None
-    for other pods, and for every pod if the scheduler has extenders. `larger_node` is an
-    alternative: larger nodes, of which fewer are enough (`fewer_larger_nodes`), or None.
+    for other pods, and for every pod if the scheduler has extenders. `larger_node` is a larger node
+    than `new_node`, of which fewer are enough (`fewer_larger_nodes`). It is None if there is no
+    such node.
 
     `is_terminating` says whether the pod is being deleted, and `is_static` whether a kubelet runs
     it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start. The

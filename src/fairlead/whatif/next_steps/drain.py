@@ -193,7 +193,7 @@ def _refuse_less(budgets: Iterable[BudgetOutcome], context: StepContext) -> set[
     """Return the keys of those `budgets` that refuse fewer evictions with AlwaysAllow than now.
 
     To find out, one simulation sets unhealthyPodEvictionPolicy AlwaysAllow in all budgets with
-    unready pods, except in those that the change of the question may already edit.
+    unready pods. Budgets that the what-if itself may change are left out.
     """
     effect, change = context.answer.effect, context.answer.change
     unready = {

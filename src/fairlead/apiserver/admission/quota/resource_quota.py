@@ -269,7 +269,7 @@ def _scope_selector(scopes: Sequence[Json]) -> Json:
 def _require_scopes(
     kind: Kind, obj: Json, limited: LimitedResource, matched_quotas: list[_MatchedQuota]
 ) -> None:
-    """Refuse the object unless its quotas cover every scope of `limited`. Raises ApiError 403."""
+    """Raise ApiError 403 unless the quotas in `matched_quotas` have all scopes of `limited`."""
     for scope in limited.scopes:
         if not any(
             _has_scope(quota_match.quota["spec"], scope["scopeName"])

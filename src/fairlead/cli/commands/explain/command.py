@@ -120,8 +120,8 @@ def explain(
 
     - ResourceQuota: how much of each resource is used and left, who uses it, and which workloads
       lack pods because of the quota. The answer also contains the limits that would admit these
-      pods, a what-if that simulates these limits, and the command that sets them. Without a name,
-      quotas compares all quotas.
+      pods, a what-if that simulates these limits, and the command that sets them. To compare all
+      quotas, set OBJECT to quotas.
 
     - PodGroup, or a pod of a group: the resources that the group's queue deserves and uses, and the
       first pod that does not fit. The answer names the nodes that come closest to having room for
@@ -130,9 +130,10 @@ def explain(
       estimate uses the run times that pods declare, such as activeDeadlineSeconds.
 
     - Queue of kube-batch or Volcano: for each resource, how much the queue deserves, uses and
-      requests, and why its share is not larger. The answer lists the queue's groups, says why
-      groups wait, and names the pods that the next session evicts for the queue or from it. Without
-      a name, queues compares all queues.
+      requests, and why its share is not larger. The answer lists the queue's groups and says why
+      groups wait. It names the pods that the next session evicts from this queue, and those that it
+      evicts from other queues to make room for this queue. To compare all queues, set OBJECT to
+      queues.
 
     With --process, a running scheduler (a process of `fairlead run`) answers. OBJECT must then be a
     pod. For a pending pod, the answer contains the queue in which the pod waits, and its attempts

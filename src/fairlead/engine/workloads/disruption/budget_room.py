@@ -58,7 +58,7 @@ class BudgetLimit(Struct, frozen=True):
 
     @property
     def is_permanent(self) -> bool:
-        """Whether the budget allows no disruption even if all its replicas are ready."""
+        """Whether the budget allows no disruption even if all pods that it covers are ready."""
         return self.at_best < 1
 
     @property

@@ -212,10 +212,10 @@ def past_loop(first: Recurrence, run: RunOutcome) -> str:
 
 
 def is_over(one: Recurrence, run: RunOutcome) -> bool:
-    """Return whether the loop `one` ended and its `run` settled.
+    """Return whether the loop of displacements `one` ended, and `run` settled after it.
 
-    The loop ended if all wanted pods of its workload are ready at the end of the run. A rejected
-    pod of a DaemonSet does not count as wanted; it exists until the DaemonSet creates another.
+    The loop ended if all wanted pods of its workload are ready at the end of the run. In a
+    DaemonSet, no rejected pod may be left either. Rejected pods do not count as wanted pods.
     """
     workload = one.workload
     ready = None if workload is None else run.workloads.get(workload)
@@ -1160,8 +1160,8 @@ def _interrupted(effect: Effect) -> str | None:
     The pods that are down with their nodes run again on these nodes later. Displaced, moved and new
     pods do not count as pods that wait. If there are no pods of either kind, the result is a
     sentence about the pods that need no replacement, such as a pod of a DaemonSet on a removed
-    node. Return None if there is no sentence. The sentences about pods on failed nodes are left out
-    if the change neither puts pods on failed nodes nor makes them stay there longer.
+    node. Return None if there is no sentence. Sentences about pods on failed nodes are only
+    included if the change puts pods on failed nodes, or keeps pods there longer.
     """
     outage, found = effect.changed.outage, effect.difference
     waited = only_waited(effect.waited, found)

@@ -62,7 +62,7 @@ class DrainPace(Struct, frozen=True):
         return "one at a time" if self.max_unavailable == 1 else f"{self.max_unavailable} at a time"
 
     def of(self, nodes: int) -> int:
-        """Return how many nodes are drained at a time in a round of `nodes` nodes."""
+        """Return how many of `nodes` nodes are drained at the same time."""
         return nodes_at_once(self.share, nodes) if self.share else self.max_unavailable
 
 

@@ -128,7 +128,8 @@ def _duration(path: str, where: str, stated: Any) -> DurationNs:
 def _of_percentiles(path: str, where: str, stated: Mapping[str, Any]) -> Durations:
     """Return runtimes that have the percentiles `stated`.
 
-    For p50 of 1h and p90 of 3h, these are 50 runtimes of 1h, 40 that rise to 3h, and ten of 3h.
+    For a p50 of 1h and a p90 of 3h, these are a hundred runtimes: 50 of 1h, then 40 in equal steps
+    from 1h to 3h, then ten of 3h.
     """
     if not stated:
         raise InputError(path, "is empty", field=where)
