@@ -36,8 +36,8 @@ def start_cluster(  # noqa: PLR0913 - the arguments of the marker
     due, the method waits up to 10 real seconds, or up to `patience_s` if that is longer.
 
     The parts in `without` are not started, because the test replaces them. Possible parts are
-    kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler and metrics.
-    Raises ValueError or TypeError for invalid arguments.
+    kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics and
+    storage-class (the default StorageClass). Raises ValueError or TypeError for invalid arguments.
     """
     _require_types(nodes=nodes, zones=zones, paused=paused, without=without)
     if nodes < 0 or not 1 <= zones <= max(1, nodes):

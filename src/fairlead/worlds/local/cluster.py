@@ -60,6 +60,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.worlds.local.annotation_warning import AnnotationWarnings
 from fairlead.worlds.local.bootstrap.batch_definitions import DEFAULT_QUEUE, job_kinds
+from fairlead.worlds.local.bootstrap.default_storage_class import DEFAULT_STORAGE_CLASS
 from fairlead.worlds.local.bootstrap.karpenter_definitions import (
     DEFAULT_POOL,
     NODE_CLASS,
@@ -86,9 +87,11 @@ from fairlead.worlds.metrics import SchedulerMetrics
 METRICS: Final = "metrics"
 _CONTROLLERS: Final = "workloads"
 _KUBELET: Final = "kubelet"
+_PROVISIONER: Final = "provisioner"
 _SCHEDULER: Final = "scheduler"
+_STORAGE_CLASS: Final = "storage-class"
 # Parts of the control plane that can be left out.
-PARTS: Final = (*ENGINE_PARTS, METRICS)
+PARTS: Final = (*ENGINE_PARTS, METRICS, _STORAGE_CLASS)
 _BUILT_IN: Final = frozenset(kind.resource for kind in KINDS)
 _WITH_POD_SPEC: Final = frozenset(
     kind.resource for kind in (POD, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET)
@@ -106,7 +109,8 @@ class LocalOptions(Struct, frozen=True, kw_only=True):
     pods. `release` is the Kubernetes version to follow. `logging` wraps a reporter in a reporter
     that logs decisions. `job_duration` is how long pods with restartPolicy Never or OnFailure run,
     None for forever. `limited` are resources that can be used only if a quota covers them.
-    `objects` are the objects of another cluster; if there are any, no new nodes are created.
+    `objects` are the objects of another cluster; if there are any, no new nodes and no default
+    StorageClass are created.
     """
 
     nodes: int = 3
@@ -288,6 +292,9 @@ class LocalCluster:
         self.server.run_post_start_hooks(now)
         if _SCHEDULER not in options.without:
             self._create_missing((DEFAULT_QUEUE,), now)
+        # The volumes of the class come from the simulated provisioner.
+        if not options.objects and not {_PROVISIONER, _STORAGE_CLASS} & {*options.without}:
+            self._create_missing((DEFAULT_STORAGE_CLASS,), now)
 
     def _load_karpenter(self, now: Instant) -> None:
         """Create Karpenter's CRDs and a NodeClass; if there is no NodePool, create one as well."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.well_known_label import ZONE
+
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 
@@ -210,3 +212,44 @@ def test_the_ephemeral_claim_of_a_pod_with_a_node_name_is_bound_first(cluster, c
     cluster.pass_time(60)
     assert cluster.find("pvc", "p-v")["status"]["phase"] == "Bound"
     assert cluster.find("pod", "p")["status"]["phase"] == "Running"
+
+
+def test_a_claim_without_a_class_gets_a_volume_in_the_zone_of_its_pod(cluster):
+    """The default StorageClass provisions a volume when the pod of the claim is scheduled."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    cluster.ask("POST", CLAIMS, {"metadata": {"name": "a"}, "spec": claim})
+    cluster.pass_time(10)
+    found = cluster.find("pvc", "a")
+    assert (found["spec"]["storageClassName"], found["status"]["phase"]) == ("standard", "Pending")
+
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "a"}}]
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    spec = {
+        "containers": [{"name": "c", "image": "nginx", "volumeMounts": mounts}],
+        "volumes": volumes,
+    }
+    cluster.ask(
+        "POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}, "spec": spec}
+    )
+    cluster.pass_time(10)
+    pod = cluster.find("pod", "p")
+    zone = cluster.find("node", pod["spec"]["nodeName"], "")["metadata"]["labels"][ZONE]
+    [volume] = cluster.list("pv", "")
+    [term] = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    assert pod["status"]["phase"] == "Running"
+    assert term["matchExpressions"][0] == {"key": ZONE, "operator": "In", "values": [zone]}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"without": ("storage-class",)}, id="it is left out"),
+        pytest.param({"without": ("provisioner",)}, id="nothing provisions its volumes"),
+        pytest.param(
+            {"objects": ({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}},)},
+            id="the cluster is a copy of another cluster",
+        ),
+    ],
+)
+def test_there_is_no_default_storage_class_if(make_cluster, options):
+    assert make_cluster(**options).list("storageclass", "") == []

@@ -16,9 +16,9 @@ from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 WITHOUT_HELP: Final = (
     "Components to leave out, separated by commas, so that you can run your own instead: kubelet, "
-    "workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics. If you "
-    "leave out 'kubelet', another program must renew the nodes' Leases and post the nodes' "
-    "status. Otherwise, the nodes are NotReady."
+    "workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics, "
+    "storage-class (the default StorageClass). If you leave out 'kubelet', another program must "
+    "renew the nodes' Leases and post the nodes' status. Otherwise, the nodes are NotReady."
 )
 HOST_HELP: Final = (
     "Address to listen on (default: 127.0.0.1, which only this machine can reach). With 0.0.0.0, "
