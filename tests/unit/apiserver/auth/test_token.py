@@ -38,3 +38,20 @@ def test_sub_protocols_of_other_requests_are_ignored(encoded, headers):
 def test_other_encodings_and_unknown_tokens_are_refused(encoded):
     with pytest.raises(ApiError, match="Unauthorized"):
         of(encoded, UPGRADE)
+
+
+WRONG = {**UPGRADE, "authorization": "Bearer wrong"}
+
+
+def test_a_valid_token_in_a_sub_protocol_counts_although_the_header_has_an_invalid_one():
+    assert of(ENCODED, WRONG) == "alice"
+
+
+def test_a_valid_token_in_the_header_counts_although_the_sub_protocol_has_an_invalid_one():
+    assert of("a", {**UPGRADE, "authorization": f"Bearer {TOKEN}"}) == "alice"
+
+
+@pytest.mark.parametrize("encoded", ["", "d3Jvbmc"])
+def test_an_invalid_token_in_the_header_is_refused_if_no_sub_protocol_has_a_valid_one(encoded):
+    with pytest.raises(ApiError, match="Unauthorized"):
+        of(encoded, WRONG)

@@ -118,20 +118,29 @@ class TokenAuthenticator:
         self._recognize = recognize
 
     def __call__(self, headers: Mapping[str, str]) -> User:
-        """Return the user of a request. Raises ApiError 401 if its token is invalid.
+        """Return the user of a request. Raises ApiError 401 if the request has only invalid tokens.
 
-        The header names are in lower case.
+        The Authorization header and the sub-protocols may each contain a token. If only one of the
+        two tokens is valid, it identifies the user. The header names are in lower case.
+
+        upstream: apiserver/pkg/authentication/request/union/union.go: AuthenticateRequest
         """
-        try:
-            token = bearer_token(headers) or websocket_token(headers)
-        except ValueError:
-            raise unauthorized() from None
-        if not token:
-            return ANONYMOUS
-        user = self.user_of(token)
-        if user is None:
+        is_refused = False
+        for token_in in (bearer_token, websocket_token):
+            try:
+                token = token_in(headers)
+            except ValueError:
+                is_refused = True
+                continue
+            if not token:
+                continue
+            user = self.user_of(token)
+            if user is not None:
+                return user
+            is_refused = True
+        if is_refused:
             raise unauthorized()
-        return user
+        return ANONYMOUS
 
     def user_of(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
         """Return the user of `token`; None if the token is not valid for any of `audiences`."""
