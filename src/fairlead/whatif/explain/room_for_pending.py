@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from fairlead.api.objects import Node
 from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.batch.info.group import labelled_group
+from fairlead.engine.framework.extension_point import original_of
+from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.equivalence_cache.equivalence_key import equivalence_key
 from fairlead.engine.state.pod_info import PodInfo
@@ -53,7 +55,7 @@ def place_each(
     (cpu, memory), is_current = _most_free(model, only), True
     for pod in pods:
         is_large = only and (pod.shape.milli_cpu > cpu or pod.shape.memory > memory)
-        if is_large and not _depends_on_others(pod):
+        if is_large and not _depends_on_others(model, pod):
             left.append(pod)
             continue
         equal = key_of_equal_pods(pod)
@@ -85,14 +87,21 @@ def _most_free(model: ClusterModel, nodes: Sequence[str]) -> tuple[int, int]:
     return max(cpu, 0), max(memory, 0)
 
 
-def _depends_on_others(pod: PodInfo) -> bool:
-    """Return whether the start of another pod can make a node suitable for `pod`."""
-    spec = pod.pod.spec
+def _depends_on_others(model: ClusterModel, pod: PodInfo) -> bool:
+    """Return whether the start of another pod can make a node suitable for `pod`.
+
+    A plugin of the user may depend on anything.
+    """
+    spec, profile = pod.pod.spec, model.profile_of(pod)
+    spread = original_of(profile.framework.find(PodTopologySpread.name))
+    has_defaults = isinstance(spread, PodTopologySpread) and spread.enforced_default_keys
     return bool(
         (spec.affinity and (spec.affinity.pod_affinity or spec.affinity.pod_anti_affinity))
         or spec.topology_spread_constraints
         or spec.resource_claims
         or pod.shape.has_volumes
+        or has_defaults
+        or not profile.is_stateless
     )
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fairlead.cli.main import run
+from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.explain.room_for_pending import room_if_returned, single_pods
@@ -336,6 +337,24 @@ def test_pods_that_are_too_large_for_returned_nodes_are_not_tried(snapshot, make
     assert room_if_returned(model, ["l"], single_pods(model)) == 1
     assert ("default/large" in model.tried) is is_terminating
     assert {"default/fits", "default/spread"} < {*model.tried, ""}
+
+
+def test_large_pods_that_default_constraints_keep_off_other_nodes_are_tried(snapshot, make):
+    """When the small pod runs in the returned zone, the large one may join the pod on node a."""
+    default = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    args = {"defaultingType": "List", "defaultConstraints": [default]}
+    config = SchedulerConfig((Profile(args={"PodTopologySpread": args}),))
+    replicas = make.workload("ReplicaSet", "web", replicas=3)
+    pods = [
+        make.pod("running", node_name="a", cpu="1", owner="web"),
+        pending(make, "first", cpu="1"),
+        pending(make, "second", cpu="3"),
+    ]
+    for pod in pods:
+        pod["metadata"]["labels"] = replicas["spec"]["selector"]["matchLabels"]
+    nodes = [make.node("a", **{ZONE: "west"}), lost_node(make, "l", "2", **{ZONE: "east"})]
+    model = ClusterModel(snapshot(*nodes, replicas, *pods), config)
+    assert room_if_returned(model, ["l"], single_pods(model)) == 2
 
 
 def test_the_command_prints_every_node_if_asked(make, tmp_path, capsys):
