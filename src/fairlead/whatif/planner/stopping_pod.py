@@ -1,9 +1,9 @@
 """StoppingPod: an evicted pod that still stops while its replacement is scheduled.
 
-Until the pod has stopped, it uses its node and its devices. Its ResourceClaims stay allocated:
-those that it owns, and those that it only names and that no other pod uses. The copies of the pod
-and of the claims that it owns have other names, because the replacement and its claims have these
-names.
+Until the pod has stopped, it uses its node and its devices, and its volumes are attached. Its
+ResourceClaims stay allocated: those that it owns, and those that it only names and that no other
+pod uses. The claims of its ephemeral volumes stay bound. The copies of the pod and of the claims
+that it owns have other names, because the replacement and its claims have these names.
 
 upstream: pkg/controller/resourceclaim/controller.go: syncClaim
 """
@@ -15,20 +15,20 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.objects import Pod, ResourceClaim
+from fairlead.api.objects import ObjectMeta, PersistentVolumeClaim, Pod, ResourceClaim
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.cluster import Cluster
-from fairlead.whatif.planner.pod_claim import ClaimChange, released_claims
+from fairlead.whatif.planner.pod_claim import Claim, ClaimChange, released_claims
 
 _STOPPING: Final = "~stopping"  # no object of a cluster has a name that ends like this
 
 
 class StoppingPod(Struct, frozen=True):
-    """A terminating copy of a pod, and the ResourceClaims that it holds."""
+    """A terminating copy of a pod, and the claims that it holds."""
 
     pod: Pod
-    claims: tuple[ResourceClaim, ...]
+    claims: tuple[Claim, ...]
 
 
 def stopping_pod(pod: Pod, cluster: Cluster, now: Instant) -> StoppingPod:
@@ -49,34 +49,44 @@ def stopping_pod(pod: Pod, cluster: Cluster, now: Instant) -> StoppingPod:
         ),
         status=replace(pod.status, resource_claim_statuses=made),
     )
-    changes = filter(_has_devices, released_claims(pod, cluster))
-    return StoppingPod(copy, tuple(_held(one, copy, meta.uid) for one in changes))
+    changes = filter(_is_in_use, released_claims(pod, cluster))
+    return StoppingPod(copy, tuple(_held(one, copy, meta) for one in changes))
 
 
-def _has_devices(change: ClaimChange) -> bool:
-    """Return whether the claim of `change` has devices, and its pod is the last one to use them."""
+def _is_in_use(change: ClaimChange) -> bool:
+    """Return whether the replacement cannot have what the pod of `change` uses through the claim.
+
+    This is so for a volume, and for devices unless another pod uses them too.
+    """
     claim, after = change.before, change.after
-    if not isinstance(claim, ResourceClaim) or claim.status.allocation is None:
+    if isinstance(claim, PersistentVolumeClaim):
+        return True
+    if claim.status.allocation is None:
         return False
     return not (isinstance(after, ResourceClaim) and after.status.reserved_for)
 
 
-def _held(change: ClaimChange, copy: Pod, old_uid: str) -> ResourceClaim:
-    """Return the claim of `change` as `copy` holds it instead of the pod with the uid `old_uid`."""
-    claim, meta = change.before, copy.metadata
-    assert isinstance(claim, ResourceClaim)
-    consumers = tuple(
-        replace(one, name=meta.name, uid=meta.uid) if one.uid == old_uid else one
-        for one in claim.status.reserved_for
-    )
-    held = replace(claim, status=replace(claim.status, reserved_for=consumers))
+def _held(change: ClaimChange, copy: Pod, old: ObjectMeta) -> Claim:
+    """Return the claim of `change` as `copy` holds it, instead of the pod with the metadata `old`.
+
+    A claim that the pod owns gets another name. For an ephemeral volume, the name follows from the
+    name of `copy`.
+    """
+    held, meta = change.before, copy.metadata
+    if isinstance(held, ResourceClaim):
+        consumers = tuple(
+            replace(one, name=meta.name, uid=meta.uid) if one.uid == old.uid else one
+            for one in held.status.reserved_for
+        )
+        held = replace(held, status=replace(held.status, reserved_for=consumers))
     if change.after is not None:
         return held
     owners = tuple(
-        replace(one, name=meta.name, uid=meta.uid) if one.uid == old_uid else one
-        for one in claim.metadata.owner_references
+        replace(one, name=meta.name, uid=meta.uid) if one.uid == old.uid else one
+        for one in held.metadata.owner_references
     )
-    name, uid = (f"{one}{_STOPPING}" for one in (claim.metadata.name, claim.metadata.uid))
-    return replace(
-        held, metadata=replace(claim.metadata, name=name, uid=uid, owner_references=owners)
-    )
+    name, uid = (f"{one}{_STOPPING}" for one in (held.metadata.name, held.metadata.uid))
+    if isinstance(held, PersistentVolumeClaim):
+        name = f"{meta.name}{held.metadata.name.removeprefix(old.name)}"
+    owned = replace(held.metadata, name=name, uid=uid, owner_references=owners)
+    return replace(held, metadata=owned)

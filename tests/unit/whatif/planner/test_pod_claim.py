@@ -301,3 +301,18 @@ def test_a_pod_that_stops_keeps_the_devices_of_a_claim_that_it_names(make, plann
     nodes = [make.node("a"), make.node("b"), devices_of("a", 1), devices_of("b", 1)]
     bare = make.pod("bare", cpu="1", node_name="a")
     assert not rebalanced(planner(*nodes, DEVICE_CLASS, *objects, claim, bare)).moves
+
+
+@pytest.mark.parametrize(("limit", "moves"), [(1, [("a", "b")]), (2, [])])
+def test_the_ephemeral_volume_of_a_pod_that_stops_is_attached(scratch, make, planner, limit, moves):
+    """With a limit of one volume, the replacement leaves the node, and a waiting pod gets it."""
+    scratch[1] = make.node("b", "1")
+    drivers = [{"name": "csi.example", "nodeID": "a", "allocatable": {"count": limit}}]
+    node = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": "a"},
+        "spec": {"drivers": drivers},
+    }
+    plan = rebalanced(planner(*scratch, node, make.pod("big", cpu="4")))
+    assert [(one.move.origin, one.move.target) for one in plan.moves] == moves
