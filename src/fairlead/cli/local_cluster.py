@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import msgspec
+from cyclopts import Parameter
 from msgspec.structs import replace
 
 from fairlead.cli.options.connection import ConnectionOptions, connection_of
+from fairlead.cli.options.parameter import named
 from fairlead.whatif.input.error import InputError
 
 if TYPE_CHECKING:
@@ -28,23 +31,44 @@ _ABSENT: Final = {
 Answer = TypeVar("Answer")
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class LocalConnection:
+    """The options that name a cluster of `fairlead up`."""
+
+    kubeconfig: Annotated[
+        Path | None,
+        named("FILE", "The kubeconfig of the cluster (default: the files in KUBECONFIG)."),
+    ] = None
+    context: Annotated[
+        str | None,
+        named("NAME", "The context of the cluster in the kubeconfig (default: the current one)."),
+    ] = None
+
+
+CURRENT_CLUSTER: Final = LocalConnection()
+
+
 def request_local_cluster(
-    kubeconfig: Path | None, path: str, body: dict[str, Any] | None, answer: type[Answer]
+    connection: LocalConnection, path: str, body: dict[str, Any] | None, answer: type[Answer]
 ) -> Answer:
     """Return the cluster's response to a request for `path`, decoded as `answer`.
 
-    The request is a POST with `body`, or a GET if `body` is None. If `kubeconfig` is None, the
-    files in KUBECONFIG are used. Raises InputError if the kubeconfig is missing or invalid, or if
-    the request fails.
+    The request is a POST with `body`, or a GET if `body` is None. If `connection` names no
+    kubeconfig, the files in KUBECONFIG are used. Raises InputError if the kubeconfig is missing or
+    invalid, or if the request fails.
     """
-    # ~/.kube/config is never a default. It usually names a real cluster, which does not answer
-    # requests for Fairlead's own paths.
-    source = os.environ.get(VARIABLE, "") if kubeconfig is None else str(kubeconfig)
-    if not source:
+    file, context = connection.kubeconfig, connection.context
+    # Without a context, ~/.kube/config is never a default. Its current context usually is a real
+    # cluster, which does not answer requests for Fairlead's own paths.
+    source = os.environ.get(VARIABLE, "") if file is None else str(file)
+    if not source and context is None:
         raise InputError("--kubeconfig", f"is missing, and {VARIABLE} is not set")
-    options = ConnectionOptions(kubeconfig=None if kubeconfig is None else source)
-    config = replace(connection_of(options), name=source)
-    return asyncio.run(_request(source, config, path, body, answer))
+    options = ConnectionOptions(kubeconfig=None if file is None else source, context=context)
+    config = connection_of(options)
+    if context is None:
+        config = replace(config, name=source)
+    return asyncio.run(_request(config.name, config, path, body, answer))
 
 
 async def _request(

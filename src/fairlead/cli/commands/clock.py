@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from math import isfinite, nan
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from cyclopts import Parameter
 
 from fairlead.cli import exit_code
-from fairlead.cli.local_cluster import request_local_cluster
-from fairlead.cli.options.parameter import named
+from fairlead.cli.local_cluster import CURRENT_CLUSTER, LocalConnection, request_local_cluster
 from fairlead.whatif.input.error import InputError
 
 PATH: Final = "/fairlead/clock"
@@ -34,10 +32,7 @@ def clock(
     ] = "",
     /,
     *,
-    kubeconfig: Annotated[
-        Path | None,
-        named("FILE", "The kubeconfig of the cluster (default: the file in KUBECONFIG)."),
-    ] = None,
+    connection: LocalConnection = CURRENT_CLUSTER,
 ) -> int:
     """Show or control the clock of a cluster that `fairlead up` runs.
 
@@ -53,7 +48,7 @@ def clock(
         fairlead clock speed 60
     """
     change = _change(action, amount)
-    state = request_local_cluster(kubeconfig, PATH, change, _State)
+    state = request_local_cluster(connection, PATH, change, _State)
     pace = "paused" if state.paused else f"speed {state.speed:g}"
     print(f"{state.now}  {pace}")
     return exit_code.SUCCESS

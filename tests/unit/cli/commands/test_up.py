@@ -87,6 +87,27 @@ def test_a_cluster_starts_serves_requests_and_ends(tmp_path, capsys):
     assert "does not answer" in capsys.readouterr().err
 
 
+def test_a_context_names_the_cluster_of_a_clock_beside_other_clusters(
+    tmp_path, capsys, monkeypatch
+):
+    """KUBECONFIG names two files, and the current context is in the first."""
+    own = tmp_path / "own"
+    cluster = {"name": "own", "cluster": {"server": "https://127.0.0.1:1"}}
+    context = {"name": "own", "context": {"cluster": "own", "user": "own"}}
+    config = {"clusters": [cluster], "contexts": [context], "current-context": "own"}
+    own.write_text(json.dumps(config))
+    with up("--nodes", "1") as kubeconfig:
+        monkeypatch.setenv("KUBECONFIG", f"{own}:{kubeconfig}")
+        assert run(["clock"]) == 2
+        assert run(["clock", "--context", "fairlead"]) == 0
+        assert run(["dashboard", "--context", "fairlead"]) == 2
+        assert run(["clock", "--context", "green"]) == 2
+    shown = capsys.readouterr()
+    assert "paused" in shown.out
+    assert "context fairlead: the cluster has no dashboard" in shown.err
+    assert "there is no context 'green'; known contexts: fairlead, own" in shown.err
+
+
 def test_the_clock_starts_at_the_time_of_a_snapshot_from_the_future(tmp_path, capsys):
     """As in a snapshot of another local cluster whose clock was advanced."""
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import msgspec
 
 from fairlead.cli import exit_code
-from fairlead.cli.local_cluster import request_local_cluster
-from fairlead.cli.options.parameter import named
+from fairlead.cli.local_cluster import CURRENT_CLUSTER, LocalConnection, request_local_cluster
 
 PATH = "/fairlead/dashboard"
 
 
-def dashboard(
-    *,
-    kubeconfig: Annotated[
-        Path | None,
-        named("FILE", "The kubeconfig of the cluster (default: the file in KUBECONFIG)."),
-    ] = None,
-) -> int:
+def dashboard(*, connection: LocalConnection = CURRENT_CLUSTER) -> int:
     """Print a new link to the dashboard of a cluster of `fairlead up --dashboard`.
 
     The link works once, in a browser on the machine where the cluster runs. It opens a session that
@@ -30,7 +20,7 @@ def dashboard(
 
         xdg-open "$(fairlead dashboard)"
     """
-    print(request_local_cluster(kubeconfig, PATH, {}, _Link).url)
+    print(request_local_cluster(connection, PATH, {}, _Link).url)
     return exit_code.SUCCESS
 
 
