@@ -167,7 +167,7 @@ def read_cluster(
     from fairlead.whatif.snapshot.live.live_snapshot import read_live
 
     config = connection_of(options)
-    with _reading(config.name) as on_read:
+    with shown_reading(config.name) as on_read:
         return read_live(config, on_read, decode=decode, bytes_max=max_input or BYTES_MAX)
 
 
@@ -218,7 +218,7 @@ def kubeconfigs(options: ConnectionOptions, *, by_default: bool = False) -> tupl
 
 
 @contextmanager
-def _reading(name: str) -> Iterator[OnRead]:
+def shown_reading(name: str) -> Iterator[OnRead]:
     """Show, until the `with` block ends, how many objects of the cluster `name` have been read.
 
     Yields a function that adds to this number. Shows nothing if stderr is not a terminal.

@@ -18,8 +18,8 @@ from fairlead.whatif.snapshot.live.live_snapshot import LiveObjects
 NODE_TEXT = b'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}'
 READ = """
 import sys
-from fairlead.cli.options.connection import _reading
-with _reading("prod") as on_read:
+from fairlead.cli.options.connection import shown_reading
+with shown_reading("prod") as on_read:
     on_read(5)
 print(*sys.modules)
 """

@@ -14,7 +14,11 @@ from rich.text import Text
 from fairlead.cli import exit_code
 from fairlead.cli.commands.top.frame import FrameOptions, print_frame
 from fairlead.cli.commands.top.reading import Reading, read_cluster_once
-from fairlead.cli.options.connection import ConnectionOptions, connection_of
+from fairlead.cli.options.connection import (
+    ConnectionOptions,
+    connection_of,
+    shown_reading,
+)
 from fairlead.cli.output.console.terminal import stdout_console
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.error import ConnectionConfigError, RequestError
@@ -61,6 +65,12 @@ def _interval(text: str) -> float:
 
 async def _read_once(config: ConnectionConfig, namespace: str) -> Reading:
     async with RestClient(config) as client:
+        return await _read_first(client, namespace)
+
+
+async def _read_first(client: RestClient, namespace: str) -> Reading:
+    """Read the cluster before the first frame; meanwhile, a terminal shows what is being read."""
+    with shown_reading(client.config.name):
         return await read_cluster_once(client, namespace)
 
 
@@ -69,7 +79,7 @@ async def _follow(
 ) -> None:
     """Draw the cluster every `every_s` seconds; show a failed request, and try it again."""
     async with RestClient(config) as client:
-        reading, problem = await read_cluster_once(client, namespace), ""
+        reading, problem = await _read_first(client, namespace), ""
         with Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
                 options = FrameOptions(sort, namespace, console.height)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import socket
+import subprocess
+import sys
+
 import pytest
 import yaml
 from tests.up_process import up
@@ -35,3 +41,26 @@ def test_invalid_input_is_refused_in_one_line(capsys, options, line):
     assert run(["top", "--once", *options]) == 2
     [error] = capsys.readouterr().err.splitlines()
     assert error.startswith(f"fairlead: {line}")
+
+
+def test_a_terminal_shows_that_the_cluster_is_read_before_the_first_frame(tmp_path):
+    """The server accepts connections, and answers nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        config = {
+            "clusters": [{"name": "c", "cluster": {"server": address}}],
+            "contexts": [{"name": "silent", "context": {"cluster": "c", "user": ""}}],
+            "current-context": "silent",
+        }
+        path = tmp_path / "kubeconfig"
+        path.write_text(yaml.safe_dump(config))
+        terminal, its_end = pty.openpty()
+        command = [sys.executable, "-m", "fairlead.cli", "top", "--kubeconfig", str(path)]
+        process = subprocess.Popen(command, stdout=its_end, stderr=its_end)
+        os.close(its_end)
+        shown = b""
+        while b"reading context silent" not in shown:
+            shown += os.read(terminal, 1000)  # fails when the process has ended
+        process.terminate()
+        assert process.wait(60)
+        os.close(terminal)
