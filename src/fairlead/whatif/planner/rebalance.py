@@ -1,16 +1,18 @@
 """rebalance: moves of running pods that place waiting pods and even out the nodes.
 
-A move evicts a pod, and the scheduler places its replacement. There are two kinds of moves. The
+A move evicts a pod, and the scheduler places its replacement. There are three kinds of moves. The
 first kind that is possible is taken:
 
     1  A pod that waits for room gets a place, because one other pod of the same or a lower priority
        moves. The first waiting pod for which there is such a move gets a place. Of the moves that
        help this pod, the one that leaves the nodes most even is taken.
-    2  The loads of the nodes become more even. The fullest node that has a pod whose move helps is
+    2  As 1, but the node of the pod is cordoned until the replacement has a place on another node.
+       Without the cordon, the scheduler would place the replacement on the same node again.
+    3  The loads of the nodes become more even. The fullest node that has a pod whose move helps is
        chosen. Of its pods, the one whose move lowers the sum of squared loads most is moved.
 
 The load of a node is the requested share of its cpu or memory, whichever is larger. In sums and
-averages, nodes are weighted by their size. No move of kind 2 makes its target fuller than its
+averages, nodes are weighted by their size. No move of kind 3 makes its target fuller than its
 origin was before. A pod moves only if budgets and the rules of the autoscalers allow its eviction.
 Its controller must be able to create the replacement: the eviction must not make a Job fail, and no
 quota may refuse the replacement. The images of the pod must run on its new node.
@@ -92,12 +94,15 @@ class GainingMove(Struct, frozen=True):
     """A move, with the balance before and after it.
 
     `placed` is the key of the waiting pod that got room, "" if the move only evens out the nodes.
+    If `is_cordoned` is set, the pod's node must be cordoned before the eviction, and until the
+    replacement has a node.
     """
 
     move: PodMove
     before: NodeBalance
     after: NodeBalance
     placed: str = ""
+    is_cordoned: bool = False
 
     @property
     def gain(self) -> float:
@@ -202,7 +207,7 @@ class Rebalancer:
         progress.begin("looking for moves", moves_max)
         while len(plan.moves) < moves_max:
             progress.reach(len(plan.moves), 0)
-            found = self._make_room() or self._even_out()
+            found = self._make_room() or self._make_room(cordons=True) or self._even_out()
             if found is None:
                 break
             plan.moves.append(found)
@@ -252,25 +257,29 @@ class Rebalancer:
 
     # --- moves -----------------------------------------------------------------------------
 
-    def _make_room(self) -> GainingMove | None:
+    def _make_room(self, *, cordons: bool = False) -> GainingMove | None:
         """Make a move that gives a waiting pod a place, keep it in the model, and return it.
 
-        Return None if no single move gives a waiting pod a place.
+        With `cordons`, the node of the pod is cordoned during the move. Return None if no single
+        move gives a waiting pod a place.
         """
         for waiting in list(self._waiting):
             best: tuple[float, NodeInfo, PodInfo] | None = None
             for info, pod in self._movable(self._model.table.nodes()):
                 if pod.priority > waiting.priority or not self._could_hold(info, pod, waiting):
                     continue
+                if cordons and info.node.spec.unschedulable:
+                    continue  # the waiting pod could not be placed on it either
                 with self._model.hypothesis():
-                    move = self._moved(info, pod, waiting)
+                    move = self._moved(info, pod, waiting, cordons=cordons)
                     if move is not None and self._images_run(pod, move.target):
                         squares = self._balance().squares
                         if best is None or squares < best[0]:
                             best = squares, info, pod
-            found = self._commit(best[1], best[2], waiting) if best is not None else None
-            if found is not None:
-                return found
+            if best is not None:
+                found = self._commit(best[1], best[2], waiting, cordons=cordons)
+                if found is not None:
+                    return found
         return None
 
     def _even_out(self) -> GainingMove | None:
@@ -366,32 +375,43 @@ class Rebalancer:
         found = {pod.key: self._quotas.refusal(pod) for pod in pods if is_placed_anew(pod)}
         return {key: message for key, message in found.items() if message}
 
-    def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
+    def _moved(
+        self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None, *, cordons: bool = False
+    ) -> PodMove | None:
         """Evict `pod`, and schedule its replacement, and also `waiting` if it is not None.
 
-        Return the move of `pod`. Return None if `waiting` fits no node, or if its images might not
-        run on the node that it gets. Also return None if the replacement fits no node, or goes to
-        the old node again.
+        With `cordons`, the node `info` is cordoned from before the eviction until the replacement
+        has a node. Return the move of `pod`. Return None if `waiting` fits no node, or if its
+        images might not run on the node that it gets. Also return None if the replacement fits no
+        node, or goes to the old node again.
         """
         model = self._model
         is_first = self._replacement_order.creates_first(pod)
         stopping = stopping_pod(pod.pod, model.cluster, model.now) if is_first else None
         model.remove(pod)
+        node = info.node
+        if cordons:
+            model.cordon(info.name)
         early = None if stopping is None else self._placed_early(pod, stopping)
         if early is not None and early.node.name == info.name:
             return None  # without a trial of `waiting`, which takes a scheduling cycle
-        if waiting is not None:
-            model.remove(waiting)
-            placed = model.schedule(model.replacement(waiting))
-            if not isinstance(placed, Placement):
-                return None
-            if not self._images_run(waiting, placed.node.name):
-                return None
+        if waiting is not None and not cordons and not self._is_placed(waiting):
+            return None
         decision = early or model.schedule(model.replacement(pod))
         if not isinstance(decision, Placement) or decision.node.name == info.name:
             return None
+        if cordons:
+            model.put_node(node)
+            if waiting is not None and not self._is_placed(waiting):
+                return None
         workload = str(workload_of(pod.pod))
         return PodMove(pod.key, workload, info.name, decision.node.name)
+
+    def _is_placed(self, waiting: PodInfo) -> bool:
+        """Schedule the pod `waiting`; return whether it gets a node on which its images run."""
+        self._model.remove(waiting)
+        placed = self._model.schedule(self._model.replacement(waiting))
+        return isinstance(placed, Placement) and self._images_run(waiting, placed.node.name)
 
     def _placed_early(self, pod: PodInfo, stopping: StoppingPod) -> Placement | None:
         """Schedule the replacement of `pod` while `pod` stops; return None if it fits no node then.
@@ -414,10 +434,13 @@ class Rebalancer:
         self._mismatched.add(str(workload_of(pod.pod)))
         return False
 
-    def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
+    def _commit(
+        self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None, *, cordons: bool = False
+    ) -> GainingMove | None:
         """Repeat the move of `pod` that `_moved` has tried; commit this move, and return it.
 
-        `waiting` is a waiting pod that is scheduled after the removal of `pod`, or None. The
+        `waiting` is a waiting pod that is scheduled after the removal of `pod`, or None. With
+        `cordons`, this is done when the replacement of `pod` has a node (`_moved`). The
         repeated move can have another target, because a tie-break chooses again. Return None
         without a change if the repeated move fails, or if the pod's images might not support the
         platform of the target. A move without a `waiting` pod also fails if the nodes do not become
@@ -425,7 +448,7 @@ class Rebalancer:
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:
-            move = self._moved(info, pod, waiting)
+            move = self._moved(info, pod, waiting, cordons=cordons)
             if move is None or not self._images_run(pod, move.target):
                 return None
             is_worse = (
@@ -438,7 +461,8 @@ class Rebalancer:
         self._quotas.replace(pod)
         if waiting is not None:
             self._waiting.remove(waiting)
-        return GainingMove(move, before, self._balance(), "" if waiting is None else waiting.key)
+        placed = "" if waiting is None else waiting.key
+        return GainingMove(move, before, self._balance(), placed, cordons)
 
 
 # --- the answer -------------------------------------------------------------------------------
@@ -452,6 +476,7 @@ def rebalance_answer(plan: RebalancePlan, source: str, notes: tuple[str, ...]) -
             "pod": one.move.pod,
             "from": one.move.origin,
             "to": one.move.target,
+            "cordon": one.move.origin if one.is_cordoned else "",
             "places": one.placed,
             "gain": round(one.gain, 6),
             "deviation": round(one.after.deviation, 6),
@@ -464,6 +489,7 @@ def rebalance_answer(plan: RebalancePlan, source: str, notes: tuple[str, ...]) -
         ResultColumn("pod", "pod", NAME),
         ResultColumn("from", "from", NAME),
         ResultColumn("to", "to", NAME),
+        ResultColumn("cordon", "cordon first", NAME),
         ResultColumn("points", "gain (points)", NUMBER),
         ResultColumn("places", "makes room for", NAME),
     )
@@ -505,6 +531,14 @@ def _findings(plan: RebalancePlan) -> Iterator[str]:
     yield f"{what} is {before:.1f} percentage points now{then}."
     if plan.after.waiting:
         yield f"{counted(plan.after.waiting, 'waiting pod')} would still find no place."
+    cordoned = [str(step) for step, one in enumerate(plan.moves, 1) if one.is_cordoned]
+    if cordoned:
+        which = "step" if len(cordoned) == 1 else "steps"
+        yield (
+            f"In {which} {listed(cordoned)}, cordon the node of the pod before the eviction, and "
+            "uncordon the node when the replacement has another node. Without the cordon, the "
+            "scheduler would place the replacement on the same node again."
+        )
     # An eviction deletes these pods, and no controller creates them again.
     bare = [one.move.pod for one in plan.moves if one.move.workload.startswith(_BARE)]
     if bare:

@@ -330,16 +330,18 @@ def test_a_waiting_pod_gets_no_place_on_a_platform_on_which_its_image_does_not_r
 
 
 @pytest.mark.parametrize(
-    ("kind", "spec", "moves"),
+    ("kind", "spec", "is_cordoned"),
     [
-        ("ReplicaSet", {}, []),
-        ("Job", {}, []),
-        ("Job", {"podReplacementPolicy": "Failed"}, [("a", "b")]),
-        ("StatefulSet", {}, [("a", "b")]),
+        ("ReplicaSet", {}, True),
+        ("Job", {}, True),
+        ("Job", {"podReplacementPolicy": "Failed"}, False),
+        ("StatefulSet", {}, False),
     ],
 )
-def test_a_replacement_may_be_placed_while_the_old_pod_stops(planner, make, kind, spec, moves):
-    """Then it stays on the large node, on which more cpu is free; the waiting pod gets no place.
+def test_a_replacement_may_be_placed_while_the_old_pod_stops(
+    planner, make, kind, spec, is_cordoned
+):
+    """Without a cordon, it stays on the large node, on which more cpu is free.
 
     If the old pod has stopped first, the waiting pod takes the large node.
     """
@@ -355,8 +357,39 @@ def test_a_replacement_may_be_placed_while_the_old_pod_stops(planner, make, kind
     waiting = make.pod("big", cpu="4")
     nodes = [make.node("a"), make.node("b", "1")]
     plan = rebalanced(planner(*nodes, *owners, pod, waiting))
-    assert moved(plan) == moves
-    assert [one.placed for one in plan.moves] == ["default/big"] * len(moves)
+    [one] = plan.moves
+    assert (one.move.origin, one.move.target, one.placed) == ("a", "b", "default/big")
+    assert one.is_cordoned is is_cordoned
+
+
+@pytest.fixture
+def half_full(make):
+    """Node a has room for a pod of 3.5 cores if its pod moves; b is fuller, so it would stay."""
+    web = deployment(make, "web", ["a", "b"])
+    pinned = make.pod("pinned", cpu="2", node_name="b", nodeSelector={"pinned": "b"})
+    return [make.node("a"), make.node("b", pinned="b"), *web, pinned]
+
+
+def test_the_answer_names_the_node_to_cordon(planner, make, half_full):
+    made = planner(*half_full, make.pod("big", cpu="3500m"))
+    answer = rebalance_answer(rebalanced(made), "dump.yaml", ()).to_json()
+    assert [(one["cordon"], one["to"]) for one in answer["moves"]] == [("a", "b")]
+    assert answer["findings"][1].startswith("In step 1, cordon the node of the pod before the evic")
+    assert not made.model.node("a").node.spec.unschedulable
+
+
+def test_a_cordon_is_no_help_if_the_node_is_cordoned(planner, make, half_full):
+    """The waiting pod could not be placed on it."""
+    half_full[0]["spec"] = {"unschedulable": True}
+    assert rebalanced(planner(*half_full, make.pod("big", cpu="3500m"))).moves == []
+
+
+def test_a_pod_that_tolerates_cordons_is_not_moved_by_one(planner, make, half_full):
+    for pod in half_full[2:]:
+        spec = pod["spec"].get("template", pod)["spec"]
+        spec["tolerations"] = [{"operator": "Exists"}]
+    plan = rebalanced(planner(*half_full, make.pod("big", cpu="3500m")))
+    assert [one.placed for one in plan.moves] == [""]  # a move that evens out the nodes
 
 
 def test_a_replacement_that_fits_no_node_yet_waits_for_the_end_of_the_old_pod(planner, make):
