@@ -207,7 +207,7 @@ class Rebalancer:
         progress.begin("looking for moves", moves_max)
         while len(plan.moves) < moves_max:
             progress.reach(len(plan.moves), 0)
-            found = self._make_room() or self._make_room(cordons=True) or self._even_out()
+            found = self._make_room() or self._even_out()
             if found is None:
                 break
             plan.moves.append(found)
@@ -257,30 +257,56 @@ class Rebalancer:
 
     # --- moves -----------------------------------------------------------------------------
 
-    def _make_room(self, *, cordons: bool = False) -> GainingMove | None:
+    def _make_room(self) -> GainingMove | None:
         """Make a move that gives a waiting pod a place, keep it in the model, and return it.
 
-        With `cordons`, the node of the pod is cordoned during the move. Return None if no single
-        move gives a waiting pod a place.
+        Moves with a cordon are tried only if no other move gives any waiting pod a place. Return
+        None if no single move does.
         """
+        stays: dict[str, list[tuple[NodeInfo, PodInfo]]] = {}
         for waiting in list(self._waiting):
-            best: tuple[float, NodeInfo, PodInfo] | None = None
-            for info, pod in self._movable(self._model.table.nodes()):
-                if pod.priority > waiting.priority or not self._could_hold(info, pod, waiting):
-                    continue
-                if cordons and info.node.spec.unschedulable:
-                    continue  # the waiting pod could not be placed on it either
-                with self._model.hypothesis():
-                    move = self._moved(info, pod, waiting, cordons=cordons)
-                    if move is not None and self._images_run(pod, move.target):
-                        squares = self._balance().squares
-                        if best is None or squares < best[0]:
-                            best = squares, info, pod
-            if best is not None:
-                found = self._commit(best[1], best[2], waiting, cordons=cordons)
-                if found is not None:
-                    return found
+            stays[waiting.key] = []
+            candidates = (
+                (info, pod)
+                for info, pod in self._movable(self._model.table.nodes())
+                if pod.priority <= waiting.priority and self._could_hold(info, pod, waiting)
+            )
+            if found := self._make_room_for(waiting, candidates, stays[waiting.key]):
+                return found
+        for waiting in list(self._waiting):
+            if found := self._make_room_for(waiting, stays[waiting.key], None):
+                return found
         return None
+
+    def _make_room_for(
+        self,
+        waiting: PodInfo,
+        candidates: Iterable[tuple[NodeInfo, PodInfo]],
+        stays: list[tuple[NodeInfo, PodInfo]] | None,
+    ) -> GainingMove | None:
+        """Make the move of one of `candidates` that gives `waiting` a place; return it, or None.
+
+        The candidates are pods with their nodes. Those whose replacements would stay on the old
+        node, although a cordon of this node might help, are added to `stays`. If `stays` is None,
+        the node is cordoned during the move.
+        """
+        best: tuple[float, NodeInfo, PodInfo] | None = None
+        for info, pod in candidates:
+            with self._model.hypothesis():
+                move = self._moved(info, pod, waiting, cordons=stays is None)
+                if move is None:
+                    continue
+                if move.target == info.name:
+                    # The waiting pod cannot be placed on a node that is cordoned already.
+                    if stays is not None and not info.node.spec.unschedulable:
+                        stays.append((info, pod))
+                elif self._images_run(pod, move.target):
+                    squares = self._balance().squares
+                    if best is None or squares < best[0]:
+                        best = squares, info, pod
+        if best is None:
+            return None
+        return self._commit(best[1], best[2], waiting, cordons=stays is None)
 
     def _even_out(self) -> GainingMove | None:
         """Make a helpful move of a pod, keep it in the model, and return it.
@@ -300,7 +326,9 @@ class Rebalancer:
             for _, pod in self._movable([info]):
                 with self._model.hypothesis():
                     move = self._moved(info, pod, None)
-                    if move is None or not is_open[self._model.node(move.target).row]:
+                    if move is None or move.target == info.name:
+                        continue
+                    if not is_open[self._model.node(move.target).row]:
                         continue
                     if self._load_of(move.target) <= loads[row]:
                         squares = self._balance().squares
@@ -381,9 +409,11 @@ class Rebalancer:
         """Evict `pod`, and schedule its replacement, and also `waiting` if it is not None.
 
         With `cordons`, the node `info` is cordoned from before the eviction until the replacement
-        has a node. Return the move of `pod`. Return None if `waiting` fits no node, or if its
-        images might not run on the node that it gets. Also return None if the replacement fits no
-        node, or goes to the old node again.
+        has a node. Return the move of `pod`. If the replacement is created while `pod` stops, and
+        goes to the old node again, the target of the move is this node, and `waiting` is not tried.
+        Return None if `waiting` fits no node, or if its images might not run on the node that it
+        gets. Also return None if the replacement fits no node, or, created later, goes to the old
+        node again.
         """
         model = self._model
         is_first = self._replacement_order.creates_first(pod)
@@ -393,8 +423,9 @@ class Rebalancer:
         if cordons:
             model.cordon(info.name)
         early = None if stopping is None else self._placed_early(pod, stopping)
+        workload = str(workload_of(pod.pod))
         if early is not None and early.node.name == info.name:
-            return None  # without a trial of `waiting`, which takes a scheduling cycle
+            return PodMove(pod.key, workload, info.name, info.name)
         if waiting is not None and not cordons and not self._is_placed(waiting):
             return None
         decision = early or model.schedule(model.replacement(pod))
@@ -404,7 +435,6 @@ class Rebalancer:
             model.put_node(node)
             if waiting is not None and not self._is_placed(waiting):
                 return None
-        workload = str(workload_of(pod.pod))
         return PodMove(pod.key, workload, info.name, decision.node.name)
 
     def _is_placed(self, waiting: PodInfo) -> bool:
@@ -449,7 +479,9 @@ class Rebalancer:
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:
             move = self._moved(info, pod, waiting, cordons=cordons)
-            if move is None or not self._images_run(pod, move.target):
+            if move is None or move.target == info.name:
+                return None
+            if not self._images_run(pod, move.target):
                 return None
             is_worse = (
                 self._balance().squares >= before.squares or self._load_of(move.target) > load
