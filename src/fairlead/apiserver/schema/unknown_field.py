@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from fairlead.api.json import Json
 from fairlead.apiserver.schema.decoder import read
 from fairlead.apiserver.schema.field_location import FieldLocation, Notes
-from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.model import Schema, schema_of
 from fairlead.apiserver.schema.scalar import TypeMismatchError
 
 
@@ -34,8 +34,15 @@ def unknown_fields(api_version: str, kind: str, value: Json) -> list[tuple[str, 
     type, the fields after it are not checked.
     """
     schema = schema_of(api_version, kind)
-    if schema is None:
-        return []
+    return [] if schema is None else unknown_fields_of(schema, value)
+
+
+def unknown_fields_of(schema: Schema, value: Json) -> list[tuple[str, str]]:
+    """Return (path, nearest known name or "") of each field of `value` that `schema` lacks.
+
+    The fields are in the order of `value`. If a field has the wrong type, the fields after it are
+    not checked.
+    """
     notes = UnknownFields()
     with suppress(TypeMismatchError):
         read(schema, value, FieldLocation(), notes)

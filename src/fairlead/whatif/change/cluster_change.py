@@ -589,7 +589,7 @@ def _apply(collected: _Steps) -> None:
 
 
 def _check_applied(found: list[Manifest], inventory: Inventory) -> None:
-    """Raise InputError if an applied object has a malformed field or exceeds a size limit.
+    """Raise InputError if an applied object exceeds a size limit.
 
     `found` are the objects of the applied files. Also raises InputError if the namespace of an
     object does not exist, or if a pod names a node that does not exist.
@@ -597,9 +597,7 @@ def _check_applied(found: list[Manifest], inventory: Inventory) -> None:
     # Imported only if files are applied, as in `_apply`.
     from fairlead.whatif.snapshot.validation.bound_node import refuse_absent_nodes  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces  # noqa: PLC0415
-    from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields  # noqa: PLC0415
 
-    refuse_malformed_fields(found)
     refuse_excess(found)
     refuse_absent_namespaces(found, inventory)
     refuse_absent_nodes(found, inventory)
@@ -612,13 +610,15 @@ def _read_manifests(
 
     Owners are new Jobs of Volcano and new JobSets. The first list contains each object, paired with
     its value as in the file. It also contains the objects that simulate the owners: PodGroups and
-    Jobs (`owned_by`). Raises InputError, also if the files contain no object.
+    Jobs (`owned_by`). Raises InputError, also if the files contain no object, or if a field is
+    malformed.
     """
     from fairlead.whatif.change.owned_object import (  # noqa: PLC0415
         may_exist,
         owned_by,
         without_repeated_services,
     )
+    from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
     documents = [
@@ -628,6 +628,7 @@ def _read_manifests(
     if documents and not written:
         # upstream: kubectl/pkg/cmd/apply/apply.go: Run (no objects passed to apply)
         raise InputError(documents[0].source, "contains no object")
+    refuse_malformed_fields((one for one, _ in written), inventory=inventory)
     owners = [
         (one, owned_by(one, value))
         for one, value in written
@@ -635,6 +636,7 @@ def _read_manifests(
     ]
     every = chain.from_iterable(parts for _, parts in owners)
     more = manifests_to_apply(without_repeated_services(every), namespace)
+    refuse_malformed_fields(one for one, _ in more)
     taken = {one.ref for one, _ in written}
     new = []
     for one, value in more:

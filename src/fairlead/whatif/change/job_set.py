@@ -80,8 +80,7 @@ class _Coordinator(Struct, rename="camel"):
 
 
 class _Spec(Struct, rename="camel"):
-    # The API server accepts a JobSet without replicatedJobs, but it would never have pods. Often,
-    # the name of the field is misspelled.
+    # The API server accepts a JobSet without replicatedJobs, but it would never have pods.
     replicated_jobs: Annotated[tuple[_ReplicatedJob, ...], Meta(min_length=1)]
     suspend: bool | None = None
     managed_by: str | None = None

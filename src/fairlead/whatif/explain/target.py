@@ -467,13 +467,14 @@ def _written(files: Sequence[str]) -> list[Manifest]:
     raised for pods and workloads that the API server refuses, and for too many pods.
     """
     written = manifests_to_apply(document for path in files for document in read(path))
+    refuse_malformed_fields(one for one, _ in written)
     parts = (part for one, value in written for part in owned_by(one, value))
     taken = {one.ref for one, _ in written}
     more = manifests_to_apply(without_repeated_services(parts))
+    refuse_malformed_fields(one for one, _ in more)
     written += [each for each in more if each[0].ref not in taken or not may_exist(each[0])]
     found = [one for one, _ in written]
     refuse_excess(found)
-    refuse_malformed_fields(found)
     for one, value in written:
         if one.kind is POD or one.kind in WORKLOADS:
             refuse_invalid_object(one, value)

@@ -227,8 +227,9 @@ def read_pod_file(pod_file: str, namespace: str) -> PodFile:
         hint = "" if wanted else custom_hint(found)
         problem = f"contains {len(wanted)} pods and workloads; expected one{hint}"
         raise InputError(pod_file, problem)
+    refuse_malformed_fields(found)
     parts = manifests(part for one in wanted for part in owned_by(one))
-    refuse_malformed_fields([*found, *parts])
+    refuse_malformed_fields(parts)
     refuse_invalid_workloads([*wanted, *parts])
     return PodFile(wanted[0], tuple(one for one in found if one is not wanted[0]))
 

@@ -350,10 +350,11 @@ class _NumberedEvent:
         found = [one for one, _ in written]
         if not found:
             self._refuse("contains no object", "create")
+        refuse_malformed_fields(found)
         parts = (part for one, value in written for part in owned_by(one, value))
-        every = [*found, *manifests(without_repeated_services(parts))]
-        refuse_malformed_fields(every)
-        refuse_excess(every)
+        more = manifests(without_repeated_services(parts))
+        refuse_malformed_fields(more)
+        refuse_excess([*found, *more])
         return [one.without_uid() for one in found]
 
     def _instants(self, count: int) -> list[DurationNs]:

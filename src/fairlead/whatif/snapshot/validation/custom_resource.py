@@ -1,7 +1,7 @@
 """Refuses custom resources that the schema of their CustomResourceDefinition does not allow.
 
 The definition can be in the dump, or be applied together with the resource. A resource without a
-definition is not checked.
+definition is not checked here; `batch_field` lists the fields of batch workloads.
 
 upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go, validator.go,
 apiserver/pkg/endpoints/handlers/create.go:createHandler

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from fairlead.api.text.name_list import listed
+from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
@@ -21,26 +22,43 @@ _NAMED_MAX: Final = 3
 def unknown_fields(manifest: Manifest) -> list[tuple[str, str]]:
     """Return (path, nearest known name or "") of each unknown field, in the order of the object.
 
-    Returns [] for a kind without a schema, such as a custom resource. `refuse_wrong_types` reports
-    fields of a wrong type.
+    Returns [] for a kind without a schema. Of custom resources, only batch workloads have schemas
+    (`batch_field`). `refuse_wrong_types` reports fields of a wrong type.
     """
     from fairlead.apiserver.schema import unknown_field as schema  # noqa: PLC0415 - hand-written only
+    from fairlead.whatif.snapshot.validation.batch_field import batch_schema  # noqa: PLC0415 - as above
 
     value = manifest.value
+    if (batch := batch_schema(manifest.kind)) is not None:
+        return schema.unknown_fields_of(batch, value)
     return schema.unknown_fields(value["apiVersion"], manifest.kind.kind, value)
 
 
-def refuse_malformed_fields(manifests: Iterable[Manifest], before: Manifest | None = None) -> None:
+def refuse_malformed_fields(
+    manifests: Iterable[Manifest],
+    before: Manifest | None = None,
+    inventory: Inventory | None = None,
+) -> None:
     """Raise InputError for a field that is unknown or has a wrong type, as kubectl apply does.
 
     Fields and values that are also in `before`, the object that a manifest replaces, are accepted.
+    So are unknown fields of a custom resource whose definition is in `inventory`, because the
+    definition may be newer than the fields that Fairlead knows.
     """
     known = [] if before is None else unknown_fields(before)
+    defined = set() if inventory is None else _defined_kinds(inventory)
     for manifest in manifests:
         refuse_wrong_types(manifest, before)
+        if (manifest.kind.group, manifest.kind.kind) in defined:
+            continue
         for path, near in [one for one in unknown_fields(manifest) if one not in known]:
             hint = f"; did you mean {near}?" if near else ""
             raise manifest.refuse(f"unknown field{hint}", field=path)
+
+
+def _defined_kinds(inventory: Inventory) -> set[tuple[str, str]]:
+    """Return (group, kind) of each CustomResourceDefinition in `inventory`."""
+    return {(spec.group, spec.names.kind) for _, spec in inventory.definitions()}
 
 
 def refuse_wrong_types(written: Manifest, before: Manifest | None = None) -> None:
