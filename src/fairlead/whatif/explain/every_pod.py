@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
@@ -18,6 +18,7 @@ from fairlead.whatif.explain.out_of_service import (
     out_of_service_tables,
 )
 from fairlead.whatif.explain.pod_cause import (
+    NO_CAUSES,
     PodCause,
     cause_row,
     pending_causes,
@@ -58,8 +59,12 @@ _UNREADY_COLUMNS: Final = (_PODS, _WORKLOAD, _UNREADY_POD, _WHY)
 _UNREADY_REASON_COLUMNS: Final = (_PODS, _WORKLOADS, _WHY)
 
 
-def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
+def explain_pods(
+    model: ClusterModel, snapshot: Snapshot, group_causes: Mapping[str, str] = NO_CAUSES
+) -> TabularAnswer:
     """Return the explanation of all pods of `snapshot`; `model` is the model of `snapshot`.
+
+    `group_causes` are the reasons why pods (namespace/name) of the batch scheduler wait.
 
     It lists the pending pods, the workloads that lack pods, the pods that have a node but are not
     ready, and the nodes that take no new pods. Terminating pods are in none of the lists.
@@ -69,7 +74,7 @@ def explain_pods(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     pending = in_queue_order(pod for pod in every if not model.cluster.node_of(pod))
     placed = sorted((pod for pod in every if model.cluster.node_of(pod)), key=lambda pod: pod.key)
     unready = unready_causes(model, inventory, placed)
-    causes = pending_causes(model, pending)
+    causes = pending_causes(model, pending, group_causes)
     uncreated = uncreated_rows(model, inventory)
     nodes = out_of_service_rows(model, inventory)
     node_reasons = out_of_service_reasons(nodes)

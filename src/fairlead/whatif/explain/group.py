@@ -104,10 +104,8 @@ def explain_group_of(
     if options.source == SINGLE_PODS:
         problem = f"{SINGLE_PODS} ignores pod groups; explain one of the pods instead"
         raise InputError("--batch-config", problem)
-    config = batch_config(options, scheduler, snapshot.manifests) or read_batch_config("fairlead")
+    config = explained_config(options, scheduler, snapshot)
     _refuse_group_of_default_scheduler(snapshot, target, scheduler, config)
-    if scheduler.version.pod_groups:
-        config = replace(config, ownership=replace(config.ownership, own_groups_only=True))
     others = _other_schedulers_of(snapshot, target, config)
     names = (*config.ownership.scheduler_names, *others)
     config = replace(config, ownership=replace(config.ownership, scheduler_names=names))
@@ -135,6 +133,19 @@ def explain_group_of(
             "configuration here, not the rules of their scheduler."
         )
     return ExplainedGroup(found, now, tuple(failures.messages), tuple(notes))
+
+
+def explained_config(
+    options: BatchOptions, scheduler: SchedulerConfig, snapshot: Snapshot
+) -> BatchConfig:
+    """Return the configuration of the batch scheduler in explanations of `snapshot`.
+
+    `options` must not select SINGLE_PODS. Raises InputError.
+    """
+    config = batch_config(options, scheduler, snapshot.manifests) or read_batch_config("fairlead")
+    if scheduler.version.pod_groups:
+        config = replace(config, ownership=replace(config.ownership, own_groups_only=True))
+    return config
 
 
 def _uncreated_pods(composition: Composition, cluster: Cluster, job: str) -> Iterator[str]:

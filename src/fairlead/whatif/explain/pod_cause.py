@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -30,6 +30,7 @@ from fairlead.whatif.snapshot.inventory import Inventory
 
 _LACKS: Final = "Insufficient "  # begins the reason for each resource that a node lacks
 _GROUP_HELD: Final = "its PodGroup cannot start now"
+NO_CAUSES: Final[Mapping[str, str]] = {}
 # (namespace, id of the shape, priority, preemptionPolicy, reason why it fits no node) of a pod. The
 # shape is the part of its spec that affects scheduling.
 _Equal = tuple[str, int, int, str, str]
@@ -58,9 +59,12 @@ def is_up(model: ClusterModel, pod: PodInfo) -> bool:
     return is_ready(pod.pod) and (not node or model.find_node(node) is not None)
 
 
-def pending_causes(model: ClusterModel, pending: Sequence[PodInfo]) -> list[PodCause]:
+def pending_causes(
+    model: ClusterModel, pending: Sequence[PodInfo], group_causes: Mapping[str, str] = NO_CAUSES
+) -> list[PodCause]:
     """Return the cause of each of the `pending` pods, in their order.
 
+    `group_causes` are the reasons why pods (namespace/name) of the batch scheduler wait, if known.
     The pods are tried in this order. A pod that fits a node takes room from the pods after it. The
     model is unchanged afterwards.
     """
@@ -74,7 +78,7 @@ def pending_causes(model: ClusterModel, pending: Sequence[PodInfo]) -> list[PodC
             found.append(
                 PodCause(pod, _GROUP_HELD, detail=held)
                 if held
-                else _pending_cause(model, pod, leaving, known)
+                else _pending_cause(model, pod, leaving, known, group_causes)
             )
     return found
 
@@ -181,8 +185,20 @@ def _preemption_words(model: ClusterModel, pod: PodInfo, reason: str) -> str:
     return short_reason(decision.message).removeprefix(reason)  # why preemption does not help
 
 
+def _group_cause(pod: PodInfo, why: str) -> PodCause:
+    """Return the cause of a pod of the batch scheduler; `why` is "" if the reason is unknown."""
+    group = group_name(pod.pod)
+    target = f"podgroup/{pod.namespace}/{group}" if group else f"pod/{pod.key}"
+    why = why or f"{pod.pod.spec.scheduler_name} starts it only with its group"
+    return PodCause(pod, why, detail=f"explain {target}")
+
+
 def _pending_cause(
-    model: ClusterModel, pod: PodInfo, leaving: Sequence[PodInfo], known: dict[_Equal, str]
+    model: ClusterModel,
+    pod: PodInfo,
+    leaving: Sequence[PodInfo],
+    known: dict[_Equal, str],
+    group_causes: Mapping[str, str],
 ) -> PodCause:
     """Return why `pod` is pending, with the node that it fits now.
 
@@ -192,10 +208,7 @@ def _pending_cause(
     if (why := model.kept_out(pod)) is not None:
         return PodCause(pod, why)
     if model.is_batch(pod):
-        name, group = pod.pod.spec.scheduler_name, group_name(pod.pod)
-        target = f"podgroup/{pod.namespace}/{group}" if group else f"pod/{pod.key}"
-        why = f"{name} starts it only with its group"
-        return PodCause(pod, why, detail=f"explain {target}")
+        return _group_cause(pod, group_causes.get(pod.key, ""))
     decision = model.schedule(pod)
     if not isinstance(decision, Placement):
         reason = short_reason(decision.message)

@@ -18,6 +18,7 @@ from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.explanation.explanation import GroupExplanation
 from fairlead.engine.batch.explanation.queue import (
     QueueExplanation,
+    QueueWaiting,
     all_queues,
     explain_queue,
 )
@@ -26,10 +27,10 @@ from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.cluster import Cluster
-from fairlead.whatif.configuration.batch.batch_config import batch_config, batch_notes
-from fairlead.whatif.configuration.batch.batch_file import override_notes, read_batch_config
+from fairlead.whatif.configuration.batch.batch_config import batch_notes
+from fairlead.whatif.configuration.batch.batch_file import override_notes
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
-from fairlead.whatif.explain.group import batch_state
+from fairlead.whatif.explain.group import batch_state, explained_config
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 from fairlead.whatif.outcome.scheduling_message import short_reason
@@ -115,9 +116,7 @@ def explain_queues(
     """
     if options.source == SINGLE_PODS:
         raise InputError("--batch-config", f"{SINGLE_PODS} ignores queues")
-    config = batch_config(options, scheduler, snapshot.manifests) or read_batch_config("fairlead")
-    if scheduler.version.pod_groups:
-        config = replace(config, ownership=replace(config.ownership, own_groups_only=True))
+    config = explained_config(options, scheduler, snapshot)
     failures = PluginFailures()
     cluster, composition = batch_state(snapshot, config, failures)
     now, name = snapshot.taken_at, target.partition("/")[2]
@@ -348,29 +347,35 @@ def _every_queue(
         }
         for name, info in found.infos.items()
     ]
-    absent = {name: count for name, count in found.waiting.items() if name not in found.infos}
     waiting = sum(found.waiting.values())
     groups = counted(waiting, "group")
     verdict = f"{counted(len(rows), 'queue')}; {groups} {'waits' if waiting == 1 else 'wait'}."
     if not rows and not waiting:
         verdict = "The cluster has no queues of kube-batch or Volcano."
-    missing = [
-        f"Queue {name} does not exist, so {counted(count, 'group')} "
-        f"{'waits' if count == 1 else 'wait'} for it."
-        for name, count in absent.items()
-    ]
     return TabularAnswer(
         kind="QueuesExplanation",
         source=snapshot.source,
         verdict=verdict,
-        findings=tuple(missing),
+        findings=tuple(missing_queue_sentences(found)),
         tables=(
             ResultTable("queues", "queues", _QUEUE_COLUMNS, rows, shown=20),
             ResultTable("amounts", "resources of queues", _AMOUNT_COLUMNS,
                         [each for row in rows for each in _amount_rows(row)], shown=20),
         ),
-        facts={"waiting_count": waiting, "absent": absent},
+        facts={"waiting_count": waiting, "absent": _absent(found)},
     )  # fmt: skip
+
+
+def missing_queue_sentences(found: QueueWaiting) -> Iterator[str]:
+    """Yield a sentence about each queue that does not exist and for which groups wait."""
+    for name, count in _absent(found).items():
+        groups = f"{counted(count, 'group')} {'waits' if count == 1 else 'wait'}"
+        yield f"Queue {name} does not exist, so {groups} for it."
+
+
+def _absent(found: QueueWaiting) -> dict[str, int]:
+    """Return the number of waiting groups of each queue that does not exist."""
+    return {name: count for name, count in found.waiting.items() if name not in found.infos}
 
 
 def _queue_row(name: str, weight: int, usage: QueueUsage | None) -> Row:

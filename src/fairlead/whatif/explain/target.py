@@ -49,6 +49,7 @@ from fairlead.whatif.explain.group import (
     group_explanation_json,
     is_about_group,
 )
+from fairlead.whatif.explain.group_cause import group_causes
 from fairlead.whatif.explain.group_text import group_sentences
 from fairlead.whatif.explain.new_claim import with_new_claims
 from fairlead.whatif.explain.node import explain_node
@@ -59,7 +60,7 @@ from fairlead.whatif.explain.priority_class import (
     explain_priority_class,
     explain_priority_classes,
 )
-from fairlead.whatif.explain.queue import QUEUE_KINDS, explain_queues, is_about_queue
+from fairlead.whatif.explain.queue import explain_queues, is_about_queue
 from fairlead.whatif.explain.resource_quota import explain_quota, explain_quotas
 from fairlead.whatif.explain.workload import explain_workload
 from fairlead.whatif.input.document import read
@@ -165,15 +166,15 @@ def _explain_pods(
     model: ClusterModel, snapshot: Snapshot, scheduler: SchedulerConfig, batch: BatchOptions
 ) -> TabularAnswer:
     """Return the explanation of all pods, with the missing queues that groups of pods wait for."""
-    answer = explain_pods(model, snapshot)
     waits = any(
         model.is_batch(pod) and not model.cluster.node_of(pod) and not is_terminating(pod.pod)
         for pod in model.pods()
     )
     if not waits or batch.source == SINGLE_PODS:
-        return answer
-    queues = explain_queues(snapshot, QUEUE_KINDS[0], scheduler, batch)
-    return replace(answer, findings=(*answer.findings, *queues.findings))
+        return explain_pods(model, snapshot)
+    causes = group_causes(snapshot, scheduler, batch)
+    answer = explain_pods(model, snapshot, causes.by_pod)
+    return replace(answer, findings=(*answer.findings, *causes.missing_queues))
 
 
 def _explain_with_budgets(

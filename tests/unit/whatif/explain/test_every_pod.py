@@ -416,12 +416,10 @@ def test_groups_that_wait_together_name_one_of_them(explained, make):
         pod["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": group}
     [row] = rows(explained(make.node("a"), *pods), "pending")
     assert row["why"] == (
-        "kube-batch starts it only with its group, for example: explain podgroup/default/first"
+        "its PodGroup does not exist, for example: explain podgroup/default/first"
     )
     [row] = rows(explained(make.node("a"), pods[1]), "pending")
-    assert row["why"] == (
-        "kube-batch starts it only with its group: explain podgroup/default/second"
-    )
+    assert row["why"] == "its PodGroup does not exist: explain podgroup/default/second"
 
 
 ADDED = "2026-03-01T10:02:00Z"

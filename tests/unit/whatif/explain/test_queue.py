@@ -190,6 +190,46 @@ def test_the_answer_about_all_pods_names_missing_queues(explained, shared, make,
     assert (said in answer.findings) is (batch is None)
 
 
+@pytest.mark.parametrize(
+    ("batch", "missing"),
+    [(None, ()), ("volcano", ("Queue default does not exist, so 1 group waits for it.",))],
+    ids=["the configuration fairlead", "the configuration of Volcano"],
+)
+def test_the_default_queue_needs_no_object_with_some_configurations(
+    explained, shared, make, batch, missing
+):
+    answer = explained("queues", *shared, *gang(make, "f", "default", 1), batch=batch)
+    assert answer.findings == missing
+    waiting = {row["queue"]: row["waiting"] for row in table(answer, "queues")}
+    assert waiting.get("default") == (None if missing else 1)
+    assert explained("pods", *shared, *gang(make, "f", "default", 1), batch=batch).findings == (
+        missing
+    )
+
+
+def test_the_answer_about_all_pods_says_why_groups_wait(explained, make):
+    objects = [node(make, "n", 8), queue("prod"), *gang(make, "a", "absent", 1)]
+    objects += [*gang(make, "b", "prod", 3), *gang(make, "c", "prod", 3)]
+    objects += [*gang(make, "d", "prod", 9), *gang(make, "e", "prod", 1)[1:]]
+    objects += [*gang(make, "f", "prod", 1, ("n", "n"))]
+    objects[-3]["spec"]["minMember"] = 1
+    del objects[-1]["spec"]["nodeName"]
+    why = {
+        row["pod"].partition("-")[0]: row["why"].partition(": explain")[0]
+        for row in table(explained("pods", *objects), "pending")
+    }
+    assert why == {
+        "default/a": "its queue absent does not exist",
+        "default/b": "its group starts with the next session",
+        "default/c": (
+            "its group waits (other groups come first and take the resources in the next session)"
+        ),
+        "default/d": "its group waits (no node can take the next member)",
+        "default/e": "its PodGroup does not exist",
+        "default/f": "its group has its minimum of members without it",
+    }
+
+
 def test_a_cluster_without_queues_says_so(explained, make):
     verdict = explained("queues", make.node("n")).verdict
     assert verdict == "The cluster has no queues of kube-batch or Volcano."

@@ -203,7 +203,10 @@ def batch_overview(
         chosen = sorted(waiting, key=lambda job: job.ready_count == 0)[:groups_max]
         chosen_ids = {job.id for job in chosen}
         found = (_explain(session, job, starts) for job in waiting if job.id in chosen_ids)
-        explained = [_with_start(one, starts.get(one.group), now) for one in found]
+        some_start = any(start <= now for start in starts.values())
+        explained = [
+            _with_start(one, starts.get(one.group), now, some_start=some_start) for one in found
+        ]
         if not has_changed:
             explained = [_as_decided(one) for one in explained]
         explained.sort(key=lambda one: one.starts_at is None)
@@ -212,14 +215,17 @@ def batch_overview(
         close_session(session)
 
 
-def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) -> GroupExplanation:
+def _with_start(
+    found: GroupExplanation, start: Instant | None, now: Instant, *, some_start: bool
+) -> GroupExplanation:
     """Return `found` with `start`, an estimated time that takes other groups into account.
 
-    If only other groups delay the start, `obstacle` becomes OTHERS_FIRST. If the group lacks
-    something other than free resources (`_is_refuted`), the estimate is too early: `starts_at`
-    becomes None, and `lacks_other` is set.
+    `start` is None if it is unknown. `some_start` says whether any group starts `now`. If only
+    other groups delay the start, `obstacle` becomes OTHERS_FIRST. If the group lacks something
+    other than free resources (`_is_refuted`), the estimate is too early: `starts_at` becomes None,
+    and `lacks_other` is set.
     """
-    is_later = start is not None and start > now
+    is_later = some_start if start is None else start > now
     others_first = is_later and found.obstacle is Obstacle.NEXT_SESSION
     obstacle = Obstacle.OTHERS_FIRST if others_first else found.obstacle
     if _is_refuted(obstacle, start, now):

@@ -24,7 +24,7 @@ from fairlead.engine.batch.explanation.explanation import (
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
-from fairlead.engine.batch.queue_usage import QueueUsage
+from fairlead.engine.batch.queue_usage import QueueUsage, queue_usages
 from fairlead.engine.batch.run_session import run_session
 from fairlead.engine.batch.session.session import Session, SessionStep
 from fairlead.engine.batch.shares.share import cluster_total
@@ -104,14 +104,22 @@ class QueueWaiting(Struct, frozen=True):
 
 
 def all_queues(composition: Composition, cluster: Cluster, now: Instant) -> QueueWaiting:
-    """Return the usage and the number of waiting groups of every queue; change no state."""
-    found = batch_overview(composition, cluster, now, 0)
+    """Return the usage and the number of waiting groups of every queue; change no state.
+
+    A default queue without a Queue object is included if the rules allow this and it has groups.
+    """
+    session = open_session(composition, cluster, now)
+    try:
+        queues, usages = session.queues, {one.name: one for one in queue_usages(session)}
+    finally:
+        close_session(session)
     waiting: dict[str, int] = defaultdict(int)
     for job in composition.jobs.jobs.values():
         waiting[job.queue] += _waits(job)
+    known = {*composition.jobs.queues, *usages, *waiting}
     return QueueWaiting(
-        infos=dict(sorted(composition.jobs.queues.items())),
-        usages={one.name: one for one in found.queues},
+        infos={name: info for name, info in sorted(queues.items()) if name in known},
+        usages=usages,
         waiting={name: count for name, count in sorted(waiting.items()) if count},
     )
 

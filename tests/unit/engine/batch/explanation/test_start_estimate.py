@@ -127,13 +127,18 @@ def test_the_overview_explains_at_most_groups_max_groups(harness):
     assert list(starts(harness, 1, groups_max=2)) == ["a", "b"]
 
 
-def test_a_group_for_which_earlier_groups_leave_no_room_waits_for_them(harness):
+@pytest.mark.parametrize(
+    ("lasts", "start"),
+    [(lasting("30s"), seconds(31)), ({}, None)],
+    ids=["the end is known", "the end is unknown"],
+)
+def test_a_group_for_which_earlier_groups_leave_no_room_waits_for_them(harness, lasts, start):
     """Each of the groups fits alone."""
-    harness.put(make_node("n1"), make_gang("a", 3, **lasting("30s")), make_gang("b", 3))
+    harness.put(make_node("n1"), make_gang("a", 3, **lasts), make_gang("b", 3))
     found = batch_overview(harness.composition, harness.cluster, seconds(1), 10).waiting
     assert [(one.obstacle, one.starts_at) for one in found] == [
         (Obstacle.NEXT_SESSION, seconds(1)),
-        (Obstacle.OTHERS_FIRST, seconds(31)),
+        (Obstacle.OTHERS_FIRST, start),
     ]
 
 
