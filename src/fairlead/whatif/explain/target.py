@@ -51,6 +51,7 @@ from fairlead.whatif.explain.group import (
 )
 from fairlead.whatif.explain.group_cause import group_causes
 from fairlead.whatif.explain.group_text import group_sentences
+from fairlead.whatif.explain.kueue_queue import explain_kueue
 from fairlead.whatif.explain.new_claim import with_new_claims
 from fairlead.whatif.explain.node import explain_node
 from fairlead.whatif.explain.pod import SOURCE
@@ -113,8 +114,8 @@ def explain_object(
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return None
     inventory = snapshot.inventory()
-    if is_about_queue(target, inventory):
-        return explain_queues(snapshot, target, scheduler, batch)
+    if (queues := _explain_queues(snapshot, target, scheduler, batch)) is not None:
+        return queues
     if find_kind(target.partition("/")[0]) is PRIORITY_CLASS:
         return _explain_priority(snapshot, target, scheduler, release)
     if (kind := _kind_of_all(target)) is not None:
@@ -122,9 +123,9 @@ def explain_object(
     found = inventory.find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
     if found.kind is POD:
         return None
-    jobs = (one for one in inventory.of_kind(JOB) if one.is_controlled_by(found))
+    jobs = [one for one in inventory.of_kind(JOB) if one.is_controlled_by(found)]
     pods = list(inventory.pods_of(found, *jobs))
-    if found.kind not in _EXPLAINED and not pods:
+    if found.kind not in _EXPLAINED and not pods and not jobs:
         raise InputError(SOURCE, _why_unexplained(found, inventory))
     model = ClusterModel(snapshot, scheduler)
     if found.kind is RESOURCE_QUOTA:
@@ -135,6 +136,16 @@ def explain_object(
     if found.kind not in _EXPLAINED or found.kind in WORKLOADS:
         answer = _with_groups(answer, pods, snapshot, scheduler, batch)
     return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
+
+
+def _explain_queues(
+    snapshot: Snapshot, target: str, scheduler: SchedulerConfig, batch: BatchOptions
+) -> TabularAnswer | None:
+    """Return the explanation of the queues that `target` means; None if it means no queue."""
+    answer = explain_kueue(snapshot, target)
+    if answer is None and is_about_queue(target, snapshot.inventory()):
+        return explain_queues(snapshot, target, scheduler, batch)
+    return answer
 
 
 def _kind_of_all(target: str) -> Kind | None:

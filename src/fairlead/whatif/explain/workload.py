@@ -163,6 +163,7 @@ def explain_workload(
         findings=(
             *(() if cron is None else (cron.sentence,)),
             *(_job_state(workload, snapshot.inventory()) if workload.kind == JOB else ()),
+            *(_owner_state(workload, snapshot.inventory()) if is_owner else ()),
             *_deletion(workload),
             *_kept_template(workload, pods),
             *_conditions(workload),
@@ -294,6 +295,14 @@ def _job_state(workload: Manifest, inventory: Inventory) -> Iterator[str]:
             yield why
     elif job.status.failed:
         yield _failures(job)
+
+
+def _owner_state(owner: Manifest, inventory: Inventory) -> Iterator[str]:
+    """Yield why the Jobs of a suspended custom resource, such as a JobSet, get no pods."""
+    if mapping(owner.value, "spec").get("suspend") is True:
+        yield "It is suspended (spec.suspend), so its Jobs get no pods."
+        if why := admission_sentence(owner, inventory):
+            yield why
 
 
 def _failures(job: Job) -> str:

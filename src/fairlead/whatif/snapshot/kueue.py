@@ -10,14 +10,17 @@ apis/kueue/v1beta2/workload_types.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Final
 
 import msgspec
 from msgspec import Struct, field
 
+from fairlead.api.quantity import QuantityError, canonical
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
+from fairlead.apiserver.admission.quota.amounts import Amounts, add, amounts
 from fairlead.apiserver.kind import JOB
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -25,7 +28,7 @@ from fairlead.whatif.snapshot.served_kind import is_custom
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
-_GROUP: Final = "kueue.x-k8s.io"
+KUEUE: Final = "kueue.x-k8s.io"
 
 
 class _OwnerForm(Struct, rename="camel"):
@@ -37,11 +40,19 @@ class _OwnerForm(Struct, rename="camel"):
 class _MetadataForm(Struct, rename="camel"):
     name: str
     namespace: str = ""
+    creation_timestamp: str | None = None
     owner_references: tuple[_OwnerForm, ...] = ()
 
 
-class _SpecForm(Struct):
+class _PodSetForm(Struct):
+    count: int = 1
+
+
+class _SpecForm(Struct, rename="camel"):
     active: bool = True
+    queue_name: str = ""
+    priority: int | None = None
+    pod_sets: tuple[_PodSetForm, ...] = ()
 
 
 class _ConditionForm(Struct):
@@ -50,8 +61,18 @@ class _ConditionForm(Struct):
     message: str = ""
 
 
+class _AssignmentForm(Struct, rename="camel"):
+    resource_usage: dict[str, str | int] = field(default_factory=dict)
+
+
+class _AdmissionForm(Struct, rename="camel"):
+    cluster_queue: str = ""
+    pod_set_assignments: tuple[_AssignmentForm, ...] = ()
+
+
 class _StatusForm(Struct):
     conditions: tuple[_ConditionForm, ...] = ()
+    admission: _AdmissionForm | None = None
 
 
 class _WorkloadForm(Struct):
@@ -62,26 +83,115 @@ class _WorkloadForm(Struct):
     status: _StatusForm = field(default_factory=_StatusForm)
 
 
+class QueuedWorkload(Struct, frozen=True):
+    """A Workload of Kueue that has not finished; `title` names the object that it stands for.
+
+    `queue` is its LocalQueue. `cluster_queue` is the ClusterQueue in which it has quota, "" if it
+    has none. `pods` is the number of its pods. `reserves` are the amounts of its quota, as
+    quantities. `why` says why it is not admitted; it is "" if `is_admitted` is set.
+    """
+
+    title: str
+    namespace: str
+    name: str
+    queue: str
+    cluster_queue: str
+    priority: int
+    created: str
+    pods: int
+    reserves: Mapping[str, str]
+    is_admitted: bool
+    why: str
+
+    @property
+    def key(self) -> str:
+        """The key of the Workload: namespace/name."""
+        return f"{self.namespace}/{self.name}"
+
+
+def queued_workloads(inventory: Inventory) -> Iterator[QueuedWorkload]:
+    """Yield the Workloads of Kueue in `inventory` that have not finished.
+
+    Malformed Workloads are skipped.
+    """
+    for manifest in _workload_manifests(inventory):
+        form = _workload_form(manifest)
+        if form is None or _is_true(form, "Finished"):
+            continue
+        admission = form.status.admission or _AdmissionForm()
+        try:
+            usages = [amounts(one.resource_usage) for one in admission.pod_set_assignments]
+            reserved: Amounts = reduce(add, usages, {})
+        except QuantityError:
+            reserved = {}
+        unmet = _unmet_condition(form)
+        yield QueuedWorkload(
+            title=_title_of_owner(form),
+            namespace=form.metadata.namespace,
+            name=form.metadata.name,
+            queue=form.spec.queue_name,
+            cluster_queue=admission.cluster_queue,
+            priority=form.spec.priority or 0,
+            created=form.metadata.creation_timestamp or "",
+            pods=sum(one.count for one in form.spec.pod_sets),
+            reserves={name: canonical(amount) for name, amount in reserved.items()},
+            is_admitted=unmet is None,
+            why="" if unmet is None else _why(form, unmet),
+        )
+
+
+def _why(workload: _WorkloadForm, unmet: str) -> str:
+    if not workload.spec.active:
+        return "it is not active (spec.active)"
+    return unmet or "Kueue has not written a reason yet"
+
+
 def admission_sentence(owner: Manifest, inventory: Inventory) -> str:
     """Return why Kueue has not admitted `owner`, as a sentence.
 
-    The result is "" if Kueue has admitted it or does not manage it.
+    If not `owner` but its controller, such as a JobSet, has a Workload, the sentence is about the
+    controller. The result is "" if Kueue has admitted the object or does not manage it.
     """
-    if (workload := _workload_of(owner, inventory)) is None:
+    who = "it"
+    workload = _workload_of(owner, inventory)
+    if workload is None and (controller := _controller_of(owner, inventory)) is not None:
+        who, workload = controller.title, _workload_of(controller, inventory)
+    if workload is None:
         queue = _queue_of(owner)
         if not queue:
             return ""
         return f"Kueue starts it when the quota of LocalQueue {owner.ref.namespace}/{queue} allows."
     if not workload.spec.active:
         name = workload.metadata.name
-        return f"Kueue does not admit it, because its Workload {name} is not active (spec.active)."
+        return (
+            f"Kueue does not admit {who}, because its Workload {name} is not active (spec.active)."
+        )
+    if (why := _unmet_condition(workload)) is None:
+        return ""
+    return f"Kueue has not admitted {who}: {why}." if why else f"Kueue has not admitted {who} yet."
+
+
+def _unmet_condition(workload: _WorkloadForm) -> str | None:
+    """Return the message of the first condition that lacks for the admission of `workload`.
+
+    The message has no full stop. It is "" if Kueue has written none. Return None if `workload` is
+    admitted.
+    """
     conditions = {one.type: one for one in workload.status.conditions}
     for kind in ("QuotaReserved", "Admitted"):
         found = conditions.get(kind)
         if found is None or found.status != "True":
-            why = found.message.rstrip(". ") if found else ""
-            return f"Kueue has not admitted it: {why}." if why else "Kueue has not admitted it yet."
-    return ""
+            return found.message.rstrip(". ") if found else ""
+    return None
+
+
+def _controller_of(one: Manifest, inventory: Inventory) -> Manifest | None:
+    """Return the controller of `one`; None if it has none, or `inventory` does not contain it."""
+    owner = one.controller
+    if owner is None:
+        return None
+    found = (inventory.get(kind, one.ref.namespace, owner.name) for kind in inventory.kinds)
+    return next((each for each in found if each is not None and one.is_controlled_by(each)), None)
 
 
 def _workload_of(owner: Manifest, inventory: Inventory) -> _WorkloadForm | None:
@@ -89,8 +199,7 @@ def _workload_of(owner: Manifest, inventory: Inventory) -> _WorkloadForm | None:
 
     A Workload can have several owners. Malformed Workloads are skipped.
     """
-    kinds = (one for one in inventory.kinds if (one.group, one.kind) == (_GROUP, "Workload"))
-    for manifest in (one for kind in kinds for one in inventory.of_kind(kind)):
+    for manifest in _workload_manifests(inventory):
         if manifest.ref.namespace != owner.ref.namespace:
             continue
         form = _workload_form(manifest)
@@ -102,9 +211,16 @@ def _workload_of(owner: Manifest, inventory: Inventory) -> _WorkloadForm | None:
     return None
 
 
+def _workload_manifests(inventory: Inventory) -> Iterator[Manifest]:
+    """Yield the Workloads of Kueue in `inventory`."""
+    for kind in inventory.kinds:
+        if (kind.group, kind.kind) == (KUEUE, "Workload"):
+            yield from inventory.of_kind(kind)
+
+
 def _workload_form(one: Manifest) -> _WorkloadForm | None:
     """Return the fields of `one`; None if it is not a Workload of Kueue, or is malformed."""
-    if (one.kind.group, one.kind.kind) != (_GROUP, "Workload"):
+    if (one.kind.group, one.kind.kind) != (KUEUE, "Workload"):
         return None
     try:
         return msgspec.convert(one.value, _WorkloadForm)
@@ -135,7 +251,7 @@ def admission_notes(writes: Iterable[tuple[Manifest | None, Manifest]]) -> Itera
     `writes` are pairs of an object before the change (None if it is new) and after the change.
     """
     writes = list(writes)
-    if settings := [after.title for _, after in writes if after.kind.group == _GROUP]:
+    if settings := [after.title for _, after in writes if after.kind.group == KUEUE]:
         has = "has" if len(settings) == 1 else "have"
         yield f"Kueue is not simulated, so {listed(settings, 2)} {has} no effect."
     queued = [
@@ -171,8 +287,11 @@ def _queues_of(owners: Iterable[Manifest]) -> str:
 
 
 def _is_waiting(workload: _WorkloadForm) -> bool:
-    true = {one.type for one in workload.status.conditions if one.status == "True"}
-    return true.isdisjoint(("Admitted", "Finished"))
+    return not (_is_true(workload, "Admitted") or _is_true(workload, "Finished"))
+
+
+def _is_true(workload: _WorkloadForm, condition: str) -> bool:
+    return any(one.type == condition and one.status == "True" for one in workload.status.conditions)
 
 
 def _title_of_owner(workload: _WorkloadForm) -> str:

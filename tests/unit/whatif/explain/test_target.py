@@ -1252,7 +1252,6 @@ def test_a_workload_of_a_batch_scheduler_says_which_scheduler_decides(
 @pytest.mark.parametrize(
     ("target", "problem"),
     [
-        ("jobset/sim", "a JobSet cannot be explained; name its Job default/sim-0"),
         ("rayjob/r", "a RayJob cannot be explained; name its RayCluster default/r-x"),
         ("pytorchjob/p", r"PyTorchJob default/p has no pods: it is .*\(spec.runPolicy.suspend\)"),
         ("pytorchjob/q", "PyTorchJob default/q has no pods to explain"),
@@ -1260,15 +1259,13 @@ def test_a_workload_of_a_batch_scheduler_says_which_scheduler_decides(
     ],
 )
 def test_a_custom_resource_without_pods_of_its_own_says_why(explained, make, target, problem):
-    sets = custom("jobset.x-k8s.io/v1alpha2", "JobSet", "sim")
-    job = custom("batch/v1", "Job", "sim-0", template=make.workload()["spec"]["template"])
     ray = custom("ray.io/v1", "RayJob", "r")
     cluster = owned(custom("ray.io/v1", "RayCluster", "r-x"), ray)
     held = custom("kubeflow.org/v1", "PyTorchJob", "p", runPolicy={"suspend": True})
     other = custom("kubeflow.org/v1", "PyTorchJob", "q")
     odd = custom("example.com/v1", "Widget", "w", runPolicy="Always")
     with pytest.raises(InputError, match=problem):
-        explained(target, make.node("a"), sets, owned(job, sets), ray, cluster, held, other, odd)
+        explained(target, make.node("a"), ray, cluster, held, other, odd)
 
 
 def test_a_node_states_the_requests_of_its_extended_resources(explained, make):

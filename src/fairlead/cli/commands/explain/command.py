@@ -135,6 +135,9 @@ def explain(
       evicts from other queues to make room for this queue. To compare all queues, set OBJECT to
       queues.
 
+    - ClusterQueue or LocalQueue of Kueue: its quota, and why workloads wait for admission, as Kueue
+      wrote it to the objects of the dump. Without a name, clusterqueues compares all ClusterQueues.
+
     With --process, a running scheduler (a process of `fairlead run`) answers. OBJECT must then be a
     pod. For a pending pod, the answer contains the queue in which the pod waits, and its attempts
     and backoff. It also contains the result for each node in the scheduler's cache.
