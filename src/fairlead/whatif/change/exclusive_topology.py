@@ -23,7 +23,7 @@ from fairlead.api.json import Json
 JOB_KEY: Final = "jobset.sigs.k8s.io/job-key"
 _ALPHA: Final = "alpha.jobset.sigs.k8s.io"
 TOPOLOGY: Final = f"{_ALPHA}/exclusive-topology"
-_BY_NODE_SELECTOR: Final = f"{_ALPHA}/node-selector"
+BY_NODE_SELECTOR: Final = f"{_ALPHA}/node-selector"
 _NAMESPACED_JOB: Final = f"{_ALPHA}/namespaced-job"
 _NO_SCHEDULE: Final = f"{_ALPHA}/no-schedule"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -40,7 +40,7 @@ def topology_annotations(
     found: dict[str, str] = {}
     for given in (of_set, of_template):
         if TOPOLOGY in given:
-            names = (TOPOLOGY, _BY_NODE_SELECTOR)
+            names = (TOPOLOGY, BY_NODE_SELECTOR)
             found |= {name: given[name] for name in names if name in given}
     return found
 
@@ -56,7 +56,7 @@ def with_exclusive_topology(
     topology = annotations.get(TOPOLOGY)
     if topology is None:
         return pod
-    if _BY_NODE_SELECTOR in annotations:
+    if BY_NODE_SELECTOR in annotations:
         toleration = {"key": _NO_SCHEDULE, "operator": "Exists", "effect": "NoSchedule"}
         selector = {_NAMESPACED_JOB: f"{namespace}_{job}"}
         return {

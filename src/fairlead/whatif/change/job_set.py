@@ -21,7 +21,9 @@ from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB, SERVICE
 from fairlead.apiserver.validation.meta.format import dns_1035_problems
 from fairlead.whatif.change.exclusive_topology import (
+    BY_NODE_SELECTOR,
     JOB_KEY,
+    TOPOLOGY,
     topology_annotations,
     with_exclusive_topology,
 )
@@ -138,7 +140,11 @@ def jobs_of(one: Manifest, set_name: str) -> Iterator[Document]:
         }
         of_group[replicated.group_name] += 1
         topology = topology_annotations(annotations, replicated.template.metadata.annotations)
+        if TOPOLOGY in topology and BY_NODE_SELECTOR not in topology:
+            _refuse_without_index(one, replicated, f"spec.replicatedJobs[{at}]")
         job = _job(replicated.template, written[at]["template"]["spec"], marks, topology)
+        if spec.network.enables_hostnames:
+            job["spec"]["template"]["spec"]["subdomain"] = subdomain
         template = job["spec"]["template"]
         template["spec"] = with_exclusive_topology(
             template["spec"],
@@ -151,6 +157,20 @@ def jobs_of(one: Manifest, set_name: str) -> Iterator[Document]:
         # The JobSet's `suspend` replaces the one of the template, also if it is absent.
         job["spec"]["suspend"] = bool(spec.suspend)
         yield part_of(one, job, f"spec.replicatedJobs[{at}].template")
+
+
+def _refuse_without_index(one: Manifest, replicated: _ReplicatedJob, path: str) -> None:
+    """Raise InputError if the pods of `replicated`, in an exclusive topology, have no indexes.
+
+    upstream: pkg/webhooks/pod_webhook.go: ValidateCreate, which refuses all these pods, because
+    they lack a pod with the index 0
+    """
+    if replicated.template.spec.completion_mode not in {None, "Indexed"}:
+        problem = (
+            "with an exclusive topology, JobSet's webhook refuses all pods of a Job whose "
+            "completionMode is not Indexed"
+        )
+        raise one.refuse(problem, field=f"{path}.template.spec.completionMode")
 
 
 def _service(namespace: str, name: str, set_name: str) -> Json:

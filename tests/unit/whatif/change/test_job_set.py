@@ -321,6 +321,28 @@ def test_labelled_nodes_of_an_exclusive_topology_are_selected():
     assert "affinity" not in pods
 
 
+def test_jobs_without_indexes_are_refused_in_an_exclusive_topology():
+    """JobSet's webhook refuses their pods for ever, unless nodes are selected by a label."""
+    one = replicated("w", 1)
+    one["template"]["spec"]["completionMode"] = "NonIndexed"
+    jobs(annotated(job_set(one), **{EXCLUSIVE: "pool", BY_SELECTOR: "true"}))
+    problem = (
+        r"replicatedJobs\[0\]\.template\.spec\.completionMode: with an exclusive topology, Job"
+    )
+    with pytest.raises(InputError, match=problem):
+        jobs(annotated(job_set(one), **{EXCLUSIVE: "pool"}))
+
+
+@pytest.mark.parametrize(
+    ("network", "subdomain"),
+    [(None, "train"), ({"subdomain": "net"}, "net"), ({"enableDNSHostnames": False}, None)],
+)
+def test_the_pods_have_the_subdomain_of_the_service(network, subdomain):
+    value = job_set(replicated("w", 1), **({} if network is None else {"network": network}))
+    [job] = jobs(value)
+    assert job["spec"]["template"]["spec"].get("subdomain") == subdomain
+
+
 @pytest.mark.parametrize("affinity", ["text", {"podAffinity": "text"}])
 def test_an_affinity_of_a_wrong_type_is_an_error_despite_an_exclusive_topology(
     snapshot, make, affinity
