@@ -4,24 +4,39 @@ The copies are placed one after another: first all pods of one copy, then all po
 count ends at the first copy with a pod that admission refuses or that fits no node; the pods of
 this copy are removed again. Each pod goes through a scheduling cycle of kube-scheduler's plugins.
 Limits and shares of the queues of a batch scheduler do not count.
+
+Pod affinity can keep the pods of a Job in one domain, such as a rack. The node of the first pod
+then decides about the domain, and kube-scheduler does not check whether the domain has room for the
+other pods. If it has not, the copy is tried again without this domain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import mapping
+from fairlead.api.objects import (
+    Affinity,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Pod,
+)
 from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import JOB
 from fairlead.engine.scheduling.decision import Failure
+from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.change.owned_object import owned_by
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.created_pod import create_pod
+from fairlead.whatif.planner.created_pod import CreatedPod, create_pod
 from fairlead.whatif.planner.fit import new_pod_info, zone_of
 from fairlead.whatif.planner.new_pod import NewPods, new_pods_of
 from fairlead.whatif.planner.refusal import Refusal, refusals_of
@@ -43,6 +58,7 @@ from fairlead.whatif.snapshot.manifest import Manifest, manifests
 
 COPIES_MAX: Final = 10_000
 _PODS_MAX: Final = 100_000  # pods of one copy
+_DOMAINS_MAX: Final = 100  # attempts for one copy
 _REFUSAL_COLUMNS: Final = (
     ResultColumn("nodes", "nodes", NUMBER),
     ResultColumn("plugin", "refused by", NAME),
@@ -61,6 +77,8 @@ class GangFitResult(Struct):
     `placed` is the number of pods of the next copy that have room, and `pod` is the name of its
     first pod without room. `refused_by` is "admission", "scheduling" or "limit". `by_node` counts
     the pods of the copies that fit. `waiting` counts the pending pods that were placed first.
+    `small_domains` are domains, such as `rack a`, in which the first pod of a copy was placed, but
+    not all its pods, so that another domain was used.
     """
 
     members: int
@@ -72,6 +90,27 @@ class GangFitResult(Struct):
     by_node: dict[str, int] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
     waiting: WaitingPodCounts = field(default_factory=WaitingPodCounts)
+    small_domains: dict[str, None] = field(default_factory=dict)
+
+
+# (number of the Job in the copy, topology key, value) of a domain without room for the Job
+_Domain = tuple[int, str, str]
+
+
+class _Attempt(Struct):
+    """The pods of a copy that were placed, by node, and the first pod without room.
+
+    If all pods were placed, `refused_by` is "". `job` is the number of the Job of the pod without
+    room. `first` is the first pod of this Job with its node, None if it has no node.
+    """
+
+    by_node: dict[str, int] = field(default_factory=dict)
+    refused_by: str = ""
+    stop: str = ""
+    pod: str = ""
+    refusals: list[Refusal] = field(default_factory=list)
+    job: int = 0
+    first: tuple[PodInfo, str] | None = None
 
 
 def fit_gangs(
@@ -93,12 +132,13 @@ def fit_gangs(
     progress.begin(f"placing copies of {written.title}", 0)
     model.count_quotas(written.ref.namespace)
     while result.count < copies_max:
-        with model.hypothesis() as trial:
-            by_node = _place_copy(model, written, result)
-            if by_node is None:
-                return result
-            trial.commit()
-        for node, pods in by_node.items():
+        found = _place_in_some_domain(model, written, result)
+        if found.refused_by:
+            result.placed = sum(found.by_node.values())
+            result.pod, result.stop = found.pod, found.stop
+            result.refused_by, result.refusals = found.refused_by, found.refusals
+            return result
+        for node, pods in found.by_node.items():
             result.by_node[node] = result.by_node.get(node, 0) + pods
         result.count += 1
         progress.reach(result.count, 0)
@@ -106,37 +146,123 @@ def fit_gangs(
     return result
 
 
-def _place_copy(
+def _place_in_some_domain(
     model: ClusterModel, written: Manifest, result: GangFitResult
-) -> dict[str, int] | None:
-    """Place the pods of the next copy; return their number by node.
+) -> _Attempt:
+    """Place the next copy, and return the attempt that placed it.
 
-    Return None if a pod has no room. The reason is then in `result`.
+    If a domain is too small for a Job, the copy is tried without this domain. If no attempt places
+    the copy, return the first one, in which the pods go where kube-scheduler would put them.
     """
-    by_node: dict[str, int] = {}
-    result.placed = 0
-    for template, count in _templates(written, result.count):
-        for number in range(count):
-            try:
-                pod = new_pod_info(model, create_pod(model, template, number).pod, template)
-            except ApiError as refused:
-                result.refused_by, result.stop = "admission", refused.message
-                result.pod = template.name_of(number)
-                return None
-            decision = place(model, pod, [])
-            if isinstance(decision, Failure):
-                result.refused_by, result.stop = "scheduling", decision.message
-                result.pod, result.refusals = pod.pod.metadata.name, refusals_of(model, pod)
-                return None
-            node = decision.node.name
-            by_node[node] = by_node.get(node, 0) + 1
-            result.placed += 1
-    return by_node
+    copy = _Copy(model, written, result.count)
+    first: _Attempt | None = None
+    too_small: list[_Domain] = []
+    for _ in range(_DOMAINS_MAX):
+        with model.hypothesis() as trial:
+            found = copy.place(too_small)
+            if not found.refused_by:
+                trial.commit()
+                result.small_domains |= {f"{key} {value}": None for _, key, value in too_small}
+                return found
+        first = first or found
+        domain = _domain_of(model, found)
+        if domain is None:
+            break
+        too_small.append(domain)
+    assert first is not None
+    return first
 
 
-def _templates(written: Manifest, copy: int) -> Iterator[tuple[NewPods, int]]:
-    """Yield (template, number of pods) for each Job of the copy number `copy` of `written`."""
-    parts = owned_by(written, name=f"{written.ref.name}-fit-{copy}")
+class _Copy:
+    """A copy of the object. Its pods are created at most once, when they are placed first."""
+
+    def __init__(self, model: ClusterModel, written: Manifest, number: int) -> None:
+        self._model = model
+        self._templates = list(_templates(written, number))
+        self._created: dict[tuple[int, int], CreatedPod] = {}  # by number of the Job and the pod
+
+    def place(self, too_small: Sequence[_Domain]) -> _Attempt:
+        """Place the pods of the copy outside the domains `too_small`."""
+        model, found = self._model, _Attempt()
+        for job, (template, count) in enumerate(self._templates):
+            found.job, found.first = job, None
+            outside = tuple(
+                NodeSelectorRequirement(key, "NotIn", (value,))
+                for number, key, value in too_small
+                if number == job
+            )
+            for at in range(count):
+                try:
+                    created = self._pod(job, at)
+                except ApiError as refused:
+                    found.refused_by, found.stop = "admission", refused.message
+                    found.pod = template.name_of(at)
+                    return found
+                pod = new_pod_info(model, _restricted(created, outside), template)
+                decision = place(model, pod, [])
+                if isinstance(decision, Failure):
+                    found.refused_by, found.stop = "scheduling", decision.message
+                    found.pod, found.refusals = pod.pod.metadata.name, refusals_of(model, pod)
+                    return found
+                node = decision.node.name
+                found.first = found.first or (pod, node)
+                found.by_node[node] = found.by_node.get(node, 0) + 1
+        return found
+
+    def _pod(self, job: int, at: int) -> Pod:
+        """Return the pod number `at` of the Job number `job`; its claims are in the model.
+
+        Raises ApiError if admission refuses the pod.
+        """
+        known = self._created.get((job, at))
+        if known is None:
+            known = create_pod(self._model, self._templates[job][0], at)
+            self._created[job, at] = known
+        else:
+            for claim in known.claims:  # an earlier attempt has put them, and was reverted
+                self._model.put(claim)
+        return known.pod
+
+
+def _domain_of(model: ClusterModel, found: _Attempt) -> _Domain | None:
+    """Return the domain in which pod affinity keeps the Job of the pod without room.
+
+    Return None if there is no such domain, or if no pod of the Job has a node.
+    """
+    if found.refused_by != "scheduling" or found.first is None:
+        return None
+    pod, node = found.first
+    affinity = pod.pod.spec.affinity
+    if affinity is None or affinity.pod_affinity is None:
+        return None
+    labels = model.node(node).labels
+    for term in affinity.pod_affinity.required_during_scheduling_ignored_during_execution:
+        if term.topology_key in labels:
+            return found.job, term.topology_key, labels[term.topology_key]
+    return None
+
+
+def _restricted(pod: Pod, requirements: tuple[NodeSelectorRequirement, ...]) -> Pod:
+    """Return `pod` with `requirements` added to its required node affinity."""
+    if not requirements:
+        return pod
+    affinity = pod.spec.affinity or Affinity()
+    own = affinity.node_affinity or NodeAffinity()
+    required = own.required_during_scheduling_ignored_during_execution
+    terms = (NodeSelectorTerm(),) if required is None else required.node_selector_terms
+    selector = NodeSelector(
+        tuple(
+            replace(term, match_expressions=(*term.match_expressions, *requirements))
+            for term in terms
+        )
+    )
+    own = replace(own, required_during_scheduling_ignored_during_execution=selector)
+    return replace(pod, spec=replace(pod.spec, affinity=replace(affinity, node_affinity=own)))
+
+
+def _templates(written: Manifest, number: int) -> Iterator[tuple[NewPods, int]]:
+    """Yield (template, number of pods) for each Job of the copy number `number` of `written`."""
+    parts = owned_by(written, name=f"{written.ref.name}-fit-{number}")
     for part in manifests(parts, written.ref.namespace):
         if part.kind is not JOB:
             continue
@@ -183,6 +309,7 @@ def gang_fit_answer(
             "count": result.count,
             "pods_each": result.members,
             "placed_of_next": result.placed,
+            "small_domains": list(result.small_domains),
             "stop": {"by": result.refused_by, "message": result.stop},
             "waiting_placed_first": result.waiting.placed,
             "waiting_without_node": result.waiting.without_node,
@@ -211,6 +338,12 @@ def _findings(result: GangFitResult, written: Manifest) -> Iterator[str]:
         yield f"Pod {result.pod} of the next copy is not placed: {result.stop}"
         if result.count:
             yield f"{result.placed:,} of the {result.members:,} pods of this copy would have room."
+    if result.small_domains:
+        domains = listed(list(result.small_domains), 3)
+        yield (
+            "kube-scheduler may put the first pod of a copy into a domain without room for the "
+            f"other pods ({domains}); the copy then waits. The count assumes a domain with room."
+        )
     spec = mapping(written.value, "spec")
     minimum = spec.get("minAvailable")
     if isinstance(minimum, int) and 0 < minimum < result.members:

@@ -74,6 +74,44 @@ def test_each_job_of_each_copy_needs_an_exclusive_domain(fitted, make):
     assert (answer["count"], answer["placed_of_next"]) == (1, 2)
 
 
+def affine(task):
+    """`task` with pods that pod affinity keeps in one rack."""
+    template = task["template"]
+    template["metadata"] = {"labels": {"app": "w"}}
+    term = {"topologyKey": "rack", "labelSelector": {"matchLabels": {"app": "w"}}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    template["spec"]["affinity"] = {"podAffinity": required}
+    return task
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        annotated(job_set(replicated("w", 3)), **{EXCLUSIVE: "rack"}),
+        volcano_job(affine(task("a", 3))),
+    ],
+    ids=["exclusive topology", "pod affinity"],
+)
+def test_a_domain_without_room_for_a_copy_is_passed_over(fitted, make, written):
+    """kube-scheduler prefers rack a, whose only node is free, but the copy does not fit there."""
+    nodes = [make.node(f"{rack}{n}", cpu="4", rack=rack) for rack in "bc" for n in range(3)]
+    used = [make.pod(f"p{one['metadata']['name']}", node_name=one["metadata"]["name"], cpu="2")
+            for one in nodes]  # fmt: skip
+    answer, code = fitted(written, make.node("a", cpu="2", rack="a"), *nodes, *used)
+    assert (answer["count"], code) == (2, 0)
+    assert answer["small_domains"] == ["rack a"]
+    said = "other pods (rack a); the copy then waits. The count assumes a domain with room."
+    assert any(one.endswith(said) for one in answer["findings"])
+    assert {one["node"][0] for one in answer["nodes"]} <= {"b", "c"}
+
+
+def test_the_reason_is_that_of_the_first_domain_if_no_domain_has_room(fitted, make):
+    nodes = [make.node(rack, cpu="2", rack=rack) for rack in "ab"]
+    answer, _ = fitted(annotated(job_set(replicated("w", 3)), **{EXCLUSIVE: "rack"}), *nodes)
+    assert (answer["count"], answer["placed_of_next"], answer["small_domains"]) == (0, 2, [])
+    assert "1 Insufficient cpu" in answer["stop"]["message"]
+
+
 def test_a_long_name_does_not_prevent_copies(fitted, make):
     """The name of the longest pod has 63 characters; that of a copy has more."""
     answer, _ = fitted(job_set(replicated("w" * 47, 2)), make.node("n", cpu="5"))
