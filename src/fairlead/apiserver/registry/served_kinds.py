@@ -1,10 +1,14 @@
 """ServedKinds: the built-in and custom kinds that a server serves, in discovery order.
 
 Groups are in the order of `kind_table.GROUP_VERSIONS`. After them come the groups of custom
-resources, sorted by name, and then metrics.k8s.io. The versions of a group are sorted from most to
-least stable.
+resources, and then metrics.k8s.io. The versions of a group are sorted from most to least stable.
 
-upstream: kube-aggregator/pkg/controllers/autoregister and
+The groups of custom resources have equal priorities. They are sorted by the names of their
+APIServices, which begin with the version: v1.example.com comes before v1beta1.a.com. If several
+groups have a resource of the same name, kubectl reads that of the first group.
+
+upstream: kube-aggregator/pkg/controllers/autoregister,
+kube-aggregator/pkg/apis/apiregistration/v1/helper/helpers.go: SortedByGroupAndVersion and
 pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities
 """
 
@@ -118,13 +122,19 @@ class ServedKinds:
         self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in reversed(kinds)}
         self._by_type = {(kind.api_version, kind.kind): kind for kind in reversed(kinds)}
         self._groups: dict[str, dict[str, tuple[Kind, ...]]] = {}
-        for kind in sorted(kinds, key=_place):
+        first: dict[str, str] = {}  # the name of the first APIService of each custom group
+        for kind in kinds:
+            if kind.group not in _RANK:
+                name = f"{kind.version}.{kind.group}"
+                first[kind.group] = min(first.get(kind.group, name), name)
+        for kind in sorted(kinds, key=lambda kind: _place(kind, first.get(kind.group, ""))):
             versions = self._groups.setdefault(kind.group, {})
             versions[kind.version] = (*versions.get(kind.version, ()), kind)
 
 
-def _place(kind: Kind) -> tuple[int, str, tuple[int, int, int, str], str]:
+def _place(kind: Kind, service: str) -> tuple[int, str, tuple[int, int, int, str], str]:
+    """Return the sort key of `kind`; `service` is the first APIService of its group, if custom."""
     rank = _RANK.get(kind.group, len(_GROUPS))
     if kind.group == MEASURED_GROUP:
         rank += 1
-    return rank, kind.group, version_order(kind.version), kind.plural
+    return rank, service, version_order(kind.version), kind.plural

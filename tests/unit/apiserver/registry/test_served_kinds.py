@@ -42,6 +42,14 @@ def test_custom_resources_are_served_while_they_are_defined(registry):
     assert registry.revision == before + 2
 
 
+def test_groups_of_custom_kinds_are_sorted_by_the_names_of_their_api_services(registry):
+    """The name of an APIService begins with the version."""
+    early = Kind("a.com", "v1beta1", "Widget", "widgets", is_custom=True)
+    registry.define("widgets.a.com", [early])
+    registry.define("widgets.example.com", [OLD_WIDGET, WIDGET])
+    assert registry.groups()[-2:] == ("example.com", "a.com")
+
+
 def test_withdrawing_an_unknown_definition_changes_nothing(registry):
     before = registry.revision
     registry.withdraw("widgets.example.com")
