@@ -387,6 +387,26 @@ class _Trial:
         """The weight of the group's queue."""
         return self._session.queues[self._job.queue].weight
 
+    @property
+    def weight_can_suffice(self) -> bool:
+        """Whether the queue would deserve what the group needs if its weight were high enough.
+
+        This is so if the need is less than the cluster has, including room for the members that fit
+        on no node. With any weight, other queues that request resources deserve a part of them.
+        """
+        session, job = self._session, self._job
+        plugin = proportion_of(session)
+        share = None if plugin is None else plugin.shares.get(job.queue)
+        if share is None:
+            return True
+        more = dict(total_request(self.without_room))
+        total = dict(cluster_total(session.room, session.rules))
+        return all(
+            share.allocated_of(column) + amount < total.get(column, 0) + more.get(column, 0)
+            for column, amount in _next_request(session, job)
+            if amount
+        )
+
     def obstacle(self) -> Obstacle:
         session, job = self._session, self._job
         if job.id not in session.jobs:
@@ -740,9 +760,9 @@ def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: Scarcit
     of_share = obstacle is Obstacle.QUEUE_HAS_ITS_SHARE
     limits = scarcity.limits if of_share else trial.limits
     of_share = of_share or limits.share
+    room = [_room_for(len(tasks), tasks[0])] if (tasks := trial.without_room) else []
     match obstacle:
         case _ if remedy := limits.remedy():
-            room = [_room_for(len(tasks), tasks[0])] if (tasks := trial.without_room) else []
             return [" and ".join((*room, remedy))]
         case Obstacle.NO_QUEUE:
             return [f"create queue {job.queue}"]
@@ -750,10 +770,10 @@ def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: Scarcit
             missing = job.min_available - job.valid_count
             return [_more(missing) if missing > 0 else "members that can be scheduled"]
         case _ if of_share and scarcity.other_queues:
-            return [
-                f"more weight for queue {job.queue}, now {trial.weight}",
-                "lower requests of other queues",
-            ]
+            weight = f"more weight for queue {job.queue}, now {trial.weight}"
+            changes = [weight] if not limits.share or trial.weight_can_suffice else []
+            changes.append("lower requests of other queues")
+            return [" and ".join((*room, change)) for change in changes]
         case _ if of_share:
             return [f"room for {_more(trial.missing)}"]
         case Obstacle.NO_NODE | Obstacle.RESERVED if remedy := trial.exceeded_limits.remedy():

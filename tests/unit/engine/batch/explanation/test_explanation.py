@@ -432,7 +432,33 @@ def test_without_overshoot_a_queue_that_deserves_too_little_is_explained(make_ha
     found = explain(harness.put(make_gang("g", 1, queue="a", cpu=3)))
     assert found.obstacle is Obstacle.QUEUE_IS_FULL
     assert found.summary == "queue a would exceed the share that it deserves"
-    assert found.remedies[0] == "more weight for queue a, now 1"
+    assert found.remedies == ("more weight for queue a, now 1", "lower requests of other queues")
+
+
+@pytest.mark.parametrize(
+    ("needed", "running", "remedies"),
+    [
+        (4, 0, ("lower requests of other queues",)),
+        (
+            3,
+            2,
+            (
+                "room for 1 more member like default/g-2 and more weight for queue a, now 1",
+                "room for 1 more member like default/g-2 and lower requests of other queues",
+            ),
+        ),
+    ],
+    ids=["the whole cluster", "no room"],
+)
+def test_a_higher_weight_does_not_help_against_everything(make_harness, needed, running, remedies):
+    """Queue b always deserves a part of the cluster, and weight does not free nodes."""
+    harness = make_harness("fairlead", defects=FIXED.without([Defect.OVERSHOOT]))
+    harness.put(make_node("n1"), make_queue("a"), make_queue("b"), make_gang("b", 4, queue="b"))
+    if running:
+        harness.put(make_gang("now", running, node="n1", queue="b"))
+    found = explain(harness.put(make_gang("g", needed, queue="a")))
+    assert found.obstacle is Obstacle.QUEUE_IS_FULL
+    assert found.remedies == remedies
 
 
 @pytest.mark.parametrize(
