@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.api.codec import DecodeError, View, decode_as
-from fairlead.api.json import Json, mapping
+from fairlead.api.json import Json, items, mapping, text
 from fairlead.api.nodes.kubelet_behaviour import SIMULATED_RUNTIME
 from fairlead.api.nodes.readiness import READY, TRUE
 from fairlead.api.objects import (
@@ -119,6 +119,11 @@ _NAMED_MAX: Final = 3
 _SYSTEM: Final = "kube-system"
 _API_SERVER: Final = "kube-apiserver-"
 _WORKLOAD_REF: Final = "workloadRef"
+_VOLCANO_JOB: Final = "Job.batch.volcano.sh"
+_EVICTED_EVENTS: Final = frozenset({"PodEvicted", "*"})
+_WIDE_ACTIONS: Final = frozenset(
+    {"RestartJob", "RestartTask", "AbortJob", "TerminateJob", "CompleteJob"}
+)
 _KUEUE: Final = "kueue.x-k8s.io"
 
 
@@ -376,7 +381,7 @@ def _has_real_nodes(manifests: Iterable[Manifest]) -> bool:
     return any(one != SIMULATED_RUNTIME for one in runtimes)
 
 
-def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
+def _custom_owners(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Yield notes if custom resources control unfinished pods.
 
     upstream: argo-workflows workflow/controller/operator.go: podReconciliation ("pod deleted")
@@ -389,12 +394,57 @@ def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
             "equal pod replaces each of their deleted pods, unless its owner or its namespace is "
             "deleted."
         )
+    yield from _eviction_policies(pods, manifests)
     owners = (controller_of(one.metadata) for one in pods)
     if any(one is not None and _is_argo_workflow(one) for one in owners):
         yield (
             "Argo Workflows replaces a deleted pod only if its step has a retryStrategy. A step "
             "without one fails, although this answer replaces its pod."
         )
+
+
+def _eviction_policies(pods: Iterable[Pod], manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note if a policy of a Volcano Job with `pods` acts on more than an evicted pod.
+
+    upstream: volcano: pkg/controllers/job/job_controller_handler.go: deletePod,
+    job_controller_util.go: applyPolicies
+    """
+    owners = (
+        (one.metadata.namespace, owner.name)
+        for one in pods
+        if one.spec.node_name
+        and (owner := controller_of(one.metadata)) is not None
+        and full_kind(owner.kind, owner.api_version) == _VOLCANO_JOB
+    )
+    with_pods = set(owners)
+    if not with_pods:
+        return
+    found = {
+        one.title: action
+        for one in manifests
+        if one.full_kind == _VOLCANO_JOB and (one.ref.namespace, one.ref.name) in with_pods
+        for action in [_eviction_action(one)]
+        if action
+    }
+    if found:
+        jobs = sorted(found)
+        yield (
+            f"If a pod of {listed(jobs, _NAMED_MAX)} is evicted or deleted, Volcano also restarts "
+            f"or ends other pods of the Job (policy {found[jobs[0]]} for PodEvicted). This answer "
+            "replaces only the pod itself."
+        )
+
+
+def _eviction_action(job: Manifest) -> str:
+    """Return what the Volcano Job `job` does if a pod is evicted; "" if it affects no other pod."""
+    spec = mapping(job.value, "spec")
+    for part in (spec, *items(spec, "tasks")):
+        for policy in items(part, "policies"):
+            events = {text(policy, "event"), *map(str, items(policy, "events"))}
+            action = text(policy, "action")
+            if not events.isdisjoint(_EVICTED_EVENTS) and action in _WIDE_ACTIONS:
+                return action
+    return ""
 
 
 def _is_argo_workflow(owner: OwnerReference) -> bool:

@@ -596,6 +596,38 @@ def test_workflows_of_argo_do_not_always_replace_their_pods(notes, make, group, 
     assert sum("only if its step has a retryStrategy" in note for note in notes(step)) == count
 
 
+@pytest.mark.parametrize(
+    ("spec", "action"),
+    [
+        ({"policies": [{"event": "PodEvicted", "action": "RestartJob"}]}, "RestartJob"),
+        ({"tasks": [{"policies": [{"events": ["*"], "action": "AbortJob"}]}]}, "AbortJob"),
+        ({"policies": [{"event": "PodEvicted", "action": "RestartPod"}]}, ""),
+        ({"policies": [{"event": "PodFailed", "action": "RestartJob"}]}, ""),
+        ({"policies": None}, ""),
+        (None, ""),
+    ],
+    ids=["of the Job", "of a task", "only the pod", "another event", "null", "no spec"],
+)
+def test_policies_of_volcano_that_restart_more_than_an_evicted_pod_are_named(
+    notes, make, spec, action
+):
+    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "j"}
+    pod = make.pod("j-w-0", node_name="a")
+    meta = {"name": "j", "namespace": "default", "uid": "j"}
+    pod["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+    job = {"apiVersion": owner["apiVersion"], "kind": "Job", "metadata": meta, "spec": spec}
+    other = {**job, "metadata": meta | {"name": "without-pods", "uid": "o"}}
+    if spec is None:
+        del job["spec"], other["spec"]
+    found = [one for one in notes(pod, job, other) if "Volcano also restarts" in one]
+    note = (
+        "If a pod of Job.batch.volcano.sh default/j is evicted or deleted, Volcano also restarts "
+        f"or ends other pods of the Job (policy {action} for PodEvicted). This answer replaces "
+        "only the pod itself."
+    )
+    assert found == ([note] if action else [])
+
+
 def test_kinds_of_custom_resources_that_control_jobs_are_named(notes, make):
     """A JobSet creates its Jobs again if one of them fails, up to maxRestarts times."""
     kinds = ("jobset.x-k8s.io/v1alpha2", "JobSet"), ("ray.io/v1", "RayJob"), ("batch/v1", "CronJob")
