@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, items, text
 from fairlead.api.objects import Pod, PodStatus
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
@@ -292,6 +292,12 @@ def _findings(result: FitResult, source: NewPods) -> Iterator[str]:
             "Only the pods on one node can start, because the volume of claim "
             f"{result.disks[0]} is attached to one node at a time."
         )
+    if result.count and (claims := _shared_claims(source)):
+        the, verb = ("claim", "it") if len(claims) == 1 else ("claims", "them")
+        yield (
+            f"All these pods use the same devices, those of the {the} {listed(claims, 3)}. With "
+            f"resourceClaimTemplateName instead of {verb}, each pod would need devices of its own."
+        )
     if result.waiting.words:
         yield result.waiting.words
     if result.victims:
@@ -299,6 +305,12 @@ def _findings(result: FitResult, source: NewPods) -> Iterator[str]:
         yield f"{pods} of lower priority would be evicted."
     if result.breached:
         yield breach_words(result.breached)
+
+
+def _shared_claims(source: NewPods) -> list[str]:
+    """Return the ResourceClaims that all pods of `source` share."""
+    claims = items(source.pod(0), "spec", "resourceClaims")
+    return [name for one in claims if (name := text(one, "resourceClaimName"))]
 
 
 def _stop(result: FitResult) -> Iterator[str]:

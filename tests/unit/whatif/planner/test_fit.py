@@ -755,6 +755,42 @@ def test_each_pod_gets_claims_of_its_templates(fitted, make):
     assert found.refused_by == "scheduling"
 
 
+def test_pods_that_share_devices_are_noted(snapshot, make):
+    """The claim has the only device of the node, and all pods use it."""
+    gpu = {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}
+    pool = {"name": "a", "generation": 1, "resourceSliceCount": 1}
+    devices = {"driver": "d.example.com", "nodeName": "n", "pool": pool}
+    api = {"apiVersion": "resource.k8s.io/v1"}
+    workload = make.workload(replicas=0)
+    claims = [{"name": "gpu", "resourceClaimName": "one"}]
+    workload["spec"]["template"]["spec"]["resourceClaims"] = claims
+    read = snapshot(
+        make.node(),
+        workload,
+        {**api, "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
+        {
+            **api,
+            "kind": "ResourceSlice",
+            "metadata": {"name": "s"},
+            "spec": {**devices, "devices": [{"name": "gpu-0"}]},
+        },
+        {
+            **api,
+            "kind": "ResourceClaim",
+            "metadata": {"name": "one", "namespace": "default"},
+            "spec": {"devices": gpu},
+        },
+    )
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    model = ClusterModel(read, SchedulerConfig())
+    found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
+    assert found["count"] == 4
+    assert found["findings"][1] == (
+        "All these pods use the same devices, those of the claim one. With "
+        "resourceClaimTemplateName instead of it, each pod would need devices of its own."
+    )
+
+
 def test_a_left_over_claim_of_an_ephemeral_volume_keeps_the_pod_pending(fitted, make):
     """The API server accepts the pod. The scheduler rejects it: it does not own the claim."""
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
