@@ -618,6 +618,7 @@ def _read_manifests(
         owned_by,
         without_repeated_services,
     )
+    from fairlead.whatif.change.pod_priority import priorities_in  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
@@ -629,8 +630,9 @@ def _read_manifests(
         # upstream: kubectl/pkg/cmd/apply/apply.go: Run (no objects passed to apply)
         raise InputError(documents[0].source, "contains no object")
     refuse_malformed_fields((one for one, _ in written), inventory=inventory)
+    classes = priorities_in(inventory.of_kind(PRIORITY_CLASS), (one for one, _ in written))
     owners = [
-        (one, owned_by(one, value))
+        (one, owned_by(one, value, priorities=classes))
         for one, value in written
         if inventory.get(one.kind, one.ref.namespace, one.ref.name) is None
     ]

@@ -4,12 +4,13 @@ A JobSet or the template of a replicated job names the label of the domains in a
 webhook of JobSet gives the first pod of a Job an affinity to its own Job and an anti-affinity to
 other Jobs. It gives the other pods a node selector for the domain of the first pod, after that pod
 has a node. Here, all pods get the affinities instead, so the pods end up in the same domains. The
-webhook's anti-affinity applies only to pods of the same priority; the one here applies to all.
+anti-affinity applies only to pods of the same priority, which the webhook writes to a label. So
+pods of a higher priority can preempt those of a lower priority.
 
 With a second annotation, a program has labelled and tainted one group of nodes for each Job. Then
 the pods get a node selector and a toleration.
 
-upstream: jobset: pkg/webhooks/pod_mutating_webhook.go: setExclusiveAffinities, setNodeSelector;
+upstream: jobset: pkg/webhooks/pod_webhook.go: Default, setExclusiveAffinities, setNodeSelector;
 pkg/controllers/jobset_controller.go: labelAndAnnotateObject, constructJob
 """
 
@@ -21,6 +22,7 @@ from typing import Any, Final
 from fairlead.api.json import Json
 
 JOB_KEY: Final = "jobset.sigs.k8s.io/job-key"
+_PRIORITY: Final = "jobset.sigs.k8s.io/priority"
 _ALPHA: Final = "alpha.jobset.sigs.k8s.io"
 TOPOLOGY: Final = f"{_ALPHA}/exclusive-topology"
 BY_NODE_SELECTOR: Final = f"{_ALPHA}/node-selector"
@@ -45,14 +47,20 @@ def topology_annotations(
     return found
 
 
-def with_exclusive_topology(
-    pod: Json, annotations: Mapping[str, str], namespace: str, job: str, job_key: str
-) -> Json:
-    """Return the pod spec `pod`, restricted to the exclusive topology in `annotations`, if any.
+def priority_label(priority: int | None) -> dict[str, str]:
+    """Return the label that JobSet's webhook writes to a pod of this priority; {} if unknown."""
+    if priority is None:
+        return {}
+    return {_PRIORITY: f"n{-priority}" if priority < 0 else str(priority)}
 
-    `annotations` are those of the pod. `job` is the name of its Job, and `job_key` is the value of
-    the label JOB_KEY of all pods of this Job. A field of a wrong type is left as it is.
+
+def with_exclusive_topology(pod: Json, meta: Json, namespace: str, job: str) -> Json:
+    """Return the pod spec `pod`, restricted to the exclusive topology in its annotations, if any.
+
+    `meta` is the metadata of the pods, with the label JOB_KEY. `job` is the name of the Job. A
+    field of a wrong type is left as it is.
     """
+    annotations, labels = meta["annotations"], meta["labels"]
     topology = annotations.get(TOPOLOGY)
     if topology is None:
         return pod
@@ -64,8 +72,10 @@ def with_exclusive_topology(
             "nodeSelector": _extended(pod.get("nodeSelector"), selector),
             "tolerations": _extended(pod.get("tolerations"), [toleration]),
         }
-    own = {"key": JOB_KEY, "operator": "In", "values": [job_key]}
+    own = {"key": JOB_KEY, "operator": "In", "values": [labels[JOB_KEY]]}
     others = [{"key": JOB_KEY, "operator": "Exists"}, {**own, "operator": "NotIn"}]
+    if _PRIORITY in labels:
+        others.append({"key": _PRIORITY, "operator": "In", "values": [labels[_PRIORITY]]})
     affinity = pod.get("affinity")
     if not isinstance(affinity, dict | None):
         return pod

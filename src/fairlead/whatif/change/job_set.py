@@ -24,10 +24,12 @@ from fairlead.whatif.change.exclusive_topology import (
     BY_NODE_SELECTOR,
     JOB_KEY,
     TOPOLOGY,
+    priority_label,
     topology_annotations,
     with_exclusive_topology,
 )
 from fairlead.whatif.change.job_pod_template import JobPodTemplate, TemplateMetadata, part_of
+from fairlead.whatif.change.pod_priority import PodPriorities
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import decode_strictly
@@ -94,12 +96,15 @@ class _JobSet(Struct):
     spec: _Spec
 
 
-def jobs_of(one: Manifest, set_name: str) -> Iterator[Document]:
+def jobs_of(
+    one: Manifest, set_name: str, priorities: PodPriorities | None = None
+) -> Iterator[Document]:
     """Yield the Service and the Jobs of `one`, a JobSet, as if its name were `set_name`.
 
     Yields nothing if `one` is another object, or a JobSet with a `managedBy` that names another
     controller. Raises InputError for a JobSet that the API server or the JobSet webhook refuses,
-    and for one without replicatedJobs or with too many Jobs. `set_name` is not checked.
+    and for one without replicatedJobs or with too many Jobs. `set_name` is not checked. If
+    `priorities` is None, exclusive topologies do not depend on the priorities of the pods.
     """
     if (one.kind.group, one.kind.kind) != (GROUP, KIND):
         return
@@ -146,12 +151,10 @@ def jobs_of(one: Manifest, set_name: str) -> Iterator[Document]:
         if spec.network.enables_hostnames:
             job["spec"]["template"]["spec"]["subdomain"] = subdomain
         template = job["spec"]["template"]
+        if priorities is not None and BY_NODE_SELECTOR not in topology:
+            template["metadata"]["labels"] |= priority_label(priorities.of(template["spec"]))
         template["spec"] = with_exclusive_topology(
-            template["spec"],
-            template["metadata"]["annotations"],
-            one.ref.namespace,
-            name,
-            marks[JOB_KEY],
+            template["spec"], template["metadata"], one.ref.namespace, name
         )
         job["metadata"] |= {"name": name, "namespace": one.ref.namespace}
         # The JobSet's `suspend` replaces the one of the template, also if it is absent.

@@ -15,6 +15,7 @@ from fairlead.apiserver.kind import JOB, SERVICE
 from fairlead.whatif.change.job_set import GROUP as JOB_SET_GROUP
 from fairlead.whatif.change.job_set import KIND as JOB_SET
 from fairlead.whatif.change.job_set import job_set_notes, jobs_of
+from fairlead.whatif.change.pod_priority import PodPriorities
 from fairlead.whatif.change.volcano_job import GROUP as VOLCANO_GROUP
 from fairlead.whatif.change.volcano_job import gang_notes, gang_of
 from fairlead.whatif.input.document import Document
@@ -23,19 +24,27 @@ from fairlead.whatif.snapshot.manifest import Manifest
 _OWNERS: Final = frozenset({(JOB_SET_GROUP, JOB_SET), (VOLCANO_GROUP, JOB.kind)})
 
 
-def owned_by(one: Manifest, value: Json | None = None, *, name: str = "") -> list[Document]:
+def owned_by(
+    one: Manifest,
+    value: Json | None = None,
+    *,
+    name: str = "",
+    priorities: PodPriorities | None = None,
+) -> list[Document]:
     """Return the objects to create in addition to `one`; [] for most kinds.
 
     `value` is the object as in its file, where a list may contain null; None if it has no file.
     If `name` is given, the objects are those of a copy of `one` with this name, which is not
-    checked. Raises InputError if `one` is invalid.
+    checked. `priorities` are needed if pods are created from the objects. Raises InputError if
+    `one` is invalid.
     """
     if not is_owner(one):
         return []
     for field in islice(_null_items(value, ""), 1):
         # The API server checks this before the webhooks check the object.
         raise one.refuse("expected a value, got null", field=field)
-    return [*gang_of(one, name or one.ref.name), *jobs_of(one, name or one.ref.name)]
+    set_name = name or one.ref.name
+    return [*gang_of(one, set_name), *jobs_of(one, set_name, priorities)]
 
 
 def is_owner(one: Manifest) -> bool:

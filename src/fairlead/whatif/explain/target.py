@@ -33,6 +33,7 @@ from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.change.edit.scale import owned_hint
 from fairlead.whatif.change.owned_object import may_exist, owned_by, without_repeated_services
+from fairlead.whatif.change.pod_priority import priorities_in
 from fairlead.whatif.change.volcano_job import GROUP as VOLCANO_GROUP
 from fairlead.whatif.configuration.batch.options import (
     DEFAULT_BATCH_OPTIONS,
@@ -343,8 +344,8 @@ def group_to_explain(
     create. Return None for any other target. Also return None for "" if the files do not have
     exactly one pod or workload. Raises InputError if `files` or `target` is invalid.
     """
-    written = _written(files)
     inventory = snapshot.inventory()
+    written = _written(files, inventory)
     added = [one for one in written if not inventory.get(one.kind, one.ref.namespace, one.ref.name)]
     members = {one.identity: _first_pods(one) for one in added if one.kind in WORKLOADS}
     added += [pod for pods in members.values() for pod in pods]
@@ -427,10 +428,10 @@ def new_pod_to_explain(
     `target` names a Pod or workload of the files; "" means their only Pod or workload. Raises
     InputError.
     """
-    written = _written(files)
+    inventory = snapshot.inventory()
+    written = _written(files, inventory)
     candidates = [one for one in written if one.kind is POD or one.kind in WORKLOADS]
     chosen = _chosen(written, candidates, files, target)
-    inventory = snapshot.inventory()
     if chosen.kind is POD and inventory.get(POD, chosen.ref.namespace, chosen.ref.name):
         raise chosen.refuse(f"exists already; explain pod/{chosen.ref.key} without --apply")
     refuse_absent_namespaces(written, inventory)
@@ -472,15 +473,17 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
     ]
 
 
-def _written(files: Sequence[str]) -> list[Manifest]:
+def _written(files: Sequence[str], inventory: Inventory) -> list[Manifest]:
     """Return the objects of `files`, and those that simulate their Volcano Jobs and JobSets.
 
+    `inventory` are the objects of the cluster.
     Raises InputError, also for unknown kinds and fields, and for fields of a wrong type. It is also
     raised for pods and workloads that the API server refuses, and for too many pods.
     """
     written = manifests_to_apply(document for path in files for document in read(path))
     refuse_malformed_fields(one for one, _ in written)
-    parts = (part for one, value in written for part in owned_by(one, value))
+    classes = priorities_in(inventory.of_kind(PRIORITY_CLASS), (one for one, _ in written))
+    parts = (part for one, value in written for part in owned_by(one, value, priorities=classes))
     taken = {one.ref for one, _ in written}
     more = manifests_to_apply(without_repeated_services(parts))
     refuse_malformed_fields(one for one, _ in more)

@@ -30,10 +30,11 @@ from fairlead.api.objects import (
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import JOB
+from fairlead.apiserver.kind import JOB, PRIORITY_CLASS
 from fairlead.engine.scheduling.decision import Failure
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.change.owned_object import owned_by
+from fairlead.whatif.change.pod_priority import PodPriorities
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import CreatedPod, create_pod
@@ -123,7 +124,7 @@ def fit_gangs(
     if mapping(written.value, "spec").get("managedBy") and not owned_by(written):
         problem = "names another controller, so no pods are created in this cluster"
         raise written.refuse(problem, field="spec.managedBy")
-    members = sum(count for _, count in _templates(written, 0))
+    members = sum(count for _, count in _templates(model, written, 0))
     if not 0 < members <= _PODS_MAX:
         raise written.refuse(f"has {members:,} pods; expected 1 to {_PODS_MAX:,}")
     result = GangFitResult(members)
@@ -178,7 +179,7 @@ class _Copy:
 
     def __init__(self, model: ClusterModel, written: Manifest, number: int) -> None:
         self._model = model
-        self._templates = list(_templates(written, number))
+        self._templates = list(_templates(model, written, number))
         self._created: dict[tuple[int, int], CreatedPod] = {}  # by number of the Job and the pod
 
     def place(self, too_small: Sequence[_Domain]) -> _Attempt:
@@ -260,9 +261,12 @@ def _restricted(pod: Pod, requirements: tuple[NodeSelectorRequirement, ...]) -> 
     return replace(pod, spec=replace(pod.spec, affinity=replace(affinity, node_affinity=own)))
 
 
-def _templates(written: Manifest, number: int) -> Iterator[tuple[NewPods, int]]:
+def _templates(
+    model: ClusterModel, written: Manifest, number: int
+) -> Iterator[tuple[NewPods, int]]:
     """Yield (template, number of pods) for each Job of the copy number `number` of `written`."""
-    parts = owned_by(written, name=f"{written.ref.name}-fit-{number}")
+    classes = PodPriorities(model.store.storage.items(PRIORITY_CLASS))
+    parts = owned_by(written, name=f"{written.ref.name}-fit-{number}", priorities=classes)
     for part in manifests(parts, written.ref.namespace):
         if part.kind is not JOB:
             continue

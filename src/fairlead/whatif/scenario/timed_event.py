@@ -45,6 +45,7 @@ from fairlead.whatif.change.owned_object import (
     owned_by,
     without_repeated_services,
 )
+from fairlead.whatif.change.pod_priority import priorities_in
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
@@ -323,13 +324,13 @@ class _NumberedEvent:
         self, inventory: Inventory, deleted: set[ObjectRef]
     ) -> Iterator[ScriptedStep]:
         originals = self.originals
-        found = [*originals, *_owned(originals)]
+        found = [*originals, *_owned(originals, inventory)]
         refuse_absent_classes(found, Inventory([*inventory.of_kind(PRIORITY_CLASS), *found]))
         count = self._event.count or 1
         for number, after in enumerate(self._instants(count)):
             for original in originals:
                 copy = original if self._event.count is None else _copy(original, number, count)
-                for one in (copy, *_owned([copy])):
+                for one in (copy, *_owned([copy], inventory)):
                     known = inventory.get(one.kind, one.ref.namespace, one.ref.name)
                     if known is not None and known.ref not in deleted:
                         if one is not copy and may_exist(one):
@@ -435,9 +436,10 @@ _NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
 }
 
 
-def _owned(created: Iterable[Manifest]) -> list[Manifest]:
+def _owned(created: Sequence[Manifest], inventory: Inventory) -> list[Manifest]:
     """Return the objects that controllers of custom resources would create for `created`."""
-    parts = (part for one in created for part in owned_by(one))
+    classes = priorities_in(inventory.of_kind(PRIORITY_CLASS), created)
+    parts = (part for one in created for part in owned_by(one, priorities=classes))
     return manifests(without_repeated_services(parts))
 
 
@@ -451,7 +453,7 @@ def _created_with(
     `target` is their owner.
     Objects that may have existed before the event, such as a Service, are not returned either.
     """
-    parts = [] if target.ref.uid else _owned([target])
+    parts = [] if target.ref.uid else _owned([target], inventory)
     known = (inventory.get(one.kind, one.ref.namespace, one.ref.name) for one in parts)
     return [
         one for one in known if one is not None and not may_exist(one) and one.ref not in deleted

@@ -8,11 +8,13 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.job_set import jobs_of
+from fairlead.whatif.change.pod_priority import PodPriorities
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 from fairlead.whatif.snapshot.manifest import manifests
 
+PRIORITY = "jobset.sigs.k8s.io/priority"
 LONG = "w" * 60
 TOO_LONG = f"the name train-{LONG}-9 of its Job is invalid: must be no more than 63 characters"
 TOO_LONG_POD = (
@@ -48,6 +50,12 @@ def job_set(*jobs, **spec):
 def parts(value):
     (one,) = manifests([Document("set.yaml", value)])
     return [part.value for part in jobs_of(one, one.ref.name)]
+
+
+def jobs_with(value, classes=()):
+    """Return the parts of `value` in a cluster with these PriorityClasses."""
+    (one,) = manifests([Document("set.yaml", value)])
+    return [part.value for part in jobs_of(one, one.ref.name, PodPriorities(classes))]
 
 
 def jobs(value):
@@ -319,6 +327,51 @@ def test_labelled_nodes_of_an_exclusive_topology_are_selected():
     no_schedule = {"key": "alpha.jobset.sigs.k8s.io/no-schedule", "operator": "Exists"}
     assert pods["tolerations"] == [{"operator": "Exists"}, no_schedule | {"effect": "NoSchedule"}]
     assert "affinity" not in pods
+
+
+@pytest.mark.parametrize(
+    ("name", "label"), [("high", "9"), ("low", "n5"), (None, "3"), ("absent", None)]
+)
+def test_pods_have_the_label_of_their_priority(name, label):
+    classes = [
+        {"metadata": {"name": "high"}, "value": 9},
+        {"metadata": {"name": "low"}, "value": -5},
+        {"metadata": {"name": "standard"}, "value": 3, "globalDefault": True},
+    ]
+    one = replicated("w", 1)
+    if name:
+        one["template"]["spec"]["template"]["spec"]["priorityClassName"] = name
+    parts = jobs_with(annotated(job_set(one), **{EXCLUSIVE: "rack"}), classes)
+    [job] = [part for part in parts if part["kind"] == "Job"]
+    pods = job["spec"]["template"]
+    assert pods["metadata"]["labels"].get(PRIORITY) == label
+    assert PRIORITY not in job["metadata"]["labels"]
+    [term] = pods["spec"]["affinity"]["podAntiAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]
+    same = {"key": PRIORITY, "operator": "In", "values": [label]}
+    assert (same in term["labelSelector"]["matchExpressions"]) is (label is not None)
+
+
+@pytest.mark.parametrize(("value", "preempts"), [(9, True), (0, False)])
+def test_a_job_set_of_a_higher_priority_preempts_another_in_its_exclusive_domain(
+    snapshot, make, value, preempts
+):
+    """There is one rack, which a JobSet of priority 0 uses."""
+    nodes = [make.node(f"a{n}", cpu="1", rack="a") for n in range(2)]
+    first = annotated(job_set(replicated("w", 2)), **{EXCLUSIVE: "rack"})
+    [old] = [one for one in jobs_with(first) if one["kind"] == "Job"]
+    pods = [make.pod(f"old-{n}", node_name=f"a{n}", priority=0) for n in range(2)]
+    for pod in pods:
+        pod["metadata"] |= old["spec"]["template"]["metadata"]
+        pod["spec"]["affinity"] = old["spec"]["template"]["spec"]["affinity"]
+    second = annotated(job_set(replicated("w", 2)), **{EXCLUSIVE: "rack"})
+    second["metadata"]["name"] = "urgent"
+    spec = second["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    spec["priorityClassName"] = "urgent"
+    urgent = make.priority_class("urgent", value)
+    answer = what_if(snapshot(*nodes, *pods, urgent), ClusterChange(apply=(second,)))
+    assert len(answer.difference.pending) == (0 if preempts else 2)
 
 
 def test_jobs_without_indexes_are_refused_in_an_exclusive_topology():
