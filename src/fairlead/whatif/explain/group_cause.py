@@ -15,6 +15,9 @@ from fairlead.engine.batch.explanation.explanation import (
 from fairlead.engine.batch.explanation.queue import all_queues
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.plugin_guard import PluginFailures
+from fairlead.engine.batch.run_session import run_session
+from fairlead.engine.core.reporter import PodPreempting, Record
+from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.explain.group import batch_state, explained_config
@@ -23,6 +26,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _EXPLAINED_MAX: Final = 200
 _STARTS: Final = "its group starts with the next session"
+_EVICTS: Final = "the next session evicts pods for its group"
 _RUNS: Final = "its group has its minimum of members without it"
 
 
@@ -51,16 +55,34 @@ def group_causes(
     overview = batch_overview(composition, cluster, now, _EXPLAINED_MAX)
     queues = all_queues(composition, cluster, now)
     known = {one.group: one for one in overview.waiting}
-    jobs = composition.jobs.jobs.values()
+    found = {
+        job.id: _why(job, known.get(job.id), has_queue=job.queue in queues.infos)
+        for job in composition.jobs.jobs.values()
+    }
+    groups = {task.key: task.job.id for task in composition.jobs.tasks.values()}
+    session = _NextSession(groups)
+    run_session(composition, cluster, TieBreak(0), now, reporter=session)
+    found |= dict.fromkeys(session.groups_with_victims, _EVICTS)
     return GroupCauses(
-        {
-            task.key: why
-            for job in jobs
-            if (why := _why(job, known.get(job.id), has_queue=job.queue in queues.infos))
-            for task in job.tasks.values()
-        },
+        {pod: why for pod, group in groups.items() if (why := found[group])},
         tuple(missing_queue_sentences(queues)),
     )
+
+
+class _NextSession:
+    """The Reporter of a session: collects the groups for which it evicts pods."""
+
+    def __init__(self, groups: Mapping[str, str]) -> None:
+        """`groups` are the ids of the groups, by pod."""
+        self._groups = groups
+        self.groups_with_victims: list[str] = []
+
+    def report(self, record: Record) -> None:
+        match record:
+            case PodPreempting() if (group := self._groups.get(record.pod.key)) is not None:
+                self.groups_with_victims.append(group)
+            case _:
+                pass
 
 
 def _why(job: JobInfo, found: GroupExplanation | None, *, has_queue: bool) -> str:

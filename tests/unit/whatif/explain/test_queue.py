@@ -230,6 +230,17 @@ def test_the_answer_about_all_pods_says_why_groups_wait(explained, make):
     }
 
 
+def test_the_answer_about_all_pods_names_groups_for_which_pods_are_evicted(explained, make):
+    """prod uses the whole node, and research deserves half of it."""
+    objects = [node(make, "n", 8), queue("prod"), queue("research")]
+    for name in ("a", "c"):
+        objects += gang(make, name, "prod", 4, ("n",))
+    objects += gang(make, "b", "research", 4, ("",))
+    for batch, why in ((None, "the next session evicts pods for its group"), ("volcano", "its g")):
+        [row] = table(explained("pods", *objects, batch=batch), "pending")
+        assert row["why"].startswith(why)
+
+
 def test_a_cluster_without_queues_says_so(explained, make):
     verdict = explained("queues", make.node("n")).verdict
     assert verdict == "The cluster has no queues of kube-batch or Volcano."
