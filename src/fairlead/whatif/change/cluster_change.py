@@ -80,6 +80,7 @@ NO_MANAGED_FIELDS: Final = (
     "--show-managed-fields includes them."
 )
 
+_JOB_SET: Final = "JobSet"
 _SELECTION: Final = frozenset("=!() ")  # a text without these characters is the name of a node
 # With --add-nodes, the other changes are made when the new nodes are Ready. Otherwise pods that
 # these changes create or evict could not use the new nodes.
@@ -280,6 +281,8 @@ class _Steps(Struct):
     replaced_pods: list[ScriptedStep] = field(default_factory=list)
     fields: EditedFields | None = None  # None if --set and --set-resources are not given
     types: DefinedTypes | None = None  # None before the first custom resource is written
+    # the identities of JobSets that suspend or resume Jobs, and of these Jobs
+    resumed: set[tuple[str, str, str]] = field(default_factory=set)
     # {written object: (number of its step, the object before the change)}
     _writes: dict[ObjectRef, tuple[int, Manifest | None]] = field(default_factory=dict)
 
@@ -382,7 +385,8 @@ def _add_notes_on_owners(collected: _Steps) -> None:
     if collected.written or collected.deleted:
         from fairlead.whatif.change.note.owned_object import ownership_notes  # noqa: PLC0415
 
-        before = map(collected.before, collected.written.values())
+        own = (one for one in collected.written.values() if one.identity not in collected.resumed)
+        before = map(collected.before, own)
         existing = [one for one in before if one is not None]
         collected.notes += ownership_notes(existing, collected.deleted)
 
@@ -579,7 +583,11 @@ def _apply(collected: _Steps) -> None:
     refuse_absent_classes(found, inventory)
     collected.notes += chain(
         owner_notes(owners),
-        unsimulated_notes(one for one in found if not any(one is owner for owner in owners)),
+        unsimulated_notes(
+            one
+            for one in found
+            if one.identity not in collected.resumed and not any(one is owner for owner in owners)
+        ),
         unknown_annotations(found),
         manifest_notes(written, kept, inventory),
         _kept_status(written, inventory),
@@ -699,7 +707,21 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
     collected.written[changed.ref] = changed
     collected.inventory.add(replace(changed, source=existing.source))
     collected.write(existing, changed, source)
+    _resume_jobs(collected, existing, changed, source)
     return changed
+
+
+def _resume_jobs(collected: _Steps, before: Manifest, after: Manifest, source: str) -> None:
+    """Add the steps that suspend or resume the Jobs of a JobSet as its controller does."""
+    if after.kind.kind != _JOB_SET:
+        return
+    from fairlead.whatif.change.job_set import resumed_jobs  # noqa: PLC0415 - rarely needed
+
+    for job in resumed_jobs(before, after, collected.inventory):
+        collected.resumed.update((after.identity, job.identity))
+        known = collected.inventory.get(job.kind, job.ref.namespace, job.ref.name)
+        if known is not None:
+            _change_to(collected, known, job.value, source)
 
 
 def _refuse_invalid_custom_resource(
@@ -797,8 +819,9 @@ def _set_fields(collected: _Steps, fields: EditedFields) -> None:
     # Only now, because two edits of an object may be valid together, but not one by one.
     for ref, changed in edited.items():
         refuse_invalid_change(originals[ref], changed)
+    unsimulated = [one for one in edited.values() if one.identity not in collected.resumed]
     collected.notes += [
-        note for note in unsimulated_notes(edited.values()) if note not in collected.notes
+        note for note in unsimulated_notes(unsimulated) if note not in collected.notes
     ]
 
 

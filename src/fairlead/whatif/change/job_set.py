@@ -15,8 +15,9 @@ from hashlib import sha1
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, mapping
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB, SERVICE
 from fairlead.apiserver.validation.meta.format import dns_1035_problems
@@ -33,6 +34,7 @@ from fairlead.whatif.change.pod_priority import PodPriorities
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import decode_strictly
+from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
 GROUP: Final = "jobset.x-k8s.io"
@@ -160,6 +162,26 @@ def jobs_of(
         # The JobSet's `suspend` replaces the one of the template, also if it is absent.
         job["spec"]["suspend"] = bool(spec.suspend)
         yield part_of(one, job, f"spec.replicatedJobs[{at}].template")
+
+
+def resumed_jobs(before: Manifest, after: Manifest, inventory: Inventory) -> list[Manifest]:
+    """Return the Jobs in `inventory` that the JobSet controller suspends or resumes, changed.
+
+    `before` and `after` are an object before and after a change. The result is [] unless the object
+    is a JobSet whose `suspend` has changed. `inventory` contains the Jobs as they are.
+
+    upstream: pkg/controllers/jobset_controller.go: suspendJobs, resumeJobsIfNecessary
+    """
+    if (after.kind.group, after.kind.kind) != (GROUP, KIND):
+        return []
+    was, suspend = (mapping(one.value, "spec").get("suspend") is True for one in (before, after))
+    if was == suspend:
+        return []
+    return [
+        replace(job, content={**job.value, "spec": {**job.value["spec"], "suspend": suspend}})
+        for job in inventory.of_kind(JOB)
+        if job.is_controlled_by(after)
+    ]
 
 
 def _refuse_without_index(one: Manifest, replicated: _ReplicatedJob, path: str) -> None:

@@ -29,6 +29,7 @@ from fairlead.whatif.snapshot.served_kind import is_custom
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
 KUEUE: Final = "kueue.x-k8s.io"
+_JOB_SET: Final = ("jobset.x-k8s.io", "JobSet")
 
 
 class _OwnerForm(Struct, rename="camel"):
@@ -255,15 +256,12 @@ def admission_notes(writes: Iterable[tuple[Manifest | None, Manifest]]) -> Itera
         has = "has" if len(settings) == 1 else "have"
         yield f"Kueue is not simulated, so {listed(settings, 2)} {has} no effect."
     queued = [
-        (before, after)
-        for before, after in writes
-        # no pods are created for custom resources
-        if not is_custom(after.kind.api_version) and _queue_of(after)
+        (before, after) for before, after in writes if _creates_pods(after) and _queue_of(after)
     ]
     held = [
         after
         for before, after in queued
-        if (before is None or (after.kind is JOB and _is_suspended(before)))
+        if (before is None or (_is_job(after) and _is_suspended(before)))
         and not _is_suspended(after)
     ]
     if held:
@@ -280,6 +278,15 @@ def admission_notes(writes: Iterable[tuple[Manifest | None, Manifest]]) -> Itera
             f"which starts Jobs of LocalQueue {_queues_of(suspended)}, is not simulated. Without "
             "spec.suspend, the answer shows the start."
         )
+
+
+def _creates_pods(one: Manifest) -> bool:
+    """Return whether pods are created for `one`: a built-in kind or a JobSet."""
+    return not is_custom(one.kind.api_version) or _is_job(one)
+
+
+def _is_job(one: Manifest) -> bool:
+    return one.kind is JOB or (one.kind.group, one.kind.kind) == _JOB_SET
 
 
 def _queues_of(owners: Iterable[Manifest]) -> str:

@@ -374,6 +374,30 @@ def test_a_job_set_of_a_higher_priority_preempts_another_in_its_exclusive_domain
     assert len(answer.difference.pending) == (0 if preempts else 2)
 
 
+@pytest.mark.parametrize("option", ["set", "apply"])
+@pytest.mark.parametrize("suspended", [True, False])
+def test_the_jobs_of_a_job_set_are_suspended_and_resumed_with_it(snapshot, make, option, suspended):
+    """JobSet's controller does this, for example after Kueue has admitted the JobSet."""
+    value = job_set(replicated("w", 2, replicas=2), suspend=suspended)
+    value["metadata"]["uid"] = "s"
+    owner = {"apiVersion": value["apiVersion"], "kind": "JobSet", "name": "train", "uid": "s"}
+    owned = jobs(value)
+    for number, one in enumerate(owned):
+        one["metadata"] |= {"uid": f"j{number}", "ownerReferences": [owner | {"controller": True}]}
+    text = str(not suspended).lower()
+    applied = job_set(replicated("w", 2, replicas=2), suspend=not suspended)
+    change = (
+        ClusterChange(set=(f"jobset/train:spec.suspend={text}",))
+        if option == "set"
+        else ClusterChange(apply=(applied,))
+    )
+    answer = what_if(snapshot(make.node("a"), value, *owned), change)
+    assert len(answer.changed.placed) == (4 if suspended else 0)
+    notes = " ".join(answer.changed.notes)
+    assert "No pods are created" not in notes
+    assert "may undo" not in notes
+
+
 def test_jobs_without_indexes_are_refused_in_an_exclusive_topology():
     """JobSet's webhook refuses their pods for ever, unless nodes are selected by a label."""
     one = replicated("w", 1)

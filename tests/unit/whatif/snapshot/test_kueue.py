@@ -135,6 +135,18 @@ def test_a_pod_with_the_gate_of_kueue_says_why_it_waits(snapshot, make):
     assert notes == ("Kueue has not admitted it: insufficient unused quota.",)
 
 
+def test_a_resumed_job_set_of_a_queue_is_noted(snapshot, make):
+    meta = {"name": "s", "namespace": "default", "labels": QUEUE, "uid": "s"}
+    held = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": meta}
+    held["spec"] = {"suspend": True}
+    change = ClusterChange(set=("jobset/s:spec.suspend=false",))
+    notes = what_if(snapshot(make.node("a"), held), change).changed.notes
+    start = (
+        "Kueue starts JobSet default/s only when the quota of LocalQueue default/lq allows; here"
+    )
+    assert any(one.startswith(start) for one in notes)
+
+
 def test_a_new_or_resumed_job_of_a_queue_is_noted(snapshot, write, make):
     """Kueue would suspend the new Job, and suspend the resumed Job again."""
     held = snapshot(make.node("a"), job(make))
