@@ -9,7 +9,7 @@ pkg/cache/queue/cluster_queue.go: queueOrderingFunc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from fairlead.api.json import items, mapping, text
@@ -153,7 +153,7 @@ def explain_kueue_queue(queue: Manifest, snapshot: Snapshot) -> TabularAnswer:
         kind="KueueQueueExplanation",
         source=snapshot.source,
         verdict=f"{queue.kind.kind.lower()}/{queue.ref.key}: {waits} for admission, {runs}.",
-        findings=tuple(_findings(queue, backing)),
+        findings=(*_findings(queue, backing), *_start_of(waiting)),
         tables=(
             ResultTable("amounts", _amounts_title(queue, backing), _AMOUNT_COLUMNS,
                         [] if backing is None else _amount_rows(backing)),
@@ -216,6 +216,18 @@ def _findings(queue: Manifest, backing: Manifest | None) -> Iterator[str]:
                 "A workload that cannot be admitted blocks those after it (queueingStrategy "
                 "StrictFIFO)."
             )
+
+
+def _start_of(waiting: Sequence[QueuedWorkload]) -> Iterator[str]:
+    """Yield the what-if that starts the first of `waiting` that is a Job or a JobSet."""
+    for one in waiting:
+        kind, _, key = one.title.partition(" ")
+        if kind in ("Job", "JobSet"):
+            yield (
+                f"To see whether the nodes have room for {one.title}: fairlead whatif DUMP --set "
+                f"{kind.lower()}/{key}:spec.suspend=false"
+            )
+            return
 
 
 def _amounts_title(queue: Manifest, backing: Manifest | None) -> str:
