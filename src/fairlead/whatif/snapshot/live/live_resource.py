@@ -69,6 +69,8 @@ nodeclaims.karpenter.sh: Karpenter's nodes are not added or removed
 nodeoverlays.karpenter.sh: Karpenter's prices and capacities are not adjusted
 verticalpodautoscalers.autoscaling.k8s.io: recommended requests are unknown
 workloads.kueue.x-k8s.io: why Kueue holds Jobs back is unknown
+localqueues.kueue.x-k8s.io: the queues of Kueue cannot be explained
+clusterqueues.kueue.x-k8s.io: the queues of Kueue cannot be explained
 configmaps: the status of Cluster Autoscaler, with the limits of node groups, is unknown
 """
 # The resources of which only some objects are read: (their namespace, their name or "").
@@ -136,6 +138,8 @@ _CUSTOM: Final = (
     ),
     # Older versions of Kueue do not serve v1beta2.
     Kind("kueue.x-k8s.io", "v1beta1", "Workload", "workloads", is_custom=True),
+    Kind("kueue.x-k8s.io", "v1beta1", "LocalQueue", "localqueues", is_custom=True),
+    Kind("kueue.x-k8s.io", "v1beta1", "ClusterQueue", "clusterqueues", is_custom=True),
 )
 
 
