@@ -537,6 +537,18 @@ def test_a_workload_that_keeps_its_pods_is_named(ask, make, kind, spec, note):
     assert (f"{kind} default/web{note}" in answer.changed.notes) == bool(note)
 
 
+@pytest.mark.parametrize("pauses", [True, False])
+@pytest.mark.parametrize("order", [1, -1])
+def test_notes_on_kept_pods_see_all_edits_of_a_workload(ask, make, pauses, order):
+    """A Deployment that is paused after all edits keeps its pods; the order does not matter."""
+    workload = held(make, "Deployment", paused=not pauses)
+    image = "deploy/web:spec.template.spec.containers[0].image=v2"
+    edits = (image, f"deploy/web:spec.paused={str(pauses).lower()}")[::order]
+    answer = ask([make.node("a"), workload], set=edits)
+    note = "Deployment default/web is paused, so its new template replaces no pods."
+    assert (note in answer.changed.notes) == pauses
+
+
 @pytest.mark.parametrize("spec", ["Always", [{"template": {}}]])
 def test_a_custom_resource_whose_spec_is_no_map_can_be_changed(ask, make, spec):
     """It has no rollout, whatever its spec contains."""

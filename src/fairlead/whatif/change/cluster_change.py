@@ -333,6 +333,7 @@ def script_of_change(
     _delete(collected)
     _apply(collected)
     _edit(collected)
+    _add_notes_on_held_changes(collected)
     _add_notes_on_absent_autoscalers(collected, snapshot)
     collected.steps += collected.replaced_pods
     collected.notes += priority_class_notes(classes, collected.inventory)
@@ -366,6 +367,34 @@ def script_of_change(
         tuple(collected.written.values()),
         tuple(collected.deleted),
     )
+
+
+def _add_notes_on_held_changes(collected: _Steps) -> None:
+    """Add notes about workloads that do not act on the writes, or act on them later.
+
+    Each note compares the workload before the change with the workload after all writes, because
+    one write may pause a workload whose template another write changes.
+    """
+    writes = [(collected.before(one), one) for one in collected.written.values()]
+    if not any(before for before, _ in writes):
+        return
+    from fairlead.whatif.change.note.held_rollout import (  # noqa: PLC0415 - rarely needed
+        held_in_order,
+        held_rollout,
+        ignores_change,
+    )
+
+    inventory = collected.inventory
+    for before, after in writes:
+        if before is None:
+            continue
+        note = (
+            ignores_change(before, after.value)
+            or held_rollout(before, after.value, inventory)
+            or held_in_order(before, after.value, inventory)
+        )
+        if note:
+            collected.notes.append(note)
 
 
 def _add_notes_on_writes(collected: _Steps) -> None:
@@ -681,11 +710,6 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
     Raises InputError that names `source` if a field of `result` is malformed, or if the API server
     refuses the change.
     """
-    from fairlead.whatif.change.note.held_rollout import (  # noqa: PLC0415
-        held_in_order,
-        held_rollout,
-        ignores_change,
-    )
     from fairlead.whatif.snapshot.validation.forbidden_change import (  # noqa: PLC0415
         refuse_forbidden_change,
     )
@@ -696,14 +720,6 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
     refuse_invalid_annotations(changed)
     refuse_forbidden_change(existing, changed)
     _refuse_invalid_custom_resource(collected, changed, existing)
-    inventory = collected.inventory
-    note = (
-        ignores_change(existing, result)
-        or held_rollout(existing, result, inventory)
-        or held_in_order(existing, result, inventory)
-    )
-    if note and note not in collected.notes:
-        collected.notes.append(note)
     collected.written[changed.ref] = changed
     collected.inventory.add(replace(changed, source=existing.source))
     collected.write(existing, changed, source)
