@@ -45,8 +45,8 @@ class AffectedPodState(StrEnum):
     """The state of an affected pod.
 
     DOWN: the pod has no replacement, and is down with its node or was evicted from it. WAITING: its
-    replacement waits for a node or starts. UP: the pod or its replacement runs again or has
-    succeeded.
+    replacement waits for a node or starts, or the containers of the pod itself start again because
+    its node is back. UP: the pod or its replacement runs again or has succeeded.
     """
 
     DOWN = "down"
@@ -281,6 +281,7 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
     their own nodes, which returned. The other pods are `lost`. `preempted` are the pods that were
     preempted to make room for replacements. `first_eviction_at` and `last_eviction_at` are None if
     no pod was evicted; `first_back_at` and `last_back_at` are None if no pod came back.
+    `last_return_at` is the time at which the last pod was back on its own node; None if no pod was.
     """
 
     concerned: int
@@ -289,6 +290,7 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
     last_eviction_at: Instant | None
     first_back_at: Instant | None
     last_back_at: Instant | None
+    last_return_at: Instant | None
     replaced: int
     back_with_node: int
     nodes: tuple[NodeHistory, ...]

@@ -78,7 +78,7 @@ class _LossExplainer(Struct, frozen=True, dict=True):
         existing = [pod for pod in self.recorder.pods_of(key) if not is_terminal(pod)]
         staying = [pod for pod in existing if not is_terminating(pod)]
         if lost.state is AffectedPodState.WAITING:
-            return self._waiting(key, staying)
+            return self._waiting(key, lost, staying)
         if staying:
             return self._not_evicted(staying[0])
         owner = controller_of(lost.pod.metadata)
@@ -156,13 +156,15 @@ class _LossExplainer(Struct, frozen=True, dict=True):
             if not (pod.is_completed or pod.is_terminating)
         )
 
-    def _waiting(self, key: str, staying: list[Pod]) -> tuple[LossCause, str]:
-        node = next((pod.spec.node_name for pod in staying if pod.spec.node_name), "")
+    def _waiting(self, key: str, lost: AffectedPod, staying: list[Pod]) -> tuple[LossCause, str]:
+        placed = next((pod for pod in staying if pod.spec.node_name), None)
         end = self.ends.get(key)
         if end is not None and end.awaits_volume_detachment:
             return LossCause.ATTACHED, end.reason
-        if node:
-            return LossCause.STARTING, f"its replacement is starting on {node}"
+        if placed is not None:
+            is_same = placed.metadata.uid == lost.pod.metadata.uid
+            who = "it is starting again" if is_same else "its replacement is starting"
+            return LossCause.STARTING, f"{who} on {placed.spec.node_name}"
         return LossCause.NO_ROOM, (end.reason if end else "") or "not tried yet"
 
     def _not_evicted(self, pod: Pod) -> tuple[LossCause, str]:

@@ -44,6 +44,7 @@ def outage_outcome(
 
     affected = outage.affected.values()
     back = [pod for pod in affected if pod.state is AffectedPodState.UP]
+    returns = [pod.back_at for pod in back if not pod.is_replaced and pod.back_at is not None]
     evictions = sorted(one.at for node in outage.failed_nodes.values() for one in node.evictions)
     lost = tuple(lost_pods(outage, ends, workloads, recorder.errors, start))
     outcome = OutageOutcome(
@@ -53,6 +54,7 @@ def outage_outcome(
         last_eviction_at=evictions[-1] if evictions else None,
         first_back_at=outage.first_back_at,
         last_back_at=outage.last_back_at,
+        last_return_at=max(returns, default=None),
         replaced=sum(pod.is_replaced for pod in back),
         back_with_node=sum(not pod.is_replaced for pod in back),
         nodes=tuple(_histories(outage)),

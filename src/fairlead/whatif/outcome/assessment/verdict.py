@@ -1169,8 +1169,9 @@ def _interrupted(effect: Effect) -> str | None:
         return _waiting(waited) if waited else None
     sentences = []
     pods = outage.back_with_node
-    back = [one.back_at for one in outage.nodes if one.back_at is not None]
-    if back and not (outage.evicted or found.displaced):
+    is_any_node_back = any(one.back_at is not None for one in outage.nodes)
+    last_back_at = outage.last_return_at
+    if is_any_node_back and not (outage.evicted or found.displaced):
         # Pods that were deleted before the run, and replaced when the kubelet returned. Other
         # sentences count the replacements that waited for a node, and those of pods that ended with
         # their node, such as the pods of a Job whose restartPolicy is Never.
@@ -1178,20 +1179,24 @@ def _interrupted(effect: Effect) -> str | None:
         others = sum(not one.pod.is_initial for one in waited)
         others += sum(one.is_recreated and one.origin in failed for one in found.moved)
         others += sum(one.before.node in failed for one in found.updated)
-        pods += max(0, outage.replaced - others)
+        if outage.replaced > others:
+            pods += outage.replaced - others
+            last_back_at = outage.last_back_at
     if pods:
         nodes = "node" if len(outage.nodes) == 1 else "nodes"
         down = "is down with its node" if pods == 1 else f"are down with their {nodes}"
         # Relative to the change, like all times of the verdict: an outage may begin later (--at).
-        after = f" after {_time(effect.changed.after_start(max(back)))}" if back else ""
+        last = None if last_back_at is None else effect.changed.after_start(last_back_at)
+        after = "" if last is None else f" after {_time(last)}"
         come = "comes" if pods == 1 else "come"
         times = max(one.returns for one in outage.nodes)
         has_displaced = outage.evicted or found.displaced  # an earlier sentence counts these pods
         who = counted(pods, "more pod") if has_displaced else _pods(pods)
         if times > 1:  # flapping nodes
             most = "" if len(outage.nodes) == 1 else "up to "
-            last = f", the last time{after}" if after else ""
-            sentences.append(f"{who} {down} {most}{times} times, and {come} back each time{last}.")
+            latest = f", the last time{after}" if after else ""
+            repeats = f"{most}{times} times, and {come} back each time{latest}"
+            sentences.append(f"{who} {down} {repeats}.")
         else:
             sentences.append(f"{who} {down} and {come} back{after}.")
     if waited:

@@ -19,7 +19,13 @@ from fairlead.api.nodes.kubelet_behaviour import KUBELET, Mode, parse_kubelet_be
 from fairlead.api.nodes.readiness import is_ready_node, is_starting
 from fairlead.api.nodes.taint import NO_EXECUTE
 from fairlead.api.objects import ApiObject, Node, Pod
-from fairlead.api.pods.facts import container_restarts, controller_of, is_terminal, is_terminating
+from fairlead.api.pods.facts import (
+    container_restarts,
+    controller_of,
+    is_static,
+    is_terminal,
+    is_terminating,
+)
 from fairlead.api.pods.original import original_keys
 from fairlead.api.pods.replicas import Replicas, pod_at
 from fairlead.api.timestamp import parse_timestamp
@@ -95,9 +101,9 @@ class AffectedPod(Struct):
     """A pod that was on a failed `node`; `pod` may be a replacement of another pod.
 
     `since` is the first time at which its node was out of service. `back_at` is the last time at
-    which the pod came back up; None if it never did. `restarted_at` is the last time at which its
-    containers restarted on their node. `ended_at` is the time at which the pod failed or was
-    deleted; None if it or a replacement exists.
+    which the pod came back up, with its containers; None if it never did. `restarted_at` is the
+    last time at which its containers restarted on their node. `ended_at` is the time at which the
+    pod failed or was deleted; None if it or a replacement exists.
     """
 
     pod: Pod
@@ -156,6 +162,8 @@ class OutageRecorder(Struct):
     _evicted_before: dict[str, PodEvicted] = field(default_factory=dict)
     _left_out: frozenset[str] = frozenset()  # node names
     _flapped_off: set[str] = field(default_factory=set)  # nodes whose flapping machine is off
+    _off: set[str] = field(default_factory=set)  # nodes whose machine is off, flapping or not
+    _restarting: set[str] = field(default_factory=set)  # uids of pods, see `_await_restarts`
 
     @property
     def first_back_at(self) -> Instant | None:
@@ -313,6 +321,9 @@ class OutageRecorder(Struct):
     def _record_node(self, node: Node) -> None:
         name = node.metadata.name
         is_silent = self._is_silent(node)
+        if name in self._off and not is_silent:
+            self._off.discard(name)
+            self._await_restarts(name)
         state = _state_of(node, is_silent=is_silent)
         self.nodes[name] = node
         if is_starting(node):
@@ -346,15 +357,31 @@ class OutageRecorder(Struct):
     def _is_silent(self, node: Node) -> bool:
         """Return whether the kubelet of `node` is stopped, is paused, or flaps and is off now.
 
+        Also record that the machine of `node` is off, unless only its kubelet is paused.
         The Node of a flapping machine does not show whether the machine is off; see KubeletFlapped.
         """
         try:
             behaviour = parse_kubelet_behaviour(node.metadata.annotations.get(KUBELET, ""))
         except ValueError:
             return False
-        if behaviour.mode is Mode.FLAP:
-            return node.metadata.name in self._flapped_off
-        return behaviour.mode in (Mode.STOPPED, Mode.PAUSED)
+        name, mode = node.metadata.name, behaviour.mode
+        if mode is Mode.STOPPED or (mode is Mode.FLAP and name in self._flapped_off):
+            self._off.add(name)
+            return True
+        return mode is Mode.PAUSED
+
+    def _await_restarts(self, name: str) -> None:
+        """Let the pods of the node `name`, whose machine runs again, wait for their containers.
+
+        The containers start again after the pod's start delay (`pod_workers` of engine.kubelet).
+        Until then, the pod is not up, although its phase is Running.
+        """
+        for uid in self._original_keys_on(name):
+            pod = self.pods[uid]
+            if pod.status.phase != "Running" or not pod.spec.containers:
+                continue
+            if pod.spec.restart_policy != "Never" or is_static(pod):
+                self._restarting.add(uid)
 
     def state(self, node: str) -> NodeState | None:
         """Return the current state of `node`; None if it was deleted."""
@@ -531,21 +558,29 @@ class OutageRecorder(Struct):
         )
 
     def _record_restart(self, key: str, before: Pod, after: Pod) -> None:
-        """Record the restart of the containers of an affected pod, whose key is `key`."""
+        """Record the restart of the containers of an affected pod, whose key is `key`.
+
+        `self.pods` already contains `after`.
+        """
         affected = self.affected.get(key)
-        if affected is not None and container_restarts(before) != container_restarts(after):
-            affected.restarted_at = self.now
+        if affected is None or container_restarts(before) == container_restarts(after):
+            return
+        affected.restarted_at = self.now
+        self._restarting.discard(after.metadata.uid)
+        self._update(key)
+        self._sample_pods()
 
     def replace_pod(self, before: Pod, pod: Pod, now: Instant) -> None:
         """Record `pod`, a new version of `before` with the same node and state."""
         self.now = now
+        self.pods[pod.metadata.uid] = pod
         if before.status.container_statuses is not pod.status.container_statuses:
             self._record_restart(self.replacements.key_of(pod), before, pod)
-        self.pods[pod.metadata.uid] = pod
 
     def _drop(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         self.pods.pop(uid, None)
+        self._restarting.discard(uid)
         if not is_terminal(pod):
             self._gone[uid] = self.replacements.key_of(pod)
         self._original_keys_on(pod.spec.node_name).pop(uid, None)
@@ -652,7 +687,7 @@ class OutageRecorder(Struct):
             if is_terminating(pod):
                 continue
             is_on_working_node = bool(node) and serving.get(node, False)
-            if is_on_working_node and phase == "Running":
+            if is_on_working_node and phase == "Running" and uid not in self._restarting:
                 return _UP, uid, True
             if is_on_working_node or not node:
                 best = _WAITING

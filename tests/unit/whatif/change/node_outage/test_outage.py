@@ -13,7 +13,7 @@ from fairlead.cli.output.summary.outage import outage_sections
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
-from fairlead.whatif.conditions import DEFAULT_CONDITIONS, Conditions
+from fairlead.whatif.conditions import DEFAULT_CONDITIONS, Conditions, conditions_of
 from fairlead.whatif.configuration.controller_manager import controller_manager
 from fairlead.whatif.configuration.release import ReleaseChoice, read_release
 from fairlead.whatif.outcome.comparison.difference import newly_lost
@@ -114,7 +114,33 @@ def test_a_node_that_recovers_before_the_tolerations_end_keeps_its_pods(ask, mak
     assert (found.concerned, found.evicted, found.back_with_node, found.lost) == (1, 0, 1, ())
     assert answer.changed.evicted == ()
     assert not answer.difference.is_empty
-    assert after(answer, found.last_back_at) == 240
+    assert after(answer, found.last_back_at) == 241
+
+
+@pytest.mark.parametrize(
+    ("how", "back_s", "waiting"), [("stopped", 360, {0, 1}), ("paused", 240, {0})]
+)
+def test_a_pod_is_back_when_its_containers_run_again(ask, make, zoned, how, back_s, waiting):
+    """They start again only if the machine was off, and are ready after the startup time."""
+    pod = tenant(make, "x", "a0")
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    slow = conditions_of(startup_time="2m")
+    answer = ask([*zoned(a=1, b=1), pod], fail_node=("a0",), how=how, lasts="4m", conditions=slow)
+    found = outage(answer)
+    assert (found.back_with_node, found.lost) == (1, ())
+    assert after(answer, found.last_back_at) == back_s
+    assert answer.difference.recovered_after == seconds(back_s)
+    assert {one.waiting for one in found.pod_samples} == waiting
+    [readiness] = answer.changed.workloads.values()
+    assert readiness.lowest_for == seconds(back_s)
+
+
+def test_a_pod_that_starts_again_at_the_end_is_not_back(ask, make, zoned):
+    objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
+    slow = conditions_of(startup_time="3h")
+    answer = ask(objects, fail_node=("a0",), lasts="4m", conditions=slow)
+    [lost] = outage(answer).lost
+    assert (lost.cause, lost.why) == (LossCause.STARTING, "it is starting again on a0")
 
 
 def test_a_failed_node_passes_through_its_states_in_order(ask, make, zoned):

@@ -76,9 +76,9 @@ def outcome(*pods, nodes=("a", "b"), **fields):
 def outage(**fields):
     facts = {
         "concerned": 1, "evicted": 0, "first_eviction_at": None, "last_eviction_at": None,
-        "first_back_at": None, "last_back_at": None, "replaced": 0, "back_with_node": 0,
-        "nodes": (), "lost": (), "preempted": (), "taints": (), "zones": (), "node_samples": (),
-        "pod_samples": (),
+        "first_back_at": None, "last_back_at": None, "last_return_at": None, "replaced": 0,
+        "back_with_node": 0, "nodes": (), "lost": (), "preempted": (), "taints": (), "zones": (),
+        "node_samples": (), "pod_samples": (),
     }  # fmt: skip
     return OutageOutcome(**{**facts, **fields})
 
@@ -285,8 +285,15 @@ ROWS = {
         "Budget ns/web is new and allows 0 disruptions, and nothing changes for any pod.",
     ),
     OutcomeKind.INTERRUPTED: (
-        outcome(HERE, outage=outage(back_with_node=1, nodes=(failed("a", 10), failed("b", 70)))),
-        "1 pod is down with its node and comes back after 1m10s.",
+        outcome(
+            HERE,
+            outage=outage(
+                back_with_node=1,
+                last_return_at=seconds(75),
+                nodes=(failed("a", 10), failed("b", 70)),
+            ),
+        ),
+        "1 pod is down with its node and comes back after 1m15s.",
     ),
     OutcomeKind.RESIZED: (
         outcome(HERE, allocations=requested(9)),
@@ -304,7 +311,8 @@ ROWS = {
     ],
 )
 def test_nodes_that_fail_again_and_again(nodes, times, last):
-    changed = outcome(HERE, outage=outage(back_with_node=1, nodes=nodes))
+    returned = max(one.back_at for one in nodes)
+    changed = outcome(HERE, outage=outage(back_with_node=1, last_return_at=returned, nodes=nodes))
     assert verdict_of(effect_of(outcome(HERE), changed, NO_DRAIN)).first.sentence == (
         f"1 pod is down with its {times} times, and comes back each time, the last time after "
         f"{last}."
@@ -326,11 +334,12 @@ def test_with_an_autoscaler_the_time_since_the_change_does_not_read_as_a_time_do
 
 
 def test_pods_that_stay_with_their_nodes_are_not_among_the_displaced_pods():
-    stopped = outage(evicted=1, back_with_node=2, nodes=(failed("a", 10),))
+    returned = {"last_back_at": seconds(30), "last_return_at": seconds(12)}
+    stopped = outage(evicted=1, back_with_node=2, nodes=(failed("a", 10),), **returned)
     changed = outcome(THERE, evicted=(evicted(HERE),), outage=stopped)
     verdict = verdict_of(effect_of(outcome(HERE), changed, NO_DRAIN))
     sentences = [one.sentence for one in verdict.findings]
-    assert "2 more pods are down with their node and come back after 10s." in sentences
+    assert "2 more pods are down with their node and come back after 12s." in sentences
 
 
 def test_each_reason_for_which_jobs_fail_is_named():
