@@ -1,10 +1,11 @@
 """Workloads whose controllers have not created all wanted pods when the dump was taken.
 
-Such pods are in no list of pods. The workload's status says how many pods it has. The condition
-ReplicaFailure says why the API server refused a pod. The Deployment controller copies it from the
-ReplicaSets, but not while the Deployment is paused. A Job has no such condition, so a trial finds
-out whether the API server would refuse its next pod. So does a trial for a workload without a
-status, as in a file of manifests: its pods are counted.
+Such pods are in no list of pods. The workload's status says how many pods it has, even if the dump
+lacks pods. If the dump has more pods of the workload, its status is outdated, and the pods are
+counted instead. The condition ReplicaFailure says why the API server refused a pod. The Deployment
+controller copies it from the ReplicaSets, but not while the Deployment is paused. A Job has no such
+condition, so a trial finds out whether the API server would refuse its next pod. So does a trial
+for a workload without a status, as in a file of manifests.
 
 upstream: pkg/controller/deployment/sync.go: sync; progress.go: syncRolloutStatus
 """
@@ -62,8 +63,9 @@ def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
         status, refusal = mapping(one.value, "status"), refusals.get(one.ref, "")
         own = replica_sets.get(one.identity, [])
         missing = _missing(one, status)
-        if not status and refusal:
-            missing -= _existing(inventory.pods_of(one, *own))
+        if (status or refusal) and missing > 0:
+            # Clusters are read kind by kind, so a status may be older than the pods.
+            missing = min(missing, wanted_by(one.value) - _existing(inventory.pods_of(one, *own)))
         if (status or refusal) and missing > 0:
             why, since = (refusal, "") if refusal else _why(one, status, own)
             ref = WorkloadRef(one.kind.kind, one.ref.namespace, one.ref.name)

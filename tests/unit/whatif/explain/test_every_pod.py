@@ -258,6 +258,19 @@ def test_workloads_that_lack_pods_are_listed(explained, make, kind, spec, status
     assert answer.facts["uncreated_pods"] == (0 if row is None else row[0])
 
 
+@pytest.mark.parametrize(("existing", "missing"), [(1, 2), (2, 1), (3, 0), (4, 0)])
+def test_pods_of_a_workload_whose_status_is_older_are_not_missing(
+    explained, make, existing, missing
+):
+    """kubectl get reads the workloads before the pods. Here, one pod existed at that time."""
+    workload = make.workload("ReplicaSet", replicas=3)
+    workload["status"] = {"replicas": 1}
+    pods = [placed(make, f"web-{number}", "a") for number in range(existing)]
+    workload["metadata"]["uid"] = pods[0]["metadata"]["ownerReferences"][0]["uid"]
+    answer = explained(make.node("a"), workload, *pods)
+    assert [one["pods"] for one in rows(answer, "uncreated")] == [missing] * (missing > 0)
+
+
 FULL = "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
 WAITS = "its controller has not created them"
 
