@@ -1224,6 +1224,25 @@ def test_a_budget_that_selects_no_pods_is_named(ask, make, write, is_new, label,
         assert answer.verdict.first.sentence == sentence
 
 
+@pytest.mark.parametrize(
+    ("replicas", "cpu", "blocks"), [(2, "1", True), (3, "1", False), (3, "64", False)]
+)
+def test_a_budget_blocks_drains_for_ever_only_if_its_workload_has_all_pods(
+    ask, make, write, replicas, cpu, blocks
+):
+    """minAvailable 2 counts two pods if a quota admits two, or one if the next waits for it."""
+    spec = {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}}
+    meta = {"name": "q", "namespace": "default"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta}
+    quota["spec"] = {"hard": {"pods": "2"}}
+    stateful_set = make.workload("StatefulSet", "web", replicas=replicas, cpu=cpu)
+    files = (write("budget.json", {**BUDGET, "spec": spec}), write("web.json", stateful_set))
+    answer = ask([make.node("a"), quota], apply=files)
+    said = " ".join(one.sentence for one in answer.verdict.findings)
+    assert "Budget default/web is new and allows 0 disruptions." in said
+    assert ("needs all its pods" in said) == blocks
+
+
 def test_edits_of_one_object_are_one_write(ask, make):
     """The intermediate state, a budget with both rules, would be invalid."""
     rules = ("pdb/web:spec.minAvailable=1", "pdb/web:spec.maxUnavailable=null")

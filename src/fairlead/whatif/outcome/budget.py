@@ -52,7 +52,7 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     change is at least as great. `has_new_rule` is set if the change created or deleted the budget,
     or changed its rule or selector. `selects_none` means that a budget with a new rule selects no
     pod at the end of the run with the change. `never_allows` is as in BudgetHistory, for the run
-    with the change.
+    with the change. It is False if a workload of the budget wants more pods than it has at the end.
     """
 
     pdb: str
@@ -155,7 +155,8 @@ def budget_outcomes(
         if _differs(history, known.get(history.pdb)):
             one = _outcome(history, known.get(history.pdb), undrained, breaches_of)
             if one.has_new_rule:
-                one = replace(one, selects_none=pods.lack(history))
+                never = one.never_allows and not (one.is_min_number and pods.are_too_few(history))
+                one = replace(one, selects_none=pods.lack(history), never_allows=never)
             found.append(one)
     present = {history.pdb for history in changed.budgets}
     found += [
@@ -188,6 +189,24 @@ class _PodsAtEnd(Struct, frozen=True, dict=True):
             selector_matches(selector, labels)
             for labels in self._labels[history.pdb.partition("/")[0]].values()
         )
+
+    def are_too_few(self, history: BudgetHistory) -> bool:
+        """Return whether a workload of the budget wants more pods than it has at the end.
+
+        A budget with a number as minAvailable counts only pods that exist. So it may need all of
+        them now, but not when its workload has all its pods.
+        """
+        namespace, selector = history.pdb.partition("/")[0], history.selector
+        existing = Counter(
+            pod.workload
+            for pod in self.run.pods.values()
+            if pod.namespace == namespace
+            and not (pod.is_completed or pod.is_terminating)
+            and selector is not None
+            and selector_matches(selector, pod.labels)
+        )
+        known = self.run.workloads
+        return any(one in known and known[one].wanted > existing[one] for one in existing)
 
     @cached_property
     def _labels(self) -> Mapping[str, Mapping[frozenset[tuple[str, str]], Labels]]:
