@@ -485,27 +485,47 @@ def _no_help(
     """
     nodes = " or ".join(one.nodes.words for one in tried)
     first = tried[0]
-    pending = first.effect.difference.pending
-    known = {pod.key for pod in context.answer.difference.pending}
+    pending, known = first.effect.difference.pending, context.answer.difference.pending
+    others = _others(first.effect, context.answer.effect)
     is_one = len(known) == 1
-    still = {pod.key for pod in pending} & known
-    if len(still) < len(known) and not _is_spread(first):
-        helped = len(known) - len(still)
+    still = len(pending) - len(others)
+    if still < len(known) and not _is_spread(first):
+        helped = len(known) - still
         run = "the pod runs" if is_one else f"{helped:,} of {len(known):,} pending pods run"
-        others = [pod.key for pod in pending if pod.key not in known]
-        count = _waiting(first.effect) - len(still)
+        count = _waiting(first.effect) - still
         wait = f"{counted(count, 'other pod')} {'waits' if count == 1 else 'wait'}"
         if count == 1 and others:
-            wait = f"{others[0]} waits"
+            wait = f"{others[0].key} waits"
         return f"With {nodes}, {run}, but {wait} instead."
     pods = f"{counted(len(pending), 'pod')} {'stays' if len(pending) == 1 else 'stay'}"
     pods = "the pod stays" if is_one else pods
     is_ruled_out = any(RULED_OUT in pod.reason for pod in pending)  # perhaps by the new nodes
     placed_first = ": other pods are placed on the new nodes first."
     why = "." if first.unused or is_ruled_out else placed_first
+    if any(pod.awaits_volume_detachment for pod in pending):
+        why = ", because a volume that is used on one node cannot be used on another."
     if _is_spread(first):
         why = f", because of topology spread constraints.{_other_zones(candidates, context)}"
     return f"With {nodes}, {pods} pending, too{why}"
+
+
+def _others(tried: Effect, answer: Effect) -> list[PodEnd]:
+    """Return the pending pods in `tried` that are not pending in `answer`.
+
+    A pod that both simulations create can have another name in each. So such pods are compared by
+    their workload.
+    """
+    known = {pod.key: pod for pod in answer.difference.pending}
+    renamed = Counter(pod.workload for key, pod in known.items() if key not in tried.changed.pods)
+    others = []
+    for pod in tried.difference.pending:
+        if pod.key in known:
+            continue
+        if renamed[pod.workload] and pod.key not in answer.changed.pods:
+            renamed[pod.workload] -= 1
+        else:
+            others.append(pod)
+    return others
 
 
 def _is_spread(tried: _TriedNodes) -> bool:

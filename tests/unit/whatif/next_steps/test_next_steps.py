@@ -32,6 +32,7 @@ from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 ZONE = "topology.kubernetes.io/zone"
+HOSTNAME = "kubernetes.io/hostname"
 SPREAD_BY_ZONE = {
     "maxSkew": 1,
     "topologyKey": ZONE,
@@ -892,7 +893,7 @@ def test_a_note_says_that_no_zone_helps(make, snapshot):
 @pytest.mark.parametrize(
     ("key", "suggested"),
     [
-        pytest.param("kubernetes.io/hostname", True, id="each node takes one pod"),
+        pytest.param(HOSTNAME, True, id="each node takes one pod"),
         pytest.param(ZONE, False, id="each zone takes one pod"),
     ],
 )
@@ -902,7 +903,7 @@ def test_pods_that_repel_each_other_suggest_nodes_only_if_nodes_help(
     term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": "web"}}}
     rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     web = make.workload("ReplicaSet", "web", replicas=0, affinity=rule)
-    nodes = [make.node(name, **{ZONE: name, "kubernetes.io/hostname": name}) for name in "ab"]
+    nodes = [make.node(name, **{ZONE: name, HOSTNAME: name}) for name in "ab"]
     answer = what_if(snapshot(*nodes, web), ClusterChange(scale=("rs/web=4",)))
     found = [step.code for step in answer.next_steps if "--add-nodes" in step.code]
     assert found == (["--add-nodes 2 --like a"] if suggested else [])
@@ -922,7 +923,7 @@ def test_pods_that_need_the_same_host_port_suggest_a_node_for_each(make, snapsho
 @pytest.mark.parametrize(
     ("key", "port", "is_tried"),
     [
-        pytest.param("kubernetes.io/hostname", {}, False, id="a new node repels no pod"),
+        pytest.param(HOSTNAME, {}, False, id="a new node repels no pod"),
         pytest.param(ZONE, {}, True, id="a new node may be in the zone of another pod"),
         pytest.param("", {"hostPort": 80}, True, id="pods of DaemonSets may use the port"),
     ],
@@ -935,7 +936,7 @@ def test_new_nodes_for_pods_kept_apart_are_tried_only_if_they_may_not_help(
     containers = [{"name": "c", "ports": [{"containerPort": 80, **port}]}]
     spec = {"affinity": {"podAntiAffinity": terms}, "containers": containers}
     web = make.workload("ReplicaSet", "web", replicas=0, **spec)
-    nodes = [make.node(name, **{ZONE: name, "kubernetes.io/hostname": name}) for name in "ab"]
+    nodes = [make.node(name, **{ZONE: name, HOSTNAME: name}) for name in "ab"]
     cluster = snapshot(*nodes, web)
     answer = what_if(cluster, ClusterChange(scale=("rs/web=4",)))
     assert len(answer.difference.pending) == 2
@@ -1048,6 +1049,42 @@ def test_the_deletion_of_a_node_suggests_a_drain_first(
     answer = what_if(cluster, ClusterChange(delete=("node/a",)))
     words = "plan a drain of the node before the deletion; it evicts pods within their budgets"
     assert ((words, plan_of(answer)) in steps_of(answer)) is is_suggested
+
+
+def csi_nodes(*names):
+    """Return the CSINodes of nodes whose volumes belong to the node's zone."""
+    driver = {"name": "csi.example.com", "topologyKeys": [ZONE]}
+    for name in names:
+        spec = {"drivers": [{**driver, "nodeID": name}]}
+        meta = {"name": name}
+        yield {
+            "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": meta, "spec": spec,
+        }  # fmt: skip
+
+
+def test_a_new_pod_with_another_name_in_the_trial_is_not_one_that_runs(make, snapshot):
+    """The new pod needs a node of its own, where it waits for the volume of the other pod."""
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    web = make.workload("Deployment", "web", replicas=2)
+    web["spec"]["template"]["spec"] |= {"affinity": apart, "volumes": volumes}
+    objects = [make.node(name, **{ZONE: zone, HOSTNAME: name}) for name, zone in ("ax", "by")]
+    daemon = make.workload("DaemonSet", "agent", cpu="100m")  # its new pod shifts the names
+    del daemon["spec"]["replicas"]
+    _, claim = volume("data", ZONE, "x")
+    del claim["spec"]["volumeName"], claim["metadata"]["annotations"]
+    claim["status"] = {"phase": "Pending"}
+    on_demand = {
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "x"},
+        "provisioner": "csi.example.com", "volumeBindingMode": "WaitForFirstConsumer",
+    }  # fmt: skip
+    cluster = snapshot(*objects, daemon, claim, on_demand, *csi_nodes("a", "b"))
+    answer = what_if(cluster, ClusterChange(apply=(web,)))
+    [runs] = answer.difference.placed
+    why = "because a volume that is used on one node cannot be used on another"
+    note = f"With one more node like {runs.node}, the pod stays pending, too, {why}."
+    assert note in answer.changed.notes
 
 
 @pytest.mark.parametrize(
@@ -1489,7 +1526,7 @@ def test_a_replica_that_only_the_drained_node_takes_is_not_suggested(
 ):
     """The pod must be on a node with another pod: node a has both, and node b only an agent."""
     term = {
-        "topologyKey": "kubernetes.io/hostname",
+        "topologyKey": HOSTNAME,
         "labelSelector": {"matchLabels": {"f": follows}},
     }
     rule = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
@@ -1506,7 +1543,7 @@ def test_a_replica_that_only_the_drained_node_takes_is_not_suggested(
         agent = make.pod(f"agent-{node}", node_name=node)
         agent["metadata"]["labels"] = {"f": "agent"}
         others.append(agent)
-    nodes = [make.node(name, **{"kubernetes.io/hostname": name}) for name in "ab"]
+    nodes = [make.node(name, **{HOSTNAME: name}) for name in "ab"]
     answer = drained(snapshot, *nodes, replica_set, pod, *others)
     scaled = [step for step in answer.next_steps if "replicaset/web" in step.command]
     assert bool(scaled) is is_suggested
@@ -1840,7 +1877,7 @@ def volume(name, label, value, mode="ReadWriteOnce"):
     ("label", "steps"),
     [
         (ZONE, [("ask again with one more node like b", "--add-nodes 1 --like b")]),
-        ("kubernetes.io/hostname", []),
+        (HOSTNAME, []),
         (LOCAL, []),
     ],
     ids=["a copy of the node in its zone", "no copy reaches a local volume", "a volume of TopoLVM"],
@@ -1854,7 +1891,7 @@ def test_new_nodes_reach_the_volumes_of_pending_pods(snapshot, make, label, step
     db["metadata"]["uid"] = "db"
     cluster = [db, make.pod("full", cpu="2", node_name="b")]
     for number, node in enumerate("ab"):
-        labels = {"kubernetes.io/hostname": node, LOCAL: node, ZONE: node}
+        labels = {HOSTNAME: node, LOCAL: node, ZONE: node}
         claim = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-db-{number}"}}
         pod = make.pod(f"db-{number}", cpu="2", node_name=node, owner="db", volumes=[claim])
         pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
@@ -1869,10 +1906,10 @@ def test_new_nodes_reach_the_volumes_of_pending_pods(snapshot, make, label, step
     assert steps_of(answer) == steps
 
 
-@pytest.mark.parametrize(("label", "returns"), [("kubernetes.io/hostname", True), (ZONE, False)])
+@pytest.mark.parametrize(("label", "returns"), [(HOSTNAME, True), (ZONE, False)])
 def test_a_pod_with_a_local_volume_can_wait_for_its_drained_node(snapshot, make, label, returns):
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
-    nodes = [make.node(name, **{"kubernetes.io/hostname": name, ZONE: name}) for name in "ab"]
+    nodes = [make.node(name, **{HOSTNAME: name, ZONE: name}) for name in "ab"]
     pod = make.pod("web-1", node_name="a", owner="web", volumes=[claim])
     cluster = snapshot(*nodes, pod, *volume("data", label, "a"))
     steps = steps_of(what_if(cluster, ClusterChange(drain=("a",))))
