@@ -98,10 +98,17 @@ def experiments_of(
     without = _without_change(snapshot, conditions, initial, kubelets, script)
     if script.written:
         # Imported only if it is needed.
-        from fairlead.whatif.change.active_deadline import without_deadlines  # noqa: PLC0415
+        from fairlead.whatif.change.active_deadline import (  # noqa: PLC0415
+            sets_deadline,
+            without_deadlines,
+        )
 
         script, ignored = without_deadlines(script, kubelets.config.run_durations)
-        without = replace(without, kubelet=replace(without.kubelet, ignores_deadline=ignored))
+        without = replace(
+            without,
+            kubelet=replace(without.kubelet, ignores_deadline=ignored),
+            awaits_job_deadlines=sets_deadline(script),
+        )
     if without.karpenter is not None:
         # Imported only if it is needed.
         from fairlead.whatif.configuration.autoscaling.karpenter.config import (  # noqa: PLC0415

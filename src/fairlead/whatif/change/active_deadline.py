@@ -93,6 +93,17 @@ def without_deadlines(
     return script, IgnoredDeadlines(names) if names else None
 
 
+def sets_deadline(script: ChangeScript) -> bool:
+    """Return whether `script` sets the deadline of an existing Job."""
+    return any(
+        isinstance(command, PatchObject)
+        and command.target.kind == JOB.kind
+        and (command.patch.get("spec") or {}).get(_FIELD) is not None
+        for step in script.steps
+        for command in step.commands
+    )
+
+
 class _Deadline(Struct, frozen=True):
     """The deadlines of an object in seconds; `name` is its kind, namespace and name."""
 

@@ -61,7 +61,9 @@ class Experiment(Struct, frozen=True, kw_only=True):
     for `quiet` (the cluster has settled), but at most `horizon` after the last step. Two fields can
     end such a run earlier; a run with a `duration` ignores them. `ends_when_placed` names pods
     (`namespace/name`). The run ends when all these pods have a node. `ends_when_filled` is
-    (workload, number). The run ends when `number` new pods of the workload have a node.
+    (workload, number). The run ends when `number` new pods of the workload have a node. If
+    `awaits_job_deadlines` is set, a settled cluster ends the run only if no unfinished Job exceeds
+    its deadline before the end of the horizon.
 
     The times of the steps and the times of the outcome are measured from `start` plus
     `steps_begin`. If `steps_begin` is None, the times of the steps are measured from `start`. The
@@ -98,6 +100,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     quiet: DurationNs = QUIET
     ends_when_placed: tuple[str, ...] = ()
     ends_when_filled: tuple[WorkloadRef, int] | None = None
+    awaits_job_deadlines: bool = False
     compares_packings: bool = False
     known_failures: frozenset[str] = frozenset()
     seed: int = 0

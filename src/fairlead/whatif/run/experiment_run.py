@@ -587,7 +587,11 @@ class ExperimentRun:
         last_step = begin + max((step.after for step in experiment.steps), default=0)
         end = last_step + experiment.horizon
         before_end = max(end - 1, last_step)
-        self._run(before_end, stop_when=self._is_quiet, on_progress=on_progress)
+        self._run(
+            before_end,
+            stop_when=lambda: self._is_quiet() and not self._awaits_deadline(end),
+            on_progress=on_progress,
+        )
         if self._world.now == before_end:
             self._world.pass_time(end)
 
@@ -605,6 +609,13 @@ class ExperimentRun:
             return True
         now = self._world.now
         return self._is_unchanged(now) and not self._controllers.is_waiting(now)
+
+    def _awaits_deadline(self, end: Instant) -> bool:
+        """Return whether the run waits for the deadline of a Job that is before `end`."""
+        if not self._experiment.awaits_job_deadlines:
+            return False
+        deadline = self._controllers.workloads.next_job_deadline()
+        return deadline is not None and deadline < end
 
     def _is_unchanged(self, now: Instant) -> bool:
         """Return whether nothing has changed for a while, and no timer of an outage is running."""

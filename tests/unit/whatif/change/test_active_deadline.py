@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.pods.run_duration import RUN_DURATION
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.question import what_if
@@ -100,3 +101,30 @@ def test_the_deadline_of_a_new_pod_is_ignored_too(make, snapshot, write):
     assert [one.name for one in answer.difference.placed] == ["p"]
     words = "activeDeadlineSeconds of Pod default/p (60s) is not applied"
     assert any(note.startswith(words) for note in answer.changed.notes)
+
+
+@pytest.mark.parametrize(
+    ("deadline_s", "fails_after_s"), [(1800, 1800), (3500, 3500), (7200, None)]
+)
+def test_the_run_waits_for_a_deadline_that_the_change_sets(
+    make, snapshot, deadline_s, fails_after_s
+):
+    """The run waits until its horizon, which is one hour."""
+    running = job(activeDeadlineSeconds=86_400)
+    running["status"] = {"startTime": "2026-01-01T00:00:00Z"}
+    cluster = snapshot(make.node("a"), running)
+    change = ClusterChange(set=(f"job/j:spec.activeDeadlineSeconds={deadline_s}",))
+    answer = what_if(cluster, change)
+    fails = fails_after_s is not None
+    assert [one.subject for one in answer.effect.errors] == ["Job default/j"] * fails
+    assert len(answer.difference.removed) == fails
+    lasted = answer.changed.ended_at - answer.changed.started_at
+    assert lasted >= seconds(fails_after_s) if fails else lasted < seconds(60)
+
+
+def test_a_run_does_not_wait_for_deadlines_that_the_change_does_not_set(make, snapshot):
+    running = job(activeDeadlineSeconds=1800)
+    running["status"] = {"startTime": "2026-01-01T00:00:00Z"}
+    cluster = snapshot(make.node("a"), running)
+    answer = what_if(cluster, ClusterChange(set=("job/j:metadata.labels.a=b",)))
+    assert answer.changed.ended_at - answer.changed.started_at < seconds(60)
