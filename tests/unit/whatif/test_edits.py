@@ -720,6 +720,24 @@ def test_a_workload_that_is_being_deleted_ignores_a_change(ask, make, kind):
     assert f"{note}change." not in labelled.changed.notes
 
 
+@pytest.mark.parametrize(
+    "change", [{"scale": ("deploy/web=2",)}, {"set": ("deploy/web:spec.replicas=2",)}]
+)
+def test_a_workload_of_a_namespace_that_is_being_deleted_creates_no_pods(ask, make, change):
+    """The pods of the namespace are gone before the change, so no pod changes."""
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "default", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Terminating"},
+    }
+    answer = ask([make.node("a"), namespace, make.workload("Deployment", "web")], **change)
+    note = "Deployment default/web creates no pods, and is deleted with it."
+    assert f"Namespace default is being deleted, so {note}" in answer.changed.notes
+    assert answer.effect.is_none
+
+
 def test_a_cron_job_that_is_being_deleted_ignores_a_change(ask, make):
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
     job = {

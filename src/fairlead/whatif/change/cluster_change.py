@@ -389,7 +389,7 @@ def _add_notes_on_held_changes(collected: _Steps) -> None:
         if before is None:
             continue
         note = (
-            ignores_change(before, after.value)
+            ignores_change(before, after.value, inventory)
             or held_rollout(before, after.value, inventory)
             or held_in_order(before, after.value, inventory)
         )
@@ -928,7 +928,7 @@ def _scale(collected: _Steps) -> None:
         spec = {**mapping(workload.value, "spec"), "replicas": replicas}
         result = {**workload.value, "spec": spec}
         held = held_scaling(workload, inventory) or held_in_order(workload, result, inventory)
-        if note := ignores_change(workload, result) or held or other:
+        if note := ignores_change(workload, result, inventory) or held or other:
             collected.notes.append(note)
 
 

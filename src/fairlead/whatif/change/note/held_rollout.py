@@ -4,7 +4,8 @@ A paused Deployment starts no rollout and creates no ReplicaSet. Some workloads 
 pods when their template changes: StatefulSets and DaemonSets with the update strategy OnDelete,
 ReplicaSets, and ReplicationControllers. A StatefulSet with the policy OrderedReady waits for each
 unready pod before it replaces, creates or deletes other pods. If a StatefulSet has a partition, its
-first pods are not replaced. A workload that is being deleted changes no pods.
+first pods are not replaced. A workload that is being deleted changes no pods. A workload whose
+namespace is being deleted creates no pods.
 
 upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
 pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet,
@@ -30,6 +31,7 @@ from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
     JOB,
+    NAMESPACE,
     NODE,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
@@ -46,16 +48,26 @@ _WITH_UPDATE_STRATEGY: Final = (STATEFUL_SET, DAEMON_SET)
 _WITH_TEMPLATE: Final = (DEPLOYMENT, *_WITH_UPDATE_STRATEGY, *_WITHOUT_ROLLOUT)
 
 
-def ignores_change(workload: Manifest, after: Json) -> str:
-    """Return why the controller of `workload` ignores the change to `after`; "" if it does not.
+def ignores_change(workload: Manifest, after: Json, inventory: Inventory) -> str:
+    """Return why the change of `workload` to `after` changes no pods; "" if it may change some.
 
-    It ignores changes of the spec if the workload is being deleted.
+    It changes none if the workload or its namespace is being deleted. `inventory` contains the
+    namespaces.
     """
-    meta = workload.value["metadata"]
-    if not meta.get("deletionTimestamp") or workload.kind not in (*_WITH_TEMPLATE, JOB, CRON_JOB):
+    if workload.kind not in (*_WITH_TEMPLATE, JOB, CRON_JOB):
         return ""
     if after.get("spec") == workload.value.get("spec"):
         return ""
+    meta = workload.value["metadata"]
+    if not meta.get("deletionTimestamp"):
+        namespace = inventory.get(NAMESPACE, "", workload.ref.namespace)
+        if namespace is None or not namespace.value["metadata"].get("deletionTimestamp"):
+            return ""
+        # upstream: namespaced_resources_deleter.go:Delete, lifecycle/admission.go:Admit
+        return (
+            f"Namespace {workload.ref.namespace} is being deleted, so {workload.title} creates no "
+            "pods, and is deleted with it."
+        )
     names = meta.get("finalizers") or ()
     waits = f" (finalizer {' and '.join(names)})" if names else ""
     return f"{workload.title} is being deleted{waits}, so its controller ignores the change."
