@@ -55,6 +55,7 @@ from fairlead.whatif.explain.pod_cause import (
     pending_causes,
     unready_causes,
 )
+from fairlead.whatif.explain.rollout import pods_to_replace
 from fairlead.whatif.explain.unbound_claim import unbound_claims
 from fairlead.whatif.explain.uncreated_pod import uncreated_rows
 from fairlead.whatif.input.duration import for_readers
@@ -74,6 +75,7 @@ from fairlead.whatif.result.tabular_answer import (
     TabularAnswer,
 )
 from fairlead.whatif.run.capacity.wanted_pods import wanted_by, wanted_pods
+from fairlead.whatif.run.kept_revision import kept_revisions
 from fairlead.whatif.run.pod_timing.startup_time import startup_times
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.kueue import admission_sentence
@@ -153,7 +155,9 @@ def explain_workload(
     if wanted:
         blocked = _blocked_names(workload, _without(present, all_surplus))
         kept_pending = _without(pending, surplus)
-        verdict = _verdict(ref, wanted, len(kept_ready), kept, kept_pending, blocked)
+        revisions = kept_revisions(model.store)
+        old = len(pods_to_replace(workload, between, kept, revisions))
+        verdict = _verdict(ref, wanted, len(kept_ready), kept, kept_pending, blocked, old)
     elif cron is None or pods:
         verdict = f"{ref} wants no pods and has {f'{len(pods):,}' if pods else 'none'}."
     return TabularAnswer(
@@ -558,21 +562,29 @@ def _verdict(
     pods: Sequence[PodInfo],
     pending: Sequence[PodInfo],
     blocked: int,
+    old: int,
 ) -> str:
+    """Return a sentence about the `pods` of `ref`; a rollout has yet to replace `old` of them."""
     missing = wanted - len(pods)
-    if ready >= wanted and not pending:
-        pods_are = "The wanted pod" if wanted == 1 else f"All {wanted:,} wanted pods"
-        return f"{pods_are} of {ref} {'is' if wanted == 1 else 'are'} ready."
+    pods_are = counted_of(ready, wanted, f"wanted pod of {ref}", plural=f"wanted pods of {ref}")
+    if ready >= wanted and (old or not pending):
+        all_pods = "The wanted pod" if wanted == 1 else f"All {wanted:,} wanted pods"
+        pods_are = f"{all_pods} of {ref} {'is' if wanted == 1 else 'are'}"
+        if not old:
+            return f"{pods_are} ready."
     blocked = max(0, min(blocked, missing))
     missing -= blocked
     parts = [
+        f"{old:,} with the old template" if old else "",
         f"{len(pending):,} pending" if pending else "",
         f"{blocked:,} not created before the end of the old pod" if blocked else "",
         f"{missing:,} not created" if missing > 0 else "",
         f"{unready:,} not ready" if (unready := len(pods) - len(pending) - ready) > 0 else "",
     ]
     rest = ", ".join(part for part in parts if part)
-    pods_are = counted_of(ready, wanted, f"wanted pod of {ref}", plural=f"wanted pods of {ref}")
+    if old:
+        link = "but" if ready >= wanted else "and"
+        return f"{pods_are} ready, {link} its rollout is not finished: {rest}."
     return f"{pods_are} ready: {rest}."
 
 

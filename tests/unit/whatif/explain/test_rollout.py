@@ -1,0 +1,117 @@
+"""The first sentence about a workload says that its rollout has yet to replace pods."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.explain.target import explain_object
+from tests.unit.whatif.rollout import NEW, OLD, at_rest, in_progress, pod
+
+NODES = ("n0", "n1", "n2", "n5")
+
+
+@pytest.fixture
+def explained(snapshot, make):
+    def explain(target, *objects):
+        nodes = [make.node(name, cpu="64") for name in NODES]
+        return explain_object(snapshot(*nodes, *objects), target, SchedulerConfig(), NO_CHOICE)
+
+    return explain
+
+
+def test_a_deployment_whose_old_pods_are_ready_has_an_unfinished_rollout(explained):
+    """As many pods as wanted are ready, but most of them have the old template."""
+    assert explained("deploy/web", *in_progress()).verdict == (
+        "All 8 wanted pods of deploy/store/web are ready, but its rollout is not finished: "
+        "6 with the old template, 2 not ready."
+    )
+
+
+def test_pending_pods_of_the_new_template_are_counted(explained):
+    pods = [one for one in in_progress() if one["kind"] != "Pod"]
+    pods += [pod("web", OLD, number, "n0") for number in range(7)]
+    pods += [pod("web", NEW, 7, "", image="web:2", ready=False)]
+    assert explained("deploy/web", *pods).verdict == (
+        "7 of 8 wanted pods of deploy/store/web are ready, and its rollout is not finished: "
+        "7 with the old template, 1 pending."
+    )
+
+
+def test_the_replica_set_of_the_revision_is_the_new_one_if_no_template_is_equal(explained):
+    """As in a dump whose ReplicaSet has defaults that the Deployment lacks."""
+    objects = in_progress()
+    objects[0]["spec"]["template"]["spec"]["hostNetwork"] = True
+    assert "6 with the old template" in explained("deploy/web", *objects).verdict
+
+
+def test_a_rollout_that_is_finished_or_paused_is_not_mentioned(explained):
+    paused = in_progress()
+    paused[0]["spec"]["paused"] = True
+    for objects in (at_rest(), paused):
+        verdict = explained("deploy/web", *objects).verdict
+        assert verdict == "All 8 wanted pods of deploy/store/web are ready."
+
+
+def stateful_set(make, strategy, *, updated=True, kind="StatefulSet"):
+    """A workload whose last pod has the new revision and is not ready."""
+    web = make.workload(kind, "web", replicas=3)
+    web["metadata"] |= {"uid": "web", "generation": 2}
+    web["spec"]["updateStrategy"] = strategy
+    revision = "web-new" if updated else "web-old"
+    web["status"] = {"updateRevision": revision, "observedGeneration": 2 if updated else 1}
+    pods = []
+    for number in range(3):
+        made = make.pod(f"web-{number}", node_name="n0", owner="web")
+        made["metadata"]["ownerReferences"][0]["kind"] = kind
+        made["metadata"]["labels"] = {
+            "app": "web",
+            "controller-revision-hash": "web-old" if number < 2 else "web-new",
+        }
+        ready = "True" if number < 2 else "False"
+        made["status"]["conditions"] = [{"type": "Ready", "status": ready}]
+        pods.append(made)
+    return [web, *pods]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "updated", "old"),
+    [
+        ({"type": "RollingUpdate"}, True, "2 with the old template, 1 not ready."),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}, True,
+         "1 with the old template, 1 not ready."),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}, True, ""),
+        ({"type": "OnDelete"}, True, ""),
+        ({"type": "RollingUpdate"}, False, ""),
+    ],
+    ids=["all pods", "a partition", "a partition that keeps all old pods", "OnDelete",
+         "a status of an older generation"],
+)  # fmt: skip
+def test_a_stateful_set_counts_the_pods_that_it_will_replace(
+    explained, make, strategy, updated, old
+):
+    verdict = explained("sts/web", *stateful_set(make, strategy, updated=updated)).verdict
+    beginning = "2 of 3 wanted pods of sts/default/web are ready"
+    rollout = f", and its rollout is not finished: {old}" if old else ": 1 not ready."
+    assert verdict == beginning + rollout
+
+
+def test_a_daemon_set_counts_the_pods_of_older_generations(explained, make):
+    web = make.workload("DaemonSet", "web")
+    web["metadata"] |= {
+        "uid": "web",
+        "annotations": {"deprecated.daemonset.template.generation": "2"},
+    }
+    pods = []
+    for number, name in enumerate(NODES):
+        made = make.pod(f"web-{number}", node_name=name, owner="web")
+        made["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet"
+        generation = "2" if name == "n0" else "1"
+        made["metadata"]["labels"] = {"app": "web", "pod-template-generation": generation}
+        made["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        pods.append(made)
+    assert explained("ds/web", web, *pods).verdict == (
+        "All 4 wanted pods of ds/default/web are ready, but its rollout is not finished: "
+        "3 with the old template."
+    )
