@@ -17,6 +17,7 @@ from fairlead.api.objects import Node
 from fairlead.api.well_known_label import region_and_zone
 from fairlead.apiserver.kind import CRON_JOB, HORIZONTAL_POD_AUTOSCALER, NODE, POD
 from fairlead.engine.configuration.default_config import default_config
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.cluster_change import (
@@ -60,6 +61,7 @@ class ExperimentPair(Struct, frozen=True):
     If `is_rescheduled` is set, both runs schedule running pods again. No autoscaler removes
     `kept_nodes` before the change. `failed_nodes` were out of service when the dump was taken, and
     return to service in the run without the change. `cron_jobs` are the CronJobs after the change.
+    `awaited` are the unready pods for which rollouts of the change wait.
     """
 
     without: Experiment
@@ -71,6 +73,7 @@ class ExperimentPair(Struct, frozen=True):
     kept_nodes: Sequence[str]
     failed_nodes: Sequence[str]
     cron_jobs: Sequence[Manifest]
+    awaited: Sequence[ObjectRef]
 
 
 def experiments_of(
@@ -158,6 +161,7 @@ def experiments_of(
         kept_nodes=kept_nodes,
         failed_nodes=failed,
         cron_jobs=_cron_jobs(snapshot, script),
+        awaited=script.awaited,
     )
 
 

@@ -154,7 +154,8 @@ def what_if(
         causes=causes,
         returned=tuple(pair.failed_nodes),
     )
-    if not conditions.next_steps or (effect.is_none and not effect.drain.nodes):
+    is_bare = effect.is_none and not (effect.drain.nodes or pair.awaited)
+    if not conditions.next_steps or is_bare:
         return answer
     return _with_next_steps(answer, pair, snapshot, conditions, before, progress)
 
@@ -180,6 +181,7 @@ def _with_next_steps(
         progress,
         scheduler=pair.changed.scheduler,
         arguments=(*snapshot.arguments, *scheduler_arguments(conditions)),
+        awaited=pair.awaited,
         in_one_process=bool(pair.changed.scheduler.extenders),
     )
     causes, effect = (*answer.causes, *found.causes), answer.effect

@@ -256,7 +256,8 @@ class ChangeScript(Struct, frozen=True):
 
     `drain` contains the result of kubectl's checks of the drained nodes. `written` are the objects
     that manifests and edits create or change, with their content after the change. `deleted` are
-    the objects that --delete names.
+    the objects that --delete names. `awaited` are the pods that are not ready, and for which
+    StatefulSets with a new template wait.
     """
 
     steps: tuple[ScriptedStep, ...]
@@ -264,6 +265,7 @@ class ChangeScript(Struct, frozen=True):
     drain: KubectlDrain = NO_DRAIN
     written: tuple[Manifest, ...] = ()
     deleted: tuple[Manifest, ...] = ()
+    awaited: tuple[ObjectRef, ...] = ()
 
 
 class _Steps(Struct):
@@ -277,6 +279,7 @@ class _Steps(Struct):
     notes: list[str] = field(default_factory=list)
     written: dict[ObjectRef, Manifest] = field(default_factory=dict)
     deleted: list[Manifest] = field(default_factory=list)
+    awaited: dict[ObjectRef, None] = field(default_factory=dict)  # an ordered set of pods
     # Deletions of pods of workloads. They follow the edits, so that new pods have the new template.
     replaced_pods: list[ScriptedStep] = field(default_factory=list)
     fields: EditedFields | None = None  # None if --set and --set-resources are not given
@@ -366,6 +369,7 @@ def script_of_change(
         drain,
         tuple(collected.written.values()),
         tuple(collected.deleted),
+        tuple(collected.awaited),
     )
 
 

@@ -1,28 +1,102 @@
-"""Finds the pods that the rollout of a workload has yet to replace.
+"""Finds the pods that the rollout of a workload has yet to replace, and the pod that stops it.
 
     kind          a pod has an old template if
     Deployment    another ReplicaSet controls it than the one with the template of the Deployment
     StatefulSet   its revision is not status.updateRevision
     DaemonSet     its label pod-template-generation is not that of the DaemonSet
 
+A StatefulSet with the policy OrderedReady waits for each pod that is not ready before it replaces a
+pod, even if the pod that is not ready has an old template. So a broken pod has to be deleted after
+the template is reverted ("forced rollback" in the documentation of Kubernetes).
+
 upstream: pkg/controller/deployment/util/deployment_util.go: FindNewReplicaSet,
+pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet,
 staging/src/k8s.io/kubectl/pkg/polymorphichelpers/rollout_status.go: Status
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
 
 from fairlead.api.json import mapping, text
 from fairlead.api.pods.facts import controller_of
 from fairlead.apiserver.kind import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.daemon_set.rule import GENERATION_LABEL, TEMPLATE_GENERATION
 from fairlead.engine.workloads.deployment.revision import REVISION
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.pod_control.pod_template import same_template
+from fairlead.engine.workloads.stateful_set.rule import ON_DELETE
+from fairlead.whatif.change.note.held_rollout import awaited_in_order
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of
+from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
+
+
+class StuckPod(Struct, frozen=True):
+    """The pod `name` of the StatefulSet `owner`, which the StatefulSet waits for in a rollout.
+
+    If `is_old` is set, the pod itself has an old template.
+    """
+
+    owner: ObjectRef
+    name: str
+    is_old: bool
+
+    @property
+    def sentence(self) -> str:
+        """What keeps the StatefulSet from replacing the pod."""
+        pod = f"{self.owner.namespace}/{self.name}"
+        if self.is_old:
+            return (
+                f"Its rollout waits until {pod} is ready, although this pod has an old template "
+                "(podManagementPolicy). If the pod cannot become ready, delete it."
+            )
+        return (
+            f"Its rollout waits until {pod} is ready (podManagementPolicy). If its new template "
+            "cannot work, revert the template, and then delete this pod: its controller does not "
+            "replace the pod by itself."
+        )
+
+    def steps(self, arguments: Sequence[str]) -> Iterator[NextStep]:
+        """Yield the commands that let the rollout continue, or that undo it.
+
+        `arguments` are the words with which another command reads the same cluster.
+        """
+        namespace, pod = self.owner.namespace, f"{self.owner.namespace}/{self.name}"
+        if self.is_old:
+            words = ("fairlead", "whatif", *arguments, "--delete", f"pod/{pod}")
+            yield NextStep("simulate the deletion of the pod first", command=shlex.join(words))
+        else:
+            words = ("kubectl", "rollout", "undo", "-n", namespace, f"sts/{self.owner.name}")
+            command = shlex.join(words)
+            yield NextStep("revert the template", command=command, makes_change=True)
+        command = shlex.join(("kubectl", "delete", "pod", "-n", namespace, self.name))
+        then = "delete the pod" if self.is_old else "then delete the pod"
+        yield NextStep(then, command=command, makes_change=True)
+
+
+def stuck_pod(workload: Manifest, inventory: Inventory) -> StuckPod | None:
+    """Return the pod that the rollout of `workload` waits for, and that it does not replace.
+
+    Return None if `workload` is no StatefulSet, if no pod is in the way, or if no pod would be
+    replaced anyway.
+    """
+    name = awaited_in_order(workload, workload.value, inventory)
+    revision = text(workload.value, "status", "updateRevision")
+    strategy = text(workload.value, "spec", "updateStrategy", "type")
+    if not (name and revision) or strategy == ON_DELETE:
+        return None
+    revisions = {pod.metadata.name: revision_of(pod) for pod in inventory.pods_of(workload)}
+    own = revisions.get(name, "")
+    if not own or {*revisions.values()} <= {revision, ""}:
+        return None
+    return StuckPod(workload.ref, name, own != revision)
 
 
 def pods_to_replace(

@@ -55,7 +55,7 @@ from fairlead.whatif.explain.pod_cause import (
     pending_causes,
     unready_causes,
 )
-from fairlead.whatif.explain.rollout import pods_to_replace
+from fairlead.whatif.explain.rollout import pods_to_replace, stuck_pod
 from fairlead.whatif.explain.unbound_claim import unbound_claims
 from fairlead.whatif.explain.uncreated_pod import uncreated_rows
 from fairlead.whatif.input.duration import for_readers
@@ -151,13 +151,15 @@ def explain_workload(
     decision = one_more.placement
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
     cron = _cron_schedule(workload, snapshot) if workload.kind == CRON_JOB else None
+    stuck = stuck_pod(workload, snapshot.inventory())
     verdict = f"{ref} has no pods now."
     if wanted:
         blocked = _blocked_names(workload, _without(present, all_surplus))
-        kept_pending = _without(pending, surplus)
-        revisions = kept_revisions(model.store)
-        old = len(pods_to_replace(workload, between, kept, revisions))
-        verdict = _verdict(ref, wanted, len(kept_ready), kept, kept_pending, blocked, old)
+        waiting, up = len(_without(pending, surplus)), len(kept_ready)
+        old = pods_to_replace(workload, between, kept, kept_revisions(model.store))
+        is_complete = up >= wanted and not (old or waiting)
+        rest = "" if is_complete else _lacking(wanted, up, len(kept), waiting, blocked)
+        verdict = _verdict(ref, wanted, up, len(old), rest)
     elif cron is None or pods:
         verdict = f"{ref} wants no pods and has {f'{len(pods):,}' if pods else 'none'}."
     return TabularAnswer(
@@ -182,6 +184,7 @@ def explain_workload(
             *_batch_scheduler(model, pods),
             *_jobs_without_pods(model, snapshot.inventory(), jobs, pods),
             *_old_pods(workload, pods),
+            *(() if stuck is None else (stuck.sentence,)),
         ),
         tables=(
             *((ResultTable("jobs", "its Jobs", _JOB_COLUMNS, _job_rows(model, jobs, pods)),)
@@ -213,6 +216,7 @@ def explain_workload(
             **({} if cron is None else cron.facts),
         },
         notes=unsimulated_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
+        steps=() if stuck is None else tuple(stuck.steps(snapshot.arguments)),
     )  # fmt: skip
 
 
@@ -555,37 +559,39 @@ def _leaving(model: ClusterModel, workload: Manifest, every: Sequence[PodInfo]) 
         )
 
 
-def _verdict(
-    ref: WorkloadRef,
-    wanted: int,
-    ready: int,
-    pods: Sequence[PodInfo],
-    pending: Sequence[PodInfo],
-    blocked: int,
-    old: int,
-) -> str:
-    """Return a sentence about the `pods` of `ref`; a rollout has yet to replace `old` of them."""
-    missing = wanted - len(pods)
+def _verdict(ref: WorkloadRef, wanted: int, ready: int, old: int, lacking: str) -> str:
+    """Return a sentence about the pods of `ref`.
+
+    `old` is the number of pods that an unfinished rollout has yet to replace. `lacking` is the
+    result of `_lacking`.
+    """
     pods_are = counted_of(ready, wanted, f"wanted pod of {ref}", plural=f"wanted pods of {ref}")
-    if ready >= wanted and (old or not pending):
+    if ready >= wanted and (old or not lacking):
         all_pods = "The wanted pod" if wanted == 1 else f"All {wanted:,} wanted pods"
         pods_are = f"{all_pods} of {ref} {'is' if wanted == 1 else 'are'}"
-        if not old:
-            return f"{pods_are} ready."
-    blocked = max(0, min(blocked, missing))
-    missing -= blocked
-    parts = [
-        f"{old:,} with the old template" if old else "",
-        f"{len(pending):,} pending" if pending else "",
-        f"{blocked:,} not created before the end of the old pod" if blocked else "",
-        f"{missing:,} not created" if missing > 0 else "",
-        f"{unready:,} not ready" if (unready := len(pods) - len(pending) - ready) > 0 else "",
-    ]
-    rest = ", ".join(part for part in parts if part)
     if old:
         link = "but" if ready >= wanted else "and"
+        rest = ", ".join(filter(None, (f"{old:,} with an old template", lacking)))
         return f"{pods_are} ready, {link} its rollout is not finished: {rest}."
-    return f"{pods_are} ready: {rest}."
+    return f"{pods_are} ready: {lacking}." if lacking else f"{pods_are} ready."
+
+
+def _lacking(wanted: int, ready: int, pods: int, pending: int, blocked: int) -> str:
+    """Return why fewer than `wanted` pods are ready, as a list of numbers, such as `1 pending`.
+
+    `pods` is the number of all pods, of which `pending` have no node. `blocked` terminating pods
+    have names that new pods need.
+    """
+    missing = wanted - pods
+    blocked = max(0, min(blocked, missing))
+    missing -= blocked
+    counts = {
+        "pending": pending,
+        "not created before the end of the old pod": blocked,
+        "not created": missing,
+        "not ready": pods - pending - ready,
+    }
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count > 0)
 
 
 def _claims(pending: Iterable[PodInfo], inventory: Inventory) -> list[str]:

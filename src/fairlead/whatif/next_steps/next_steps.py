@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.next_steps.breached_budget import add_replicas
@@ -58,6 +59,7 @@ def next_steps(  # noqa: PLR0913 - the answer, and what its next steps depend on
     *,
     scheduler: SchedulerConfig = _DEFAULT,
     arguments: Sequence[str] = (PLACEHOLDER,),
+    awaited: Sequence[ObjectRef] = (),
     in_one_process: bool = False,
 ) -> NextSteps:
     """Return at most STEPS_MAX steps; the steps against the worst outcome come first.
@@ -66,7 +68,7 @@ def next_steps(  # noqa: PLR0913 - the answer, and what its next steps depend on
     step and reports to `progress`. Rows of `_STEPS` that try steps do so on several cores,
     unless `in_one_process` is set. `scheduler` is the configuration of the run with the change.
     `arguments` are the words with which another command reads the same cluster and the scheduler's
-    current configuration.
+    current configuration. `awaited` are the unready pods for which rollouts of the change wait.
     """
     kinds: dict[_Row, OutcomeKind] = {}  # a row that serves two outcomes is used for the first
     for one in answer.verdict.findings:
@@ -76,7 +78,8 @@ def next_steps(  # noqa: PLR0913 - the answer, and what its next steps depend on
 
     def found_by(number: int, progress: Progress) -> NextSteps:
         row = rows[number]
-        context = StepContext(answer, manifests, ask(progress), [], [], scheduler, arguments)
+        tried = ask(progress)
+        context = StepContext(answer, manifests, tried, [], [], scheduler, arguments, awaited)
         steps = tuple(replace(step, outcome=kinds[row]) for step in row.steps(context))
         return NextSteps(steps, tuple(context.notes), tuple(context.causes))
 
@@ -148,6 +151,21 @@ def _allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
     return allow_unavailable_pods(context)
 
 
+def _note_forced_rollback(context: StepContext) -> Iterator[NextStep]:
+    # Imported here, because most changes stop no rollout.
+    from fairlead.whatif.next_steps.rollout import note_forced_rollback  # noqa: PLC0415
+
+    stopped = any(one.outdated for one in context.answer.effect.workloads)
+    return note_forced_rollback(context) if stopped else iter(())
+
+
+def _delete_awaited_pods(context: StepContext) -> Iterator[NextStep]:
+    # Imported here, because few changes wait for pods.
+    from fairlead.whatif.next_steps.rollout import delete_awaited_pods  # noqa: PLC0415
+
+    return delete_awaited_pods(context) if context.awaited else iter(())
+
+
 def _keep_volumes(context: StepContext) -> Iterator[NextStep]:
     """Yield a command that keeps the volumes of the deleted claims."""
     lost = [one for one in context.answer.effect.deleted_claims if not one.keeps_data]
@@ -169,15 +187,17 @@ class _Row(NamedTuple):
 
 
 _DRAIN_BEFORE_DELETION: Final = _Row(drain_before_deletion)
+_DELETE_AWAITED_PODS: Final = _Row(_delete_awaited_pods, tries=True)
 _KEEP_AVAILABLE: Final = _Row(keep_available, tries=True)
 _RAISE_QUOTAS: Final = _Row(_raise_quotas, tries=True)
 _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.REFUSED: (_Row(add_flags),),
     OutcomeKind.UNDRAINED: (_Row(allow_evictions, tries=True),),
-    OutcomeKind.UNFINISHED: (_Row(simulate_to_the_end),),
+    OutcomeKind.UNFINISHED: (_DELETE_AWAITED_PODS, _Row(simulate_to_the_end)),
     OutcomeKind.DATA_DELETED: (_Row(_keep_volumes),),
     OutcomeKind.PENDING: (
         _Row(_allow_unavailable_pods, tries=True),
+        _Row(_note_forced_rollback),
         _Row(_add_nodes, tries=True),
         _Row(_raise_limits, tries=True),
         _Row(relax_spread, tries=True),
@@ -188,6 +208,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.BREACHED: (_DRAIN_BEFORE_DELETION, _Row(add_replicas, tries=True)),
     OutcomeKind.UNAVAILABLE: (_DRAIN_BEFORE_DELETION, _KEEP_AVAILABLE),
     OutcomeKind.BRIEFLY_UNAVAILABLE: (_DRAIN_BEFORE_DELETION, _KEEP_AVAILABLE),
+    OutcomeKind.UNCHANGED: (_DELETE_AWAITED_PODS,),
     OutcomeKind.DISPLACED: (_Row(ignore_failed_nodes), _Row(_shorten_waits, tries=True)),
 }
 

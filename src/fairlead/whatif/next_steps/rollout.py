@@ -1,4 +1,11 @@
-"""Next steps for rollouts that stop because new pods find no place beside the old pods."""
+"""Next steps for rollouts that stop.
+
+A rollout of a Deployment may stop because its new pods find no place beside the old pods. A rollout
+of a StatefulSet with the policy OrderedReady waits for each pod that is not ready. It does not
+replace this pod, even if the pod has an old template.
+
+upstream: pkg/controller/statefulset/stateful_set_control.go: processReplica
+"""
 
 from __future__ import annotations
 
@@ -6,14 +13,19 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import Deployment
+from fairlead.api.objects import Deployment, StatefulSet
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.kind import DEPLOYMENT
+from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.workloads.deployment.rolling_update import ROLLING_UPDATE, Bounds
+from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_named
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 _STRATEGY: Final = "spec.strategy"
@@ -47,6 +59,63 @@ def allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
             f"{_price(down, helped)}",
             shlex.join(word for ref in helped for word in ("--set", edits[ref])),
         )
+
+
+def delete_awaited_pods(context: StepContext) -> Iterator[NextStep]:
+    """Yield a what-if that also deletes the unready pods for which rollouts of the change wait.
+
+    It is tried for up to NAMES_MAX pods together, and yielded only if more pods of their workloads
+    are then ready.
+    """
+    pods = [one for one in context.awaited if _deletion(one) not in context.answer.change.delete]
+    pods = pods[:NAMES_MAX]
+    if not pods:
+        return
+    change, deleted = context.answer.change, tuple(map(_deletion, pods))
+    tried = context.ask(replace(change, delete=(*change.delete, *deleted)))
+    if tried is None or _ready_pods(tried.changed) <= _ready_pods(context.answer.changed):
+        return
+    names, whose = listed([one.key for one in pods]), "rollout" if len(pods) == 1 else "rollouts"
+    verb = "waits" if len(pods) == 1 else "wait"
+    yield NextStep(
+        f"ask again, and delete {names}, for which the {whose} {verb}",
+        shlex.join(word for one in deleted for word in ("--delete", one)),
+    )
+
+
+def note_forced_rollback(context: StepContext) -> Iterator[NextStep]:
+    """Yield nothing, but note how to undo rollouts of StatefulSets that the change lets stop.
+
+    A StatefulSet with the policy OrderedReady does not replace its pending pod, even if the
+    template is reverted. Kubernetes' documentation calls the necessary steps a forced rollback.
+    """
+    rows = [
+        one.workload
+        for one in context.answer.effect.workloads
+        if one.outdated and one.pending and one.workload.kind == STATEFUL_SET.kind
+    ]
+    owners = context.workloads(rows) if rows else {}
+    for ref, owner in owners.items():
+        if is_ordered(decode_as(StatefulSet, owner.value)):
+            pending = context.answer.difference.pending
+            names = [one.key for one in pending if one.workload == ref]
+            these, are = ("this pod", "it is") if len(names) == 1 else ("these pods", "they are")
+            context.notes.append(
+                f"To undo the rollout of {ref}, revert the template, and then delete "
+                f"{listed(names)}: the StatefulSet does not replace {these} before "
+                f"{are} ready (podManagementPolicy)."
+            )
+    yield from ()
+
+
+def _deletion(pod: ObjectRef) -> str:
+    """Return the value of --delete for `pod`."""
+    return f"pod/{pod.key}"
+
+
+def _ready_pods(run: RunOutcome) -> int:
+    """Return the number of ready pods of all workloads at the end of `run`."""
+    return sum(one.at_end for one in run.workloads.values())
 
 
 def _stopped_rollouts(context: StepContext) -> dict[WorkloadRef, WorkloadEffect]:

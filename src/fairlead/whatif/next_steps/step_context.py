@@ -20,6 +20,7 @@ from fairlead.apiserver.kind import (
     SCALABLE,
     STATEFUL_SET,
 )
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.kubelet.volume_attachment import attaches_to_one_node
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
@@ -46,7 +47,8 @@ class StepContext(Struct, frozen=True):
 
     `notes` are about steps that would not help. `causes` explain why pods are pending. `scheduler`
     is the configuration of the run with the change. `arguments` are the words with which another
-    command reads the same cluster and the scheduler's current configuration.
+    command reads the same cluster and the scheduler's current configuration. `awaited` are the
+    unready pods for which rollouts of the change wait.
     """
 
     answer: WhatIfAnswer
@@ -56,6 +58,7 @@ class StepContext(Struct, frozen=True):
     causes: list[str]
     scheduler: SchedulerConfig
     arguments: Sequence[str]
+    awaited: Sequence[ObjectRef] = ()
 
     def has(self, ref: WorkloadRef) -> bool:
         """Return whether the snapshot contains the workload `ref` itself, not only its pods."""

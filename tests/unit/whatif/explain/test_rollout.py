@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.whatif.rollout import NEW, OLD, at_rest, in_progress, pod
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.explain.target import explain_object
-from tests.unit.whatif.rollout import NEW, OLD, at_rest, in_progress, pod
 
 NODES = ("n0", "n1", "n2", "n5")
 
@@ -25,7 +25,7 @@ def test_a_deployment_whose_old_pods_are_ready_has_an_unfinished_rollout(explain
     """As many pods as wanted are ready, but most of them have the old template."""
     assert explained("deploy/web", *in_progress()).verdict == (
         "All 8 wanted pods of deploy/store/web are ready, but its rollout is not finished: "
-        "6 with the old template, 2 not ready."
+        "6 with an old template, 2 not ready."
     )
 
 
@@ -35,7 +35,7 @@ def test_pending_pods_of_the_new_template_are_counted(explained):
     pods += [pod("web", NEW, 7, "", image="web:2", ready=False)]
     assert explained("deploy/web", *pods).verdict == (
         "7 of 8 wanted pods of deploy/store/web are ready, and its rollout is not finished: "
-        "7 with the old template, 1 pending."
+        "7 with an old template, 1 pending."
     )
 
 
@@ -43,7 +43,7 @@ def test_the_replica_set_of_the_revision_is_the_new_one_if_no_template_is_equal(
     """As in a dump whose ReplicaSet has defaults that the Deployment lacks."""
     objects = in_progress()
     objects[0]["spec"]["template"]["spec"]["hostNetwork"] = True
-    assert "6 with the old template" in explained("deploy/web", *objects).verdict
+    assert "6 with an old template" in explained("deploy/web", *objects).verdict
 
 
 def test_a_rollout_that_is_finished_or_paused_is_not_mentioned(explained):
@@ -78,9 +78,9 @@ def stateful_set(make, strategy, *, updated=True, kind="StatefulSet"):
 @pytest.mark.parametrize(
     ("strategy", "updated", "old"),
     [
-        ({"type": "RollingUpdate"}, True, "2 with the old template, 1 not ready."),
+        ({"type": "RollingUpdate"}, True, "2 with an old template, 1 not ready."),
         ({"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}, True,
-         "1 with the old template, 1 not ready."),
+         "1 with an old template, 1 not ready."),
         ({"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}, True, ""),
         ({"type": "OnDelete"}, True, ""),
         ({"type": "RollingUpdate"}, False, ""),
@@ -113,5 +113,48 @@ def test_a_daemon_set_counts_the_pods_of_older_generations(explained, make):
         pods.append(made)
     assert explained("ds/web", web, *pods).verdict == (
         "All 4 wanted pods of ds/default/web are ready, but its rollout is not finished: "
-        "3 with the old template."
+        "3 with an old template."
+    )
+
+
+@pytest.mark.parametrize(
+    ("current", "beginning", "commands"),
+    [
+        (
+            "web-new",
+            "Its rollout waits until default/web-2 is ready (podManagementPolicy). If its new ",
+            ["kubectl rollout undo -n default sts/web", "kubectl delete pod -n default web-2"],
+        ),
+        (
+            "web-old",
+            "Its rollout waits until default/web-2 is ready, although this pod has an old ",
+            [
+                "fairlead whatif {source} --delete pod/default/web-2",
+                "kubectl delete pod -n default web-2",
+            ],
+        ),
+    ],
+    ids=["a broken template", "a template that was reverted"],
+)
+def test_the_pod_that_stops_a_rollout_is_named(explained, make, current, beginning, commands):
+    """A StatefulSet with the policy OrderedReady does not replace this pod."""
+    web, *pods = stateful_set(make, {"type": "RollingUpdate"})
+    web["status"]["updateRevision"] = current
+    answer = explained("sts/web", web, *pods)
+    assert sum(one.startswith(beginning) for one in answer.findings) == 1
+    assert [one.code for one in answer.steps] == [
+        one.format(source=answer.source) for one in commands
+    ]
+    web["spec"]["podManagementPolicy"] = "Parallel"
+    assert explained("sts/web", web, *pods).steps == ()
+
+
+def test_an_unready_pod_stops_no_rollout_if_all_pods_have_one_template(explained, make):
+    web, *pods = stateful_set(make, {"type": "RollingUpdate"})
+    for one in pods:
+        one["metadata"]["labels"]["controller-revision-hash"] = "web-new"
+    answer = explained("sts/web", web, *pods)
+    assert (answer.verdict, answer.steps) == (
+        "2 of 3 wanted pods of sts/default/web are ready: 1 not ready.",
+        (),
     )

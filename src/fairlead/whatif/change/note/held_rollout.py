@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.codec import decode_as
-from fairlead.api.json import Json
+from fairlead.api.json import Json, mapping
 from fairlead.api.nodes.readiness import TRUE, UNKNOWN, ready_status
 from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import Pod, StatefulSet
@@ -33,13 +33,15 @@ from fairlead.apiserver.kind import (
     JOB,
     NAMESPACE,
     NODE,
+    POD,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
 )
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.kubelet.pod_lifecycle import fails_to_start
 from fairlead.engine.workloads.identity import ordinal_of
-from fairlead.engine.workloads.stateful_set.rule import is_ordered, ordinals_of
+from fairlead.engine.workloads.stateful_set.rule import ON_DELETE, is_ordered, ordinals_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -87,7 +89,7 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
     if before.kind is DEPLOYMENT and spec.get("paused"):
         return f"{before.title} is paused, so its new template replaces no pods."
     strategy = spec.get("updateStrategy") or {}
-    if before.kind in _WITH_UPDATE_STRATEGY and strategy.get("type") == "OnDelete":
+    if before.kind in _WITH_UPDATE_STRATEGY and strategy.get("type") == ON_DELETE:
         return f"{before.title} has the update strategy OnDelete, so it replaces only deleted pods."
     if before.kind in _WITHOUT_ROLLOUT:
         return f"{before.title} applies its new template only to pods that it creates later."
@@ -177,6 +179,19 @@ def awaited_in_order(owner: Manifest, after: Json, inventory: Inventory) -> str:
     if owner.kind is not STATEFUL_SET:
         return ""
     return _awaited(owner, decode_as(StatefulSet, after), inventory)
+
+
+def awaited_in_rollout(before: Manifest, after: Json, inventory: Inventory) -> ObjectRef | None:
+    """Return the unready pod for which the rollout of a StatefulSet waits.
+
+    `after` is the workload `before` after the change. Return None if there is no such pod, if the
+    template does not change, or for another workload or update strategy.
+    """
+    strategy = mapping(after, "spec", "updateStrategy").get("type")
+    if strategy == ON_DELETE or _template(after) == _template(before.value):
+        return None
+    name = awaited_in_order(before, after, inventory)
+    return ObjectRef(POD.kind, before.ref.namespace, name) if name else None
 
 
 def _replicas(stateful_set: Json) -> int:
