@@ -187,8 +187,9 @@ def awaited_in_rollout(before: Manifest, after: Json, inventory: Inventory) -> O
     `after` is the workload `before` after the change. Return None if there is no such pod, if the
     template does not change, or for another workload or update strategy.
     """
-    strategy = mapping(after, "spec", "updateStrategy").get("type")
-    if strategy == ON_DELETE or _template(after) == _template(before.value):
+    if before.kind is not STATEFUL_SET or _template(after) == _template(before.value):
+        return None
+    if mapping(after, "spec", "updateStrategy").get("type") == ON_DELETE:
         return None
     name = awaited_in_order(before, after, inventory)
     return ObjectRef(POD.kind, before.ref.namespace, name) if name else None
