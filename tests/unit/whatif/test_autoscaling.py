@@ -145,6 +145,47 @@ def test_all_limits_that_the_new_nodes_exceed_are_raised(
 
 
 @pytest.mark.parametrize(
+    ("limits", "named", "raised"),
+    [
+        ((9, {"cores-total": "0:8"}), "flag --cores-total allows no further node: 8 cores",
+         "--cores-total from 8 to 16 cores"),
+        ((9, {"memory-total": "0:40"}), "flag --memory-total allows no further node: 40 GiB",
+         "--memory-total from 40 to 64 GiB"),
+        ((2, {"cores-total": "0:8"}), "node group general allows no further node: 2 nodes",
+         ("the maximum of node group general from 2 to 4 nodes and "
+          "--cores-total from 8 to 16 cores")),
+        ((9, {"cores-total": "0:8", "max-nodes-total": 2}),
+         "2 flags allow no further node: --max-nodes-total (2 nodes), --cores-total (8",
+         "--max-nodes-total from 2 to 4 nodes and --cores-total from 8 to 16 cores"),
+        ((9, {"cores-total": "0:99", "max-nodes-total": 2}),
+         "flag --max-nodes-total allows no further node: 2 nodes",
+         "--max-nodes-total from 2 to 4 nodes"),
+    ],
+    ids=["cores", "memory", "a maximum, and cores", "all nodes, and cores", "only all nodes"],
+)  # fmt: skip
+def test_limits_on_cores_and_memory_are_named_and_raised(
+    snapshot, make, write, limits, named, raised
+):
+    """The autoscaler adds one node of 4 cores and 16 GiB; then it has reached the limits."""
+    maximum, flags = limits
+    group = {**GROUPS["node-groups"][0], "max": maximum}
+    path = str(write("g.yaml", json.dumps({"node-groups": [group], "flags": flags})))
+    node = make.node("a", pool="a")
+    node["status"]["capacity"] = node["status"]["allocatable"]
+    found = what_if(
+        snapshot(node, make.workload(replicas=1, cpu="3")),
+        ClusterChange(scale=("deploy/web=4",)),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", path)),
+    )
+    assert found.changed.autoscaling.added == 1
+    assert named in found.verdict.first.sentence
+    [step] = [one for one in found.next_steps if "raise" in one.words]
+    assert step.words == (
+        f"raise {raised}, and ask again with 3 more nodes like a; no pod then stays pending"
+    )
+
+
+@pytest.mark.parametrize(
     ("limits", "options"),
     [((9, 2), "--add-nodes 2 --like z"), ((1, 0), "--add-nodes 2 --like z"), ((0, 0), None)],
 )

@@ -102,9 +102,9 @@ def _raised_maximum(
 ) -> Iterator[NextStep]:
     """Yield a what-if with the nodes for `pods` that a higher `limit` would allow.
 
-    `limit` is that of a node group, or --max-nodes-total. The step names both if the new nodes
-    exceed both. The new nodes count against the limits in the trial, so they include those that
-    the autoscaler added without it.
+    `limit` is that of a node group, or of all nodes, such as --max-nodes-total. The step names each
+    limit that the new nodes exceed. The new nodes count against the limits in the trial, so they
+    include those that the autoscaler added without it.
     """
     answer = context.answer
     groups = [limit.name] if limit.kind == _GROUP else [one.group for one in autoscaling.groups]
@@ -135,7 +135,7 @@ def _higher_limits(
     """Yield each limit that `count` more nodes of `group` exceed, and the limit that allows them.
 
     `nodes` is the number of all nodes at the end of the run. A group or a cluster may already have
-    more nodes than its limit.
+    more nodes, cores or memory than its limit.
     """
     [found] = [one for one in autoscaling.groups if one.group == group]
     limits = (
@@ -145,6 +145,10 @@ def _higher_limits(
     for name, most, present in limits:
         if most is not None and present + count > most:
             yield f"{name} from {most:,} to {counted(present + count, 'node')}"
+    for one in autoscaling.totals:
+        if one.exceeded_by(group, count):
+            needed = one.present + count * one.of_new_node[group]
+            yield f"{one.flag} from {one.maximum:,} to {one.words(needed)}"
 
 
 def _helps(tried: Effect, context: StepContext) -> bool:

@@ -35,10 +35,14 @@ from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
     is_daemon_set_pod,
     is_expendable,
 )
+from fairlead.engine.autoscaling.cluster_autoscaler.resource_quota import TotalLimit, total_limits
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.timers import ScaleDownTimers
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import UnremovableReason
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.pod_list import scale_up_delay
-from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.skipped_group import MAX_SIZE_REACHED
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.skipped_group import (
+    MAX_SIZE_REACHED,
+    QUOTA_EXCEEDED,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import MAX_NODES_REACHED
 from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
     LoopRecord,
@@ -361,6 +365,12 @@ class ClusterAutoscaler:
         return self._options.max_nodes_total
 
     @property
+    def total_limits(self) -> tuple[TotalLimit, ...]:
+        """The cluster-wide maximums of cores, memory and GPUs, with the amounts of all nodes."""
+        nodes = self.autoscaler.context.listers.nodes.values()
+        return total_limits(self._options, self._provider, nodes)
+
+    @property
     def undelivered(self) -> dict[str, int]:
         """The number of machines that failed for lack of capacity, by node group."""
         return self._provider.undelivered
@@ -406,22 +416,33 @@ class ClusterAutoscaler:
         waiting = {
             pod: why
             for pod, why in self.history.without_scale_up.items()
-            if MAX_NODES_REACHED in why or MAX_SIZE_REACHED in why
+            if any(one in why for one in (MAX_NODES_REACHED, MAX_SIZE_REACHED, QUOTA_EXCEEDED))
         }
         if not waiting:
             return {}
+        totals = self.total_limits
         pending = self.autoscaler.context.listers.unschedulable_pods()
         limited = [one for one in pending if one.key in waiting]
         total = ReachedLimit("flag", "--max-nodes-total", counted(self.nodes_max, "node"))
         found: dict[str, tuple[ReachedLimit, ...]] = {}
         for pod, groups in self.autoscaler.suitable_groups(limited, now).items():
             full = [one for one in groups if one.target_size() >= one.max_size]
-            sizes = tuple(map(_size_limit, full))
+            # Scale-up compares the amounts of a group only if the group is below its maximum size.
+            growing = [one for one in groups if one.target_size() < one.max_size]
+            exceeded = [
+                one for one in totals if any(one.exceeded_by(group.id, 1) for group in growing)
+            ]
+            free = [
+                group
+                for group in growing
+                if not any(one.exceeded_by(group.id, 1) for one in totals)
+            ]
+            own = (*map(_size_limit, full), *map(_total_limit, exceeded))
             if MAX_NODES_REACHED in waiting[pod]:
-                # A group below its maximum size would grow if only the total were higher.
-                found[pod] = (total, *sizes) if len(full) == len(groups) else (total,)
-            elif sizes:
-                found[pod] = sizes
+                # A group without another limit would grow if only the total were higher.
+                found[pod] = (total,) if free else (total, *own)
+            elif own:
+                found[pod] = own
         return found
 
     def nodes_without_scale_down(self) -> dict[str, str]:
@@ -485,6 +506,10 @@ class ClusterAutoscaler:
         )
         scans = map(self._on_grid, ends)
         return tuple(at for at in scans if at >= now)
+
+
+def _total_limit(one: TotalLimit) -> ReachedLimit:
+    return ReachedLimit("flag", one.flag, one.words(one.maximum))
 
 
 def _size_limit(group: NodeGroup) -> ReachedLimit:

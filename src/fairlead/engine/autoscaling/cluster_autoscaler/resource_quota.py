@@ -5,23 +5,28 @@ upstream: resourcequotas/, core/scaledown/resource/limits.go
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.objects import Node
 from fairlead.api.quantity import whole_value
+from fairlead.api.text.count import counted
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
     GPU_RESOURCES,
     CloudProvider,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.gpu import gpu_resource
-from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions, Limits
+from fairlead.engine.autoscaling.cluster_autoscaler.options import GIB, AutoscalingOptions, Limits
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import is_being_deleted
 from fairlead.engine.core.instant import Instant
 
 CORES: Final = "cpu"
 MEMORY: Final = "memory"
+_FLAGS: Final = {CORES: ("--cores-total", "core"), MEMORY: ("--memory-total", "GiB")}
 _VIRTUAL_KUBELET: Final = ("type", "virtual-kubelet")
 _FOREIGN_WITHOUT_GPU: Final = (
     "node without with gpu label, without capacity not belonging to autoscaled node group"
@@ -36,6 +41,64 @@ def resource_limits(options: AutoscalingOptions) -> dict[str, Limits]:
     The key of a GPU type is the value that the GPU label has on nodes with this type.
     """
     return {CORES: options.cores_total, MEMORY: options.memory_total, **options.gpu_total}
+
+
+class TotalLimit(Struct, frozen=True):
+    """The largest amount of one resource in the cluster, and how much of it all nodes have.
+
+    `flag` is the flag that sets the maximum, with the GPU type for GPUs. Amounts are numbers of
+    cores, GiB of memory (rounded up), or numbers of GPUs, as `unit` says. `of_new_node` is the
+    amount of a new node, by node group.
+    """
+
+    flag: str
+    unit: str
+    maximum: int
+    present: int
+    of_new_node: Mapping[str, int]
+
+    def exceeded_by(self, group: str, count: int) -> bool:
+        """Return whether `count` new nodes of `group` would exceed the maximum."""
+        more = self.of_new_node.get(group, 0)
+        return more > 0 and self.present + count * more > self.maximum
+
+    def words(self, amount: int) -> str:
+        """Return `amount` with its unit, such as `16 cores`."""
+        return f"{amount:,} GiB" if self.unit == "GiB" else counted(amount, self.unit)
+
+
+def total_limits(
+    options: AutoscalingOptions, provider: CloudProvider, nodes: Iterable[Node]
+) -> tuple[TotalLimit, ...]:
+    """Return the cluster-wide maximums in `options` and the amounts of `nodes`.
+
+    Groups without a template are left out. The result is () if the number of GPUs is unknown.
+    """
+    resources, present = NodeResources(provider), Counter[str]()
+    key, value = _VIRTUAL_KUBELET
+    of_new_node: dict[str, Amounts] = {}
+    try:
+        for node in nodes:
+            if node.metadata.labels.get(key) != value:
+                present.update(resources.of(node))
+        for group in provider.node_groups():
+            if (template := group.template_node()) is not None:
+                of_new_node[group.id] = resources.of(template, group.id)
+    except GpuCountError:
+        return ()
+    return tuple(
+        TotalLimit(
+            *_FLAGS.get(name, (f"--gpu-total of {name}", "GPU")),
+            _rounded_up(name, limit.maximum),
+            _rounded_up(name, present[name]),
+            {one: _rounded_up(name, amounts.get(name, 0)) for one, amounts in of_new_node.items()},
+        )
+        for name, limit in resource_limits(options).items()
+    )
+
+
+def _rounded_up(name: str, amount: int) -> int:
+    return -(-amount // GIB) if name == MEMORY else amount
 
 
 class GpuCountError(Exception):

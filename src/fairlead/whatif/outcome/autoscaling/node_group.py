@@ -15,6 +15,7 @@ from fairlead.whatif.outcome.autoscaling.pause import Pause, pause_notes
 from fairlead.whatif.outcome.autoscaling.refused_pod import RefusedPods, refused_notes
 
 if TYPE_CHECKING:
+    from fairlead.engine.autoscaling.cluster_autoscaler.resource_quota import TotalLimit
     from fairlead.engine.autoscaling.reached_limit import ReachedLimit
 
 HOURS_PER_MONTH: Final = 730
@@ -95,6 +96,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     autoscaler ignores without an event. `limited_use` is the capacity of the nodes of each
     NodePool, by resource that the NodePool limits. `members` are the names of the nodes of each
     group of Cluster Autoscaler, and `nodes_max` is its --max-nodes-total, 0 without a limit.
+    `totals` are its limits on the cores, memory and GPUs of all nodes, such as --cores-total.
     """
 
     autoscaler: str
@@ -113,6 +115,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     limited_use: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     members: Mapping[str, frozenset[str]] = field(default_factory=dict)
     nodes_max: int = 0
+    totals: tuple[TotalLimit, ...] = ()
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""

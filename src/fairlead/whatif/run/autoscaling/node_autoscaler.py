@@ -78,6 +78,7 @@ def autoscaling_outcome(
             group: frozenset(node.metadata.name for node in found) for group, found in nodes.items()
         },
         nodes_max=autoscaler.nodes_max,
+        totals=autoscaler.total_limits,
     )
 
 

@@ -16,6 +16,7 @@ from fairlead.engine.core.instant import Instant
 
 BACKOFF: Final = "in backoff after failed scale-up"
 MAX_SIZE_REACHED: Final = "max node group size reached"
+QUOTA_EXCEEDED: Final = 'exceeded quota: "cluster-wide", resources: '
 NOT_READY: Final = "not ready for scale-up"
 ATOMIC_EXCEEDS_LIMIT: Final = "atomic scale-up exceeds cluster node count limit"
 
@@ -55,4 +56,4 @@ def skip_reason(
 
 def quota_reason(resources: list[str]) -> str:
     """Return the skip reason of a group that would exceed the cluster's limits of `resources`."""
-    return f'exceeded quota: "cluster-wide", resources: {", ".join(resources)}'
+    return f"{QUOTA_EXCEEDED}{', '.join(resources)}"
