@@ -36,7 +36,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from fairlead.api.resource_name import is_extended_resource
-from fairlead.api.text.name_list import listed
+from fairlead.api.text.name_list import joined, listed
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import (
     NOT_ENOUGH,
@@ -80,22 +80,41 @@ _BY_LABEL: Final = frozenset(
 class NewNodes(Struct, frozen=True):
     """A number of new nodes: `count` nodes like the node `like`.
 
-    `like` may also be several names, separated by commas; these nodes are copied in turn.
+    `like` may also be several names, separated by commas; these nodes are copied in turn. A name
+    may occur several times.
     """
 
     count: int
     like: str
 
     @property
+    def copies(self) -> dict[str, int]:
+        """The number of copies of each node."""
+        names = self.like.split(",")
+        turns = Counter(names[number % len(names)] for number in range(self.count))
+        return {name: turns[name] for name in names}
+
+    @property
     def words(self) -> str:
-        """The new nodes as text, such as `2 more nodes like a and b`."""
-        nodes = "one more node" if self.count == 1 else f"{self.count:,} more nodes"
-        return f"{nodes} like {listed(self.like.split(','))}"
+        """The new nodes as text, such as `2 more nodes like a, b`."""
+        copies = self.copies
+        if len({*copies.values()}) == 1 and len(copies) == len(self.like.split(",")):
+            return f"{_more_nodes(self.count)} like {listed(list(copies))}"
+        return words_of_copies(copies)
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options of a what-if that adds these nodes."""
         return "--add-nodes", str(self.count), "--like", self.like
+
+
+def words_of_copies(copies: Mapping[str, int]) -> str:
+    """Return text such as `2 more nodes like a and one more node like b`."""
+    return joined(f"{_more_nodes(count)} like {name}" for name, count in copies.items())
+
+
+def _more_nodes(count: int) -> str:
+    return "one more node" if count == 1 else f"{count:,} more nodes"
 
 
 def new_nodes_for(

@@ -25,7 +25,9 @@ from fairlead.whatif.next_steps.new_nodes import (
     new_nodes_for,
     node_to_copy,
     repels_pods_itself,
+    words_of_copies,
 )
+from fairlead.whatif.next_steps.node_kinds import kinds_for, mixed, nodes_of_kinds
 from fairlead.whatif.next_steps.own_rule import has_own_rules
 from fairlead.whatif.next_steps.spread_rule import is_hard
 from fairlead.whatif.next_steps.step_context import TRIES_MAX, StepContext, is_named
@@ -119,8 +121,6 @@ def _first_nodes(
 ) -> Iterator[NextStep]:
     """Yield what-ifs with new nodes for the `pending` pods: copies of some of `nodes`."""
     answer, change = context.answer, context.answer.change
-    has_zones = len({node.zone for node in nodes}) > 1
-    has_rules = has_own_rules(context.scheduler)
     waiting = {pod.workload for pod in pending}
     kept = [one.pod for one in answer.changed.blocking if one.pod.workload in waiting]
     later = [one.pod for one in answer.difference.not_created if one.pod.workload in waiting]
@@ -133,6 +133,7 @@ def _first_nodes(
     ]
     old_node = node_to_copy(movable, left, nodes)
     covered: list[PodEnd] = []
+    copies: NewNodes | None = None
     if old_node is not None:
         covered += _taken_by_copies(old_node, movable, left, reach)
         here = [*(pod for pod in kept if pod.node == old_node.name), *later]
@@ -149,19 +150,43 @@ def _first_nodes(
         else:
             covered += near
             short = [pod for pod in short if not reach.reaches(pod, old_node)]
-        is_tried = has_rules or (has_zones and _may_need_a_zone(covered, context))
-        yield from _copies_of(copies, covered, context, is_tried=is_tried)
     short, nodes = reach.most_reached(short, nodes)
-    is_tried = has_rules or (has_zones and _may_need_a_zone(short, context))
-    is_tried = is_tried or _may_be_kept_off(short, context)
     origins = {left[pod.key] for pod in short if pod.key in left}
-    yield from _room_for(short, nodes, context, left=origins, is_tried=is_tried)
+    counts = _copies_by_kind(copies, short, nodes, context, left=origins)
+    if len(counts) > 1:
+        yield from _best_nodes([mixed(counts)], 0, context)
+    else:
+        yield from _copies_of(copies, covered, context)
+        yield from _room_for(short, nodes, context, left=origins)
     bound = [pod for pod in pending if pod.key in left and pod not in movable]
     if bound and change.drain and change.max_unavailable is None:
         yield NextStep(
             "ask again with drained nodes that return; pods have volumes that are local to them",
             "--max-unavailable 1 --for 10m",
         )
+
+
+def _copies_by_kind(
+    copies: NewNodes | None,
+    short: Sequence[PodEnd],
+    nodes: Sequence[NodeEnd],
+    context: StepContext,
+    *,
+    left: Collection[str],
+) -> Counter[str]:
+    """Return the number of copies of each node, if several kinds of nodes are necessary.
+
+    `copies` are the new nodes for other pods than those in `short`, which lack room. Return an
+    empty Counter if copies of one of `nodes` are enough. `left` are the nodes that some of `short`
+    left.
+    """
+    kinds = kinds_for(short, nodes, context)
+    if copies is None and len(kinds) < 2:
+        return Counter()
+    counts = nodes_of_kinds(kinds, context.answer.without.nodes, left)
+    if copies is not None:
+        counts[copies.like] += copies.count
+    return counts
 
 
 def _created_later(pending: Iterable[PodEnd], context: StepContext) -> Iterator[PodEnd]:
@@ -177,6 +202,12 @@ def _created_later(pending: Iterable[PodEnd], context: StepContext) -> Iterator[
     }
     for ref, pod in {pod.workload: pod for pod in pending}.items():
         yield from [pod] * missing.get(ref, 0)
+
+
+def _has_own_or_zonal_rules(pods: Iterable[PodEnd], context: StepContext) -> bool:
+    """Return whether the configuration has rules of its own, or rules keep `pods` off a zone."""
+    has_zones = len({node.zone for node in _copyable_nodes(context)}) > 1
+    return has_own_rules(context.scheduler) or (has_zones and _may_need_a_zone(pods, context))
 
 
 def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
@@ -233,13 +264,15 @@ def _has_zonal_rule(spec: Json) -> bool:
 
 
 def _copies_of(
-    more: NewNodes | None, pods: Collection[PodEnd], context: StepContext, *, is_tried: bool
+    more: NewNodes | None, pods: Collection[PodEnd], context: StepContext
 ) -> Iterator[NextStep]:
     """Yield a what-if with the new nodes `more`, which have room for `pods`.
 
-    If `is_tried` is set, or if other pods may take the room first, the what-if is tried. It is
-    then yielded only if fewer pods wait with the new nodes than without them.
+    If rules may keep the pods off a zone, or if other pods may take the room first, the
+    what-if is tried. It is then yielded only if fewer pods wait with the new nodes than without
+    them.
     """
+    is_tried = _has_own_or_zonal_rules(pods, context)
     if more is not None and (is_tried or _others_lack_room(context)):
         yield from _best_nodes([more], 0, context)
     else:
@@ -252,15 +285,15 @@ def _room_for(
     context: StepContext,
     *,
     left: Collection[str],
-    is_tried: bool,
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for the pods that lack room (`short`).
 
     `left` are the nodes that some of these pods left. New nodes of up to TRIES_MAX zones are tried,
-    and the best are suggested, if `is_tried` is set or a spread constraint keeps these pods off the
-    present nodes. Otherwise, only the nodes that seem best are suggested. If other pods may take
+    and the best are suggested, if other pods, rules or a spread constraint may keep these pods off
+    the new nodes. Otherwise, only the nodes that seem best are suggested. If other pods may take
     the room of these nodes, the nodes are suggested only after a trial.
     """
+    is_tried = _has_own_or_zonal_rules(short, context) or _may_be_kept_off(short, context)
     more = new_nodes_for(short, nodes, context.answer.without.nodes, left=left)
     is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
     if more is not None and _others_lack_room(context) and not (is_tried or is_spread):
@@ -331,18 +364,31 @@ def _taken_by_copies(
 
 
 def _more_nodes(
-    context: StepContext, pending: Iterable[PodEnd], nodes: Iterable[NodeEnd], added: int
+    context: StepContext, pending: Iterable[PodEnd], nodes: Sequence[NodeEnd], added: int
 ) -> Iterator[NextStep]:
     """Yield a what-if that adds more nodes for the `pending` pods than the question does.
 
     `added` is the number of nodes that the question adds. `nodes` are the nodes that can be copied.
+    More copies of the same nodes are preferred. If they admit only some of the pods, copies of
+    other nodes are added for the others.
     """
-    change = context.answer.change
-    likes = () if change.instance_type else change.like.split(",")
-    same = [one for one in nodes if one.name in likes]
-    more = new_nodes_for(filter(_may_use_new_node, pending), same, context.answer.without.nodes)
-    if more is not None:
-        yield from _best_nodes([replace(more, like=change.like)], added, context)
+    change, known = context.answer.change, context.answer.without.nodes
+    short = [pod for pod in pending if _may_use_new_node(pod)]
+    if change.instance_type or not short:
+        return
+    likes = change.like.split(",")
+    counts = Counter[str]()
+    for kind in kinds_for(short, nodes, context):
+        same = [one for one in kind.nodes if one.name in likes]
+        more = new_nodes_for(kind.pods, same, known)
+        more = more or new_nodes_for(kind.pods, kind.nodes, known)
+        if more is not None:
+            counts[more.like] += more.count
+    if counts.keys() <= {*likes} and len(counts) == 1:
+        yield from _best_nodes([NewNodes(counts.total(), change.like)], added, context)
+    elif counts:
+        total = mixed(counts + Counter(NewNodes(added, change.like).copies))
+        yield from _best_nodes([NewNodes(total.count - added, total.like)], added, context)
 
 
 def _lacking_nodes(context: StepContext) -> list[PodEnd]:
@@ -429,7 +475,8 @@ def _best_nodes(
             f"With {best.nodes.words}, {still:,} of {waiting:,} pods wait, too, because of "
             f"topology spread constraints.{_other_zones(candidates, context)}"
         )
-    yield _added_nodes("ask again with", best.nodes, added, rest)
+    like = context.answer.change.like
+    yield _added_nodes("ask again with", best.nodes, added, rest, like)
 
 
 def _of_each_zone(candidates: Sequence[NewNodes]) -> NewNodes:
@@ -592,11 +639,17 @@ def _new_nodes(
         yield _added_nodes(f"{verb} about", found, rest=rest)
 
 
-def _added_nodes(verb: str, found: NewNodes, added: int = 0, rest: str = "") -> NextStep:
+def _added_nodes(
+    verb: str, found: NewNodes, added: int = 0, rest: str = "", like: str = ""
+) -> NextStep:
     """Return a what-if with the new nodes `found`.
 
-    `added` is the number of nodes that the question adds already; the what-if adds these, too.
-    `verb` is the first word or words of the text, and `rest` its end.
+    `added` is the number of nodes that the question adds already, and `like` its value of --like;
+    the what-if adds these, too. `verb` is the first word or words of the text, and `rest` its end.
     """
-    options = NewNodes(added + found.count, found.like).options
-    return NextStep(f"{verb} {found.words}{rest}", shlex.join(options))
+    total = NewNodes(added + found.count, found.like)
+    words = found.words
+    if added and like != found.like:
+        more = Counter(total.copies) - Counter(NewNodes(added, like).copies)
+        words = words_of_copies(more)
+    return NextStep(f"{verb} {words}{rest}", shlex.join(total.options))

@@ -1,0 +1,84 @@
+"""New nodes of several kinds, if no single kind admits all pending pods."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.next_steps.new_nodes import NewNodes
+from fairlead.whatif.next_steps.node_kinds import mixed
+from fairlead.whatif.question import what_if
+
+TAINT = {"key": "pool", "value": "db", "effect": "NoSchedule"}
+TOLERATION = {"key": "pool", "operator": "Exists"}
+
+
+def pools(make, *, taints, web_selector):
+    """Two full pools; web runs on the general pool and db on the pool db."""
+    nodes = [make.node("general", pool="general"), make.node("db", pool="db")]
+    nodes[1]["spec"] = {"taints": [TAINT] if taints else []}
+    cluster = nodes
+    for name, node in (("web", "general"), ("db", "db")):
+        spec = {"nodeSelector": {"pool": node}} if name == "db" or web_selector else {}
+        if name == "db":
+            spec["tolerations"] = [TOLERATION]
+        owner = make.workload("ReplicaSet", name, replicas=1, cpu="3", **spec)
+        owner["metadata"]["uid"] = name
+        pod = make.pod(f"{name}-0", node_name=node, owner=name, cpu="3", **spec)
+        pod["metadata"]["labels"] = {"app": name}
+        cluster += [owner, pod]
+    return cluster
+
+
+def steps_of(answer):
+    return [(one.words, one.options) for one in answer.next_steps if "add-nodes" in one.options]
+
+
+BOTH = ("rs/web=2", "rs/db=3")
+
+
+@pytest.mark.parametrize(
+    ("taints", "web_selector"), [(True, True), (True, False), (False, True)]
+)  # fmt: skip
+def test_each_kind_of_node_is_added_for_its_pods(snapshot, make, taints, web_selector):
+    cluster = snapshot(*pools(make, taints=taints, web_selector=web_selector))
+    [(words, options)] = steps_of(what_if(cluster, ClusterChange(scale=BOTH)))
+    nodes = "2 more nodes like db and one more node like general"
+    assert words == f"ask again with {nodes}; fewer may be enough"
+    assert options == "--add-nodes 3 --like db,db,general"
+    change = ClusterChange(scale=BOTH, add_nodes=3, like="db,db,general")
+    assert not what_if(cluster, change).difference.pending
+
+
+def test_one_kind_is_enough_if_it_admits_all_pods(snapshot, make):
+    """The pods of web need no label, and the nodes for db have no taint."""
+    cluster = snapshot(*pools(make, taints=False, web_selector=False))
+    [(_, options)] = steps_of(what_if(cluster, ClusterChange(scale=BOTH)))
+    assert options == "--add-nodes 3 --like db"
+
+
+@pytest.mark.parametrize("scale", [BOTH, ("rs/db=3",)])
+def test_a_question_with_new_nodes_gets_nodes_of_the_other_kind(snapshot, make, scale):
+    """The new node like `general` takes no pod of db."""
+    cluster = snapshot(*pools(make, taints=True, web_selector=True))
+    change = ClusterChange(scale=scale, add_nodes=1, like="general")
+    [step] = steps_of(what_if(cluster, change))
+    assert step == (
+        "ask again with 2 more nodes like db; fewer may be enough",
+        "--add-nodes 3 --like db,db,general",
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({"b": 1, "a": 2}, NewNodes(3, "a,a,b")),
+        ({"a": 7, "b": 7}, NewNodes(14, "a,b")),
+        ({"a": 30, "b": 10}, NewNodes(40, "a,a,a,b")),
+        ({"a": 44, "b": 1}, NewNodes(48, "a,a,a,a,a,a,a,a,a,a,a,b")),
+    ],
+)
+def test_like_names_few_nodes_even_if_many_are_added(counts, expected):
+    found = mixed(counts)
+    assert found == expected
+    assert all(found.copies[name] >= count for name, count in counts.items())
