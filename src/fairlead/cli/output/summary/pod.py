@@ -132,19 +132,25 @@ def waited(rows: Sequence[WaitedPod]) -> Section:
 
 
 def displaced(difference: Difference, start: Instant) -> Section:
-    """Return the section of displaced and moved pods."""
+    """Return the section of displaced and moved pods.
+
+    A pod that was displaced several times has a row for each move: it goes to the node that it
+    leaves next.
+    """
     targets = {pod.key: pod.node for pod in difference.returned}
     targets |= {move.pod.key: move.target for move in difference.moved}
+    whys = [f"preempted by {one.by} ({one.rule})" for one in difference.preempted]
+    whys += [short_cause(one.why) for one in difference.evicted]
+    events = (*difference.preempted, *difference.evicted)
+    reached = dict[int, str]()  # by the index of an event
+    for index in sorted(range(len(events)), key=lambda index: events[index].at, reverse=True):
+        one = events[index]
+        reached[index] = targets.get(one.pod.key, "")
+        targets[one.pod.key] = one.node  # of the pod's previous event
     rows = [
-        (one.pod.key, one.node, targets.get(one.pod.key, ""), for_readers(one.at - start),
-         f"preempted by {one.by} ({one.rule})")
-        for one in difference.preempted
-    ]  # fmt: skip
-    rows += [
-        (one.pod.key, one.node, targets.get(one.pod.key, ""), for_readers(one.at - start),
-         short_cause(one.why))
-        for one in difference.evicted
-    ]  # fmt: skip
+        (one.pod.key, one.node, reached[index], for_readers(one.at - start), whys[index])
+        for index, one in enumerate(events)
+    ]
     listed, elsewhere = {row[0] for row in rows}, {pod.key for pod in difference.elsewhere}
     rows += [
         (one.pod.key, one.origin, one.target, "",
@@ -170,10 +176,10 @@ def displaced(difference: Difference, start: Instant) -> Section:
         "preempted": len({one.pod.key for one in difference.preempted}),
         "evicted": len({one.pod.key for one in difference.evicted}),
     }
-    events = {"preempted": "preemption", "evicted": "eviction"}
+    nouns = {"preempted": "preemption", "evicted": "eviction"}
     what = ", ".join(
         f"{counted(count, 'pod')} {name}" if pods.get(name, count) == count
-        else f"{counted(count, events[name])} of {counted(pods[name], 'pod')}"
+        else f"{counted(count, nouns[name])} of {counted(pods[name], 'pod')}"
         for name, count in counts.items()
         if count
     )  # fmt: skip

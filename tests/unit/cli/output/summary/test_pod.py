@@ -9,7 +9,7 @@ from rich.console import Console
 from fairlead.cli.output.summary.pod import NodeGroups, displaced, other_pods
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outcome.comparison.difference import difference
-from fairlead.whatif.outcome.run_outcome import Evicted, NodeEnd, PodEnd, RunOutcome
+from fairlead.whatif.outcome.run_outcome import Evicted, NodeEnd, PodEnd, Preempted, RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 WEB = WorkloadRef("Deployment", "ns", "web")
@@ -82,3 +82,21 @@ def test_repeated_evictions_are_counted_separately_from_the_pods():
     again = difference(outcome(found), replace(outcome(found), evicted=twice))
     assert displaced(once, 0).title.startswith("1 pod evicted")
     assert displaced(again, 0).title.startswith("2 evictions of 1 pod")
+
+
+def test_a_pod_that_moves_twice_goes_to_the_node_that_it_leaves_next():
+    """The pod is evicted from a, preempted on b, and is on c at the end."""
+    before, after = pod("p", 0), replace(pod("p", 0), node="c")
+    victim = Preempted(
+        pod=after, node="b", at=seconds(60), by="ns/q", by_priority=1, rule="", candidates=1
+    )
+    changed = replace(
+        outcome(after),
+        evicted=(Evicted(pod=after, node="a", at=0, why="drain"),),
+        preempted=(victim,),
+    )
+    rows = printed([displaced(difference(outcome(before), changed), 0)])
+    assert [row[:3] for row in rows if row[0] == "ns/p"] == [
+        ["ns/p", "b", "c"],
+        ["ns/p", "a", "b"],
+    ]
