@@ -3,13 +3,15 @@
 Pods with the schedulerName of such a scheduler are scheduled by the rules of kube-scheduler.
 
 If no configuration contains a schedulerName and no bound pod has it, the name may be a mistake.
-Pods with such a name stay pending; `no_scheduler` returns the reason.
+Pods with such a name stay pending; `no_scheduler` returns the reason, and `unknown_schedulers` the
+notes.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from msgspec.structs import replace
@@ -22,6 +24,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
+_NO_SCHEDULER: Final = re.compile('no scheduler has the name "(.*)"')
 # https://docs.aws.amazon.com/eks/latest/userguide/fargate.html
 _FARGATE: Final = "fargate-scheduler"
 _NO_FARGATE: Final = (
@@ -77,3 +80,16 @@ def rules_note(names: Collection[str]) -> str:
 def no_scheduler(name: str) -> str:
     """Return why pods with the schedulerName `name` stay pending: no scheduler has this name."""
     return f'no scheduler has the name "{name}"'
+
+
+def unknown_schedulers(reasons: Iterable[str]) -> Iterator[str]:
+    """Yield a note for each schedulerName for which `reasons` has a result of `no_scheduler`.
+
+    The note says how to let pods with this schedulerName follow a scheduler's rules.
+    """
+    found = (_NO_SCHEDULER.fullmatch(reason) for reason in reasons)
+    for name in sorted({one[1] for one in found if one is not None}):
+        yield (
+            f"If the cluster has a scheduler with the name {name}, add a profile with this name to "
+            "the file of --config."
+        )

@@ -64,6 +64,7 @@ from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE
 from fairlead.whatif.configuration.other_scheduler import (
     no_scheduler,
     other_schedulers,
+    unknown_schedulers,
     with_other_schedulers,
 )
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
@@ -233,10 +234,6 @@ def _without_scheduler(pod: Pod, missing: str, config: SchedulerConfig) -> Expla
     """
     name = pod.spec.scheduler_name
     names = [profile.scheduler_name for profile in config.profiles]
-    note = (
-        f"If the cluster has a scheduler with the name {name}, add a profile with this name to the "
-        "file of --config."
-    )
     why = f"The pod stays pending: {missing}; {known_names(name, names)}"
     return Explanation(
         pod.key,
@@ -244,7 +241,7 @@ def _without_scheduler(pod: Pod, missing: str, config: SchedulerConfig) -> Expla
         pod.spec.priority or 0,
         Evaluation(fit_error=why),
         {},
-        notes=(note,),
+        notes=tuple(unknown_schedulers([missing])),
         is_terminating=is_terminating(pod),
     )
 

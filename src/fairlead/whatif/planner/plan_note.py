@@ -14,7 +14,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     AutoscaleOptions,
     is_of_karpenter,
 )
-from fairlead.whatif.configuration.other_scheduler import rules_note
+from fairlead.whatif.configuration.other_scheduler import rules_note, unknown_schedulers
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.planner.cluster_model import ClusterModel, ModelErrors
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS, IGNORED_RULES, dump_notes
@@ -59,6 +59,7 @@ def plan_notes(
     found = {name for name, pod in unprofiled.items() if not model.missing_scheduler(pod)}
     batch = set() if places_gangs else {n for n in found if model.is_batch(unprofiled[n])}
     others = found - batch
+    unknown = [model.missing_scheduler(pod) for pod in unprofiled.values()]
     # A text shows only the first notes, so those about missing rules come first.
     return (
         *([words] if words else []),
@@ -69,6 +70,7 @@ def plan_notes(
         *([IGNORED_GROUPS] if groups and not model.has_pod_groups else []),
         *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
         *([rules_note(sorted(others))] if others else []),
+        *unknown_schedulers(unknown),
         *_moved_pods(model, batch),
         *_recommended(model.recommended_workloads),
         *_waiting_groups(model, are_placed=places_gangs),

@@ -13,7 +13,7 @@ begins after it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -63,6 +63,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.config import Horizonta
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import beginning
 from fairlead.engine.workloads.job.index_set import format_indexes
 from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.configuration.other_scheduler import unknown_schedulers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.option_type import require_type
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
@@ -724,7 +725,7 @@ class ExperimentRun:
                 *self._notes(autoscalers, since, until),
                 *image_notes,
                 *overdue,
-                *self._claim_notes(pods.values()),
+                *self._pending_notes(pods.values()),
             ),
             image_notes=image_notes,
             extender_notes=tuple(self._ignored_call_notes()),
@@ -950,10 +951,11 @@ class ExperimentRun:
             (pod, node, nodes[node].metadata.labels) for pod, node in bound if node in nodes
         )
 
-    def _claim_notes(self, ends: Iterable[PodEnd]) -> Iterator[str]:
-        """Yield a note about pending pods whose claims name a StorageClass that does not exist."""
+    def _pending_notes(self, ends: Collection[PodEnd]) -> Iterator[str]:
+        """Yield notes about pending pods whose scheduler or StorageClass does not exist."""
         if not self._recorder.counts.has_pending():
             return  # Most runs end without pending pods, and reading all pods takes time.
+        yield from unknown_schedulers(one.reason for one in ends)
         pending = {one.workload for one in ends if UNBOUND_IMMEDIATE.message in one.reason}
         if not pending:
             return

@@ -27,6 +27,10 @@ apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
 """
+UNKNOWN = (
+    f"If the cluster has a scheduler with the name {MINE}, add a profile with this name to the "
+    "file of --config."
+)
 
 
 @pytest.fixture
@@ -70,6 +74,7 @@ def test_a_name_that_no_bound_pod_has_may_be_a_mistake(ask, make, has_batch):
     [pod] = answer.changed.pods.values()
     assert pod.reason == f'no scheduler has the name "{MINE}"'
     assert NOTE not in answer.changed.notes
+    assert answer.changed.notes.count(UNKNOWN) == 1
 
 
 def test_a_profile_that_the_change_drops_has_no_substitute(ask, make, write):
@@ -121,9 +126,11 @@ def test_fit_and_explain_know_the_same_schedulers_as_a_what_if(snapshot, make, i
     with pytest.raises(InputError, match=missing):
         fit(model, source, NoProgress())
     assert missing in explain_pod(read, "pod/web-1", SchedulerConfig()).evaluation.fit_error
-    assert NOTE not in plan_notes(read, model, NO_CHOICE)
+    notes = plan_notes(read, model, NO_CHOICE)
+    assert (NOTE in notes, notes.count(UNKNOWN)) == (False, 1)
     answer = explain_object(read, "rs/web", SchedulerConfig(), NO_CHOICE)
     assert [row["why"] for row in answer.tables[0].rows] == [missing]
+    assert UNKNOWN in answer.notes
     assert answer.findings[0] == f"One more pod would have no node: {missing}"
 
 
