@@ -19,7 +19,7 @@ from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.kubectl_drain import with_daemon_set_pods
+from fairlead.whatif.change.kubectl_drain import KubectlDrain, with_daemon_set_pods
 from fairlead.whatif.conditions import (
     DEFAULT_CONDITIONS,
     Conditions,
@@ -220,7 +220,7 @@ class _AskAgain(Struct, frozen=True):
             outcome = run_experiment(changed, "", self.progress).outcome
         except InputError:
             return None
-        return effect_of(self.before, outcome, pair.drain)
+        return effect_of(self.before, outcome, _drain_of(pair, outcome))
 
 
 def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:
@@ -458,7 +458,7 @@ def _effect(
     """
     if pair.failed_nodes:
         changed = _compared_with_return(without, changed)
-    drain = with_daemon_set_pods(pair.drain, _created_daemon_set_pods(pair.drain.nodes, changed))
+    drain = _drain_of(pair, changed)
     if not pair.is_rescheduled:
         return effect_of(without, changed, drain)
     # Starts of rescheduled pods are not activity that was under way in the dump.
@@ -466,6 +466,15 @@ def _effect(
     without = replace(without, rest=replace(without.rest, activities=under_way))
     effect = effect_of(without, changed, drain)
     return replace(effect, packing=_packing(snapshot, conditions, effect))
+
+
+def _drain_of(pair: ExperimentPair, changed: RunOutcome) -> KubectlDrain:
+    """Return the result of kubectl's checks of the drained nodes in the run `changed`.
+
+    If the run ended before the drain, the result is about the pods of the dump.
+    """
+    drain = changed.kubectl_drain if changed.kubectl_drain.nodes else pair.drain
+    return with_daemon_set_pods(drain, _created_daemon_set_pods(drain.nodes, changed))
 
 
 def _created_daemon_set_pods(drained: Iterable[str], changed: RunOutcome) -> Iterator[str]:

@@ -45,6 +45,7 @@ from fairlead.whatif.change.kubectl_drain import (
     FORCE,
     IGNORE_DAEMON_SETS,
     NO_DRAIN,
+    DrainCheck,
     KubectlDrain,
     kubectl_drain,
 )
@@ -446,8 +447,8 @@ def _deschedule(collected: _Steps, path: str) -> None:
 def _drain(collected: _Steps) -> KubectlDrain:
     """Add the steps of --drain to `collected`, and return the result of kubectl's checks.
 
-    A node that kubectl refuses to drain is only cordoned. Raises InputError for nodes that do not
-    exist, and for options that do not fit together.
+    The run repeats the checks when the drain begins: other pods may then be on the nodes. Raises
+    InputError for nodes that do not exist, and for options that do not fit together.
     """
     change = collected.change
     _refuse_misplaced_pace(change)
@@ -461,12 +462,13 @@ def _drain(collected: _Steps) -> KubectlDrain:
     refused = {one.node for one in found.refused}
     rolling = _rolling(change, len(nodes) - len(refused))
     for name in nodes:
-        if name in refused:
-            collected.add(name, "--drain", commands.cordon(name))
-        elif rolling is None:
-            collected.add(name, "--drain", commands.drain(name))
-        else:
-            collected.add(name, "--drain", commands.rolling_drain(name, rolling))
+        command = commands.drain(name)
+        if rolling is not None:
+            command = commands.rolling_drain(name, rolling)
+        given = None if flags is None else tuple(flags)
+        check = DrainCheck(name, given)
+        step = ScriptedStep(0, (command,), "--drain", name, drain_check=check)
+        collected.steps.append(step)
     if rolling is not None:
         collected.notes += _cordoned_before(nodes, collected.inventory)
     return found

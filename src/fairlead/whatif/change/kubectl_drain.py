@@ -13,7 +13,7 @@ upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go, drain.go:errors
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -92,16 +92,43 @@ class KubectlDrain(Struct, frozen=True):
 NO_DRAIN: Final = KubectlDrain()
 
 
+class DrainCheck(Struct, frozen=True):
+    """A check of the pods of `node` when its drain begins.
+
+    `flags` are the flags given to kubectl; if it is None, the drain is never refused.
+    """
+
+    node: str
+    flags: tuple[str, ...] | None = None
+
+
 def kubectl_drain(
     nodes: Iterable[str], inventory: Inventory, flags: Iterable[str] | None
 ) -> KubectlDrain:
-    """Return the result of kubectl's checks of `nodes`.
+    """Return the result of kubectl's checks of `nodes`, whose pods are in `inventory`.
 
     `flags` are the flags given to kubectl. If `flags` is None, the result has no refused drains.
     """
-    by_node = _pods_by_node(nodes, inventory)
+    by_node: dict[str, list[Pod]] = {node: [] for node in nodes}
+    for pod in inventory.pods_on(by_node):
+        by_node[pod.spec.node_name].append(pod)
+    daemon_sets = {one.ref.key for one in inventory.of_kind(DAEMON_SET)}
+    return check_pods(by_node, daemon_sets, flags)
+
+
+def check_pods(
+    pods_of_nodes: Mapping[str, Iterable[Pod]],
+    daemon_sets: Collection[str],
+    flags: Iterable[str] | None,
+) -> KubectlDrain:
+    """Return the result of kubectl's checks of the pods of each node in `pods_of_nodes`.
+
+    `daemon_sets` are the existing DaemonSets (`namespace/name`). `flags` are the flags given to
+    kubectl. If `flags` is None, the result has no refused drains.
+    """
+    by_node = {node: sorted(pods, key=lambda pod: pod.key) for node, pods in pods_of_nodes.items()}
     needed = needed_flags(
-        pod for pods in by_node.values() for pod in pods if not _absent_daemon_set(pod, inventory)
+        pod for pods in by_node.values() for pod in pods if not _absent_daemon_set(pod, daemon_sets)
     )
     if flags is None:
         return KubectlDrain(tuple(by_node), needed)
@@ -109,7 +136,7 @@ def kubectl_drain(
     refused = tuple(
         RefusedDrain(node, causes)
         for node, pods in by_node.items()
-        if (causes := tuple(_causes(_pods_by_problem(pods, inventory), given)))
+        if (causes := tuple(_causes(_pods_by_problem(pods, daemon_sets), given)))
     )
     return KubectlDrain(tuple(by_node), needed, refused)
 
@@ -159,21 +186,14 @@ def _flags_for(pod: Pod) -> Iterator[str]:
         yield FORCE
 
 
-def _pods_by_node(nodes: Iterable[str], inventory: Inventory) -> dict[str, list[Pod]]:
-    by_node: dict[str, list[Pod]] = {node: [] for node in nodes}
-    for pod in inventory.pods_on(by_node):
-        by_node[pod.spec.node_name].append(pod)
-    return {node: sorted(pods, key=lambda pod: pod.key) for node, pods in by_node.items()}
-
-
-def _pods_by_problem(pods: Iterable[Pod], inventory: Inventory) -> dict[str, list[str]]:
+def _pods_by_problem(pods: Iterable[Pod], daemon_sets: Collection[str]) -> dict[str, list[str]]:
     """Return the names of `pods`, grouped by the problem that kubectl reports for them.
 
     A problem is a missing flag, or the error about a DaemonSet that is not found.
     """
     problems: dict[str, list[str]] = {}
     for pod in pods:
-        absent = _absent_daemon_set(pod, inventory)
+        absent = _absent_daemon_set(pod, daemon_sets)
         if absent and is_terminal(pod):
             continue
         for problem in [absent] if absent else _flags_for(pod):
@@ -181,16 +201,13 @@ def _pods_by_problem(pods: Iterable[Pod], inventory: Inventory) -> dict[str, lis
     return problems
 
 
-def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
-    """Return kubectl's error if the DaemonSet of `pod` does not exist; "" otherwise.
+def _absent_daemon_set(pod: Pod, daemon_sets: Collection[str]) -> str:
+    """Return kubectl's error if the DaemonSet of `pod` is not in `daemon_sets`; "" otherwise.
 
-    The result is also "" if the dump has no DaemonSets at all, because such a dump may be
-    incomplete.
+    The result is also "" if there are no DaemonSets at all, because such a dump may be incomplete.
     """
     name = _daemon_set_of(pod)
-    if not name or not inventory.of_kind(DAEMON_SET):
-        return ""
-    if inventory.get(DAEMON_SET, pod.metadata.namespace, name) is not None:
+    if not name or not daemon_sets or f"{pod.metadata.namespace}/{name}" in daemon_sets:
         return ""
     return f'daemonsets.apps "{name}" not found'
 

@@ -11,6 +11,7 @@ from fairlead.api.json import Json
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change import commands as make
+from fairlead.whatif.change.kubectl_drain import DrainCheck
 from fairlead.whatif.snapshot.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class ScriptedStep(Struct, frozen=True):
     If it raises InputError, for example because a node is gone, `commands` are performed. Runs
     without a node autoscaler perform `commands`. Exception: if `reads_nodes` is set, the commands
     depend on the present state of the nodes, and every run calls `commands_for`. `capacity_outage`
-    is an outage of the autoscaler's provider; its times count from the step.
+    is an outage of the autoscaler's provider; its times count from the step. If `drain_check` is
+    set, the step drains a node. If kubectl would then refuse the drain, the node is only cordoned.
     """
 
     after: DurationNs
@@ -40,6 +42,7 @@ class ScriptedStep(Struct, frozen=True):
     commands_for: Callable[[Sequence[Json]], tuple[Command, ...]] | None = None
     capacity_outage: CapacityOutage | None = None
     reads_nodes: bool = False
+    drain_check: DrainCheck | None = None
 
     @classmethod
     def creating(cls, after: DurationNs, manifest: Manifest) -> ScriptedStep:

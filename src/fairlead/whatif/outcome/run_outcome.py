@@ -18,6 +18,7 @@ from fairlead.api.text.count import counted
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
 from fairlead.engine.workloads.job.finished_condition import TOO_LATE
+from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
 from fairlead.whatif.configuration.autoscaling.autoscaler import KARPENTER
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.waiting_time import WAITED_MIN, PodWait, waiting_times
@@ -494,7 +495,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     dump; new pods of these revisions do not start either. `unfinished_resizes` are the keys of
     running pods that keep their former resources although the steps resize them. `awaited_removals`
     are the times at which the node autoscaler may remove nodes, one for each node. It is () if the
-    run settled, or if the run also waited for other changes.
+    run settled, or if the run also waited for other changes. `kubectl_drain` is the result of
+    kubectl's checks when the drains of steps begin.
     """
 
     started_at: Instant
@@ -535,6 +537,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     next_end: Instant | None = None
     kept_revisions: Mapping[WorkloadRef, int | None] = field(default_factory=dict)
     update_revisions: Mapping[WorkloadRef, str] = field(default_factory=dict)
+    kubectl_drain: KubectlDrain = NO_DRAIN
     deleted_namespaces: frozenset[str] = frozenset()
     failing_revisions: frozenset[Revision] = frozenset()
     unfinished_resizes: frozenset[str] = frozenset()

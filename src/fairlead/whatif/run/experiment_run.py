@@ -21,8 +21,11 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
+from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     CRON_JOB,
@@ -46,7 +49,7 @@ from fairlead.engine.core.command import (
     RecordEvent,
     UpdateQuotaStatus,
 )
-from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
+from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import PodEvicted, Reporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -62,6 +65,8 @@ from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import beginning
 from fairlead.engine.workloads.job.index_set import format_indexes
+from fairlead.whatif.change.commands import cordon
+from fairlead.whatif.change.kubectl_drain import NO_DRAIN, DrainCheck, check_pods
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.other_scheduler import unknown_schedulers
 from fairlead.whatif.input.error import InputError
@@ -334,6 +339,7 @@ class ExperimentRun:
         self._recommended = self._recommended_requests()
         self._done = self._scheduled = 0
         self._skipped: list[Skipped] = []
+        self._kubectl_drain = NO_DRAIN
 
     def _recommended_requests(self) -> RecommendedRequests | None:
         """Add and return the webhook of the VerticalPodAutoscalers.
@@ -515,7 +521,10 @@ class ExperimentRun:
         self._done += 1
         if step.capacity_outage is not None:
             self._controllers.add_outage(step.capacity_outage.starting(now - self._start))
-        for command in self._commands_of(step, store):
+        commands = self._commands_of(step, store)
+        if step.drain_check is not None and self._refuses_drain(step.drain_check, store, now):
+            commands = (cordon(step.drain_check.node),)
+        for command in commands:
             if isinstance(command, CreateObject):
                 self._create(step, command.manifest, store, now)
                 continue
@@ -532,6 +541,30 @@ class ExperimentRun:
                 self._skipped.append(Skipped(what=step.what, at=now, why=outcome.message))
             elif isinstance(command, PatchObject):
                 _count_quota(command.target, store, now)
+
+    def _refuses_drain(self, check: DrainCheck, store: Store, now: Instant) -> bool:
+        """Return whether kubectl refuses to drain the node of `check` because of its pods.
+
+        The first call checks the nodes of all drains, because evictions begin after it. Pods that
+        the other steps of this instant delete do not count.
+        """
+        if self._kubectl_drain is NO_DRAIN:
+            checks = (one.drain_check for one in self._experiment.steps)
+            nodes = (one.node for one in checks if one is not None)
+            by_node = {node: list(self._present_pods(node, store, now)) for node in nodes}
+            daemon_sets = {
+                f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+                for one in store.list(DAEMON_SET)
+            }
+            self._kubectl_drain = check_pods(by_node, daemon_sets, check.flags)
+        return any(one.node == check.node for one in self._kubectl_drain.refused)
+
+    def _present_pods(self, node: str, store: Store, now: Instant) -> Iterator[Pod]:
+        """Yield the pods on `node`, without those that are being deleted since `now`."""
+        for key in self._recorder.outage.own_pod_keys_on(node):
+            found = store.find(POD, *key.split("/"))
+            if found is not None and not _is_deleted_since(now, found["metadata"]):
+                yield decode_as(Pod, found)
 
     def _commands_of(self, step: ScriptedStep, store: Store) -> tuple[Command, ...]:
         """Return the commands of `step`.
@@ -745,6 +778,7 @@ class ExperimentRun:
             next_end=self._controllers.next_end(),
             kept_revisions=kept_revisions(world.store),
             update_revisions=update_revisions,
+            kubectl_drain=self._kubectl_drain,
             deleted_namespaces=frozenset(deleted_namespaces(self._experiment.steps)),
             failing_revisions=self._failing_revisions(),
             unfinished_resizes=frozenset(resizes),
@@ -965,6 +999,16 @@ class ExperimentRun:
             self._experiment.initial,
             (pod for _, _, pod, node in pods if not node),
         )
+
+
+def _is_deleted_since(begin: Instant, metadata: Json) -> bool:
+    """Return whether an object with `metadata` terminates, and has done so since `begin` at most.
+
+    A deletion timestamp has whole seconds.
+    """
+    stated = metadata.get("deletionTimestamp")
+    grace = seconds(metadata.get("deletionGracePeriodSeconds") or 0)
+    return bool(stated) and parse_timestamp(stated) - grace > begin - seconds(1)
 
 
 def _count_quota(written: ObjectRef, store: Store, now: Instant) -> None:

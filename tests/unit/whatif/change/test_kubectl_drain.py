@@ -144,3 +144,37 @@ def test_a_pod_of_a_daemon_set_that_is_created_before_the_drain_needs_the_flag(s
     assert (flag.flag, len(flag.pods)) == ("--ignore-daemonsets", 1)
     [step] = [one for one in answer.next_steps if one.makes_change]
     assert step.command == "kubectl drain a --ignore-daemonsets"
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "flag"),
+    [
+        ("DaemonSet", {}, "--ignore-daemonsets"),
+        ("ReplicaSet", {"volumes": [{"name": "v", "emptyDir": {}}]}, "--delete-emptydir-data"),
+    ],
+)
+def test_pods_that_are_created_between_the_dump_and_the_drain_are_checked(
+    snapshot, make, kind, spec, flag
+):
+    """The dump has a workload without its pod; the change is made when its pod runs."""
+    owner = make.workload(kind, "web", replicas=1, **spec)
+    owner["metadata"]["uid"] = "web"
+    cluster = snapshot(make.node("a"), owner)
+    change = ClusterChange(drain=("a",), drain_as_kubectl=True)
+    answer = what_if(cluster, change)
+    assert answer.verdict.first.sentence == f"kubectl drain refuses a: it needs {flag}."
+    [pod] = answer.changed.pods.values()
+    assert pod.node == "a"
+    given = ClusterChange(
+        drain=("a",), drain_as_kubectl=True, ignore_daemonsets=True, delete_emptydir_data=True
+    )
+    assert not what_if(cluster, given).effect.drain.refused
+    [needed] = what_if(cluster, ClusterChange(drain=("a",))).effect.drain.needed
+    assert needed.flag == flag
+
+
+def test_pods_that_the_change_deletes_need_no_flag(snapshot, make):
+    cluster = snapshot(make.node("a"), make.pod("bare", node_name="a"))
+    change = ClusterChange(delete=("pod/bare",), drain=("a",), drain_as_kubectl=True)
+    answer = what_if(cluster, change)
+    assert (answer.effect.drain.needed, answer.effect.drain.refused) == ((), ())
