@@ -756,6 +756,26 @@ def test_a_deletion_removes_the_nodes(tmp_path: Path, deleted: str) -> None:
     assert len(placed) == (0 if deleted == "nodepool/default" else 2)
 
 
+@pytest.mark.parametrize(
+    ("deleted", "earlier"), [("nodepool/default", []), ("nodepool/other", ["n1"])]
+)
+def test_the_nodes_of_a_deleted_node_pool_are_not_consolidated_before_the_deletion(
+    tmp_path: Path, deleted: str, earlier: list[str]
+) -> None:
+    """The change waits until a pod has a new node. Meanwhile, the empty node n1 could go."""
+    big = web(1)
+    big["metadata"] |= {"name": "big", "uid": "d2"}
+    big["spec"]["selector"]["matchLabels"] = {"app": "big"}
+    big["spec"]["template"]["metadata"]["labels"] = {"app": "big"}
+    [container] = big["spec"]["template"]["spec"]["containers"]
+    container["resources"]["requests"]["cpu"] = "7"
+    other = pool() | {"metadata": {"name": "other"}}
+    objects = [pool(), other, node("n1"), node_claim("n1"), big]
+    found = ask(tmp_path, objects, ClusterChange(delete=(deleted,))).changed.autoscaling
+    assert found is not None
+    assert [one.node for one in found.earlier if not one.came] == earlier
+
+
 def test_an_applied_node_pool_gets_nodes(tmp_path: Path) -> None:
     """Its weight puts it before the other NodePools."""
     path = tmp_path / "pool.json"

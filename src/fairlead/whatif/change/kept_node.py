@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from fairlead.api.json import text
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import NODE
-from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodePool
+from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.core.command import Command, PatchObject
 from fairlead.whatif.change.cluster_change import ChangeScript, ClusterChange, deleted_nodes
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, ReplicaManifests, entries_of
@@ -28,9 +29,9 @@ def named_nodes(
     """Return the nodes in `initial` that `change` names, sorted.
 
     A change names the nodes that it edits, applies, drains, cordons, fails or deletes. It also
-    names the nodes of the NodeClaims that it edits, applies or deletes. A label selector names a
-    node only if it has the form `kubernetes.io/hostname=NODE`. `script` contains the steps of
-    `change`.
+    names the nodes of the NodeClaims that it edits, applies or deletes, and the nodes of the
+    NodePools that it deletes. A label selector names a node only if it has the form
+    `kubernetes.io/hostname=NODE`. `script` contains the steps of `change`.
     """
     failures, deleted = change.failures, deleted_nodes(change.delete)
     stated = [*change.drain, *change.cordon, *failures.fail_node, *deleted]
@@ -41,7 +42,13 @@ def named_nodes(
     for one in (*script.written, *deleted_claims):
         if one.kind.kind == NodeClaim.__name__:
             names.add(text(one.value, "status", "nodeName"))
-    return sorted({one.ref.name for one in samples(initial) if one.kind is NODE} & names)
+    pools = {one.ref.name for one in script.deleted if one.kind.kind == NodePool.__name__}
+    return sorted(
+        one.ref.name
+        for one in samples(initial)
+        if one.kind is NODE
+        if one.ref.name in names or one.metadata.labels.get(NODE_POOL) in pools
+    )
 
 
 def keep_nodes(
