@@ -272,11 +272,14 @@ def _workloads(rows: Sequence[WorkloadEffect], untouched: int, bare: int) -> Sec
         TableColumn("WHAT HAPPENED"),
     )
 
+    def table(count: int) -> FittedTable:
+        shown = rows_of(rows, count)
+        styles = ["red" if one.is_harmed else "" for one in shown]
+        return FittedTable(columns, [_workload_cells(one) for one in shown], styles)
+
     def show(console: Console, count: int) -> None:
         shown = rows_of(rows, count)
-        cells = [_workload_cells(one) for one in shown]
-        styles = ["red" if one.is_harmed else "" for one in shown]
-        FittedTable(columns, cells, styles).print(console)
+        table(count).print(console)
         if rest := len(rows) - len(shown):
             hidden = sum(one.is_harmed for one in rows[len(shown) :])
             some = "all" if hidden == rest else f"{hidden:,} of them"
@@ -291,7 +294,10 @@ def _workloads(rows: Sequence[WorkloadEffect], untouched: int, bare: int) -> Sec
 
     harmed = sum(one.is_harmed for one in rows)
     least, most = min(max(harmed, WORKLOADS_MIN), HARMED_MIN), max(WORKLOADS_MAX, harmed)
-    return Section("workloads", max(len(rows), 1), show, Rank.VERDICTS, least, most)
+    return Section(
+        "workloads", max(len(rows), 1), show, Rank.VERDICTS, least, most,
+        left_out=lambda count, width: table(count).left_out(width),
+    )  # fmt: skip
 
 
 def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
@@ -336,9 +342,13 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
     )
     rows = differing or pools
 
+    def table(count: int) -> FittedTable:
+        cells = [_pool_cells(one, resources) for one in rows_of(rows, count)]
+        return FittedTable(columns, cells)
+
     def show(console: Console, count: int) -> None:
         shown = rows_of(rows, count)
-        FittedTable(columns, [_pool_cells(one, resources) for one in shown]).print(console)
+        table(count).print(console)
         if rest := len(rows) - len(shown):
             print_line(console, f"... and {rest:,} more", "dim")
         if labels and differing and (same := len(pools) - len(differing)):
@@ -346,7 +356,10 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
             print_line(console, f"{same:,} other {verb} as before.", "dim")
 
     least = min(len(rows), POOLS_MIN)
-    return Section("node pools", len(rows), show, Rank.VERDICTS, least, ROWS_MAX)
+    return Section(
+        "node pools", len(rows), show, Rank.VERDICTS, least, ROWS_MAX,
+        left_out=lambda count, width: table(count).left_out(width),
+    )  # fmt: skip
 
 
 def _groups(answer: WhatIfAnswer, group_by: str) -> NodeGroups:
@@ -414,9 +427,12 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
     ]  # fmt: skip
     styles = ["red" if one.state in _BAD_BUDGETS else "" for one in rows]
 
+    def table(count: int) -> FittedTable:
+        return FittedTable(columns, rows_of(cells, count), styles)
+
     def show(console: Console, count: int) -> None:
         shown = rows_of(cells, count)
-        FittedTable(columns, shown, styles).print(console)
+        table(count).print(console)
         if rest := len(rows) - len(shown):
             hidden = sum(one.state in _BAD_BUDGETS for one in rows[len(shown) :])
             some = "none of which held" if hidden == rest else f"{hidden:,} of which did not hold"
@@ -425,7 +441,10 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
 
     bad = sum(one.state in _BAD_BUDGETS for one in rows)
     least = min(max(bad, 1), BUDGETS_MIN)
-    return Section("budgets", len(rows), show, Rank.VERDICTS, least, max(bad, ROWS_MAX))
+    return Section(
+        "budgets", len(rows), show, Rank.VERDICTS, least, max(bad, ROWS_MAX),
+        left_out=lambda count, width: table(count).left_out(width),
+    )  # fmt: skip
 
 
 # --- problems and notes ------------------------------------------------------------------------

@@ -142,7 +142,7 @@ def _section(table: ResultTable) -> Section:
 
     # `shown` is 0 for a table that is printed only with -o details.
     least, most = (min(_ROWS_MIN, table.shown), table.shown) if table.shown else (0, 0)
-    return Section(what, len(rows), show, inner.rank, least, most)
+    return Section(what, len(rows), show, inner.rank, least, most, left_out=inner.left_out)
 
 
 def _cell(value: Any, column: ResultColumn) -> str:

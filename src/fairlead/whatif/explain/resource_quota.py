@@ -18,7 +18,7 @@ from fairlead.api.json import Json, mapping
 from fairlead.api.objects import Pod
 from fairlead.api.quantity import Quantity, canonical
 from fairlead.api.text.count import counted
-from fairlead.api.text.name_list import listed
+from fairlead.api.text.name_list import joined, listed
 from fairlead.apiserver.admission.quota.amounts import Amounts, add, amounts, subtract
 from fairlead.apiserver.admission.quota.resource_quota import QuotaExcess
 from fairlead.apiserver.admission.quota.usage import (
@@ -58,7 +58,8 @@ _RESOURCE_COLUMNS: Final = (
 )
 _QUOTA_COLUMNS: Final = (
     ResultColumn("quota", "quota", NAME),
-    *_RESOURCE_COLUMNS,
+    ResultColumn("scarcest", "resource", NAME),
+    *_RESOURCE_COLUMNS[1:],
     ResultColumn("pods", "missing pods", NUMBER),
 )
 _WAITING_COLUMNS: Final = (
@@ -82,11 +83,13 @@ def explain_quotas(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     for quota in sorted(inventory.of_kind(RESOURCE_QUOTA), key=lambda one: one.ref.key):
         hard, used = _limits(model, quota)
         rest = subtract(hard, used)
-        name = _scarcest(hard, {name: rest[name] for name in hard})
+        names = _scarcest(hard, {name: rest[name] for name in hard})
+        name = names[0] if names else ""
         amounts_of = {"used": used, "hard": hard, "left": rest}
         rows.append({
             "quota": quota.ref.key,
             "resource": name,
+            "scarcest": listed(names, 1),
             **{key: canonical(one.get(name, _ZERO)) if name else ""
                for key, one in amounts_of.items()},
             "pods": sum(row["pods"] for row in _waiting_rows(uncreated, quota, inventory)),
@@ -165,13 +168,16 @@ def _verdict(quota: Manifest, hard: Amounts, left: Amounts, waiting: Sequence[Ro
     if not hard:
         return f"{name} limits nothing."
     spent = sorted(one for one, amount in left.items() if amount.nano <= 0)
-    state = f"{name} is used up: nothing is left of {' and '.join(spent)}" if spent else ""
+    state = f"{name} is used up: nothing is left of {joined(spent)}" if spent else ""
     if not state:
-        scarce = _scarcest(hard, left)
-        amount = f"{canonical(left[scarce])} of {canonical(hard[scarce])} left"
+        scarce = [
+            f"{one} ({canonical(left[one])} of {canonical(hard[one])} left)"
+            for one in _scarcest(hard, left)
+        ]
+        resources = "resource is" if len(scarce) == 1 else "resources are"
         lacks = any(row["needs"] for row in waiting)
         room = "has too little room" if lacks else "has room"
-        state = f"{name} {room}; its scarcest resource is {scarce}, with {amount}"
+        state = f"{name} {room}; its scarcest {resources} {listed(scarce, _NAMED_MAX)}"
     if not waiting:
         return f"{state}; no workload lacks pods because of it."
     pods = counted(sum(row["pods"] for row in waiting), "pod")
@@ -179,9 +185,11 @@ def _verdict(quota: Manifest, hard: Amounts, left: Amounts, waiting: Sequence[Ro
     return f"{state}; {workloads} {pods} because of it."
 
 
-def _scarcest(hard: Amounts, left: Amounts) -> str:
-    """Return the resource of which the smallest part of the limit is `left`; "" without limits."""
-    return min(hard, key=lambda one: (_ratio(left[one], hard[one]), one), default="")
+def _scarcest(hard: Amounts, left: Amounts) -> list[str]:
+    """Return the resources of which the smallest part of the limit is `left`; [] without limits."""
+    ratios = {one: _ratio(left[one], hard[one]) for one in sorted(hard)}
+    least = min(ratios.values(), default=0.0)
+    return [one for one, ratio in ratios.items() if ratio == least]
 
 
 def _ratio(part: Quantity, whole: Quantity) -> float:
@@ -198,13 +206,13 @@ def _findings(
     if raised:
         higher = [f"{canonical(one)} {name}" for name, one in sorted(raised.items())]
         which = "" if all(row["needs"] for row in waiting) else " that specify what it requires"
-        yield f"A limit of {' and '.join(higher)} admits the missing pods{which}."
+        yield f"A limit of {joined(higher)} admits the missing pods{which}."
     scopes = [_scope_text(one) for one in scope_requirements(mapping(quota.value, "spec"))]
     if scopes:
         yield f"It counts only objects in its scopes: {listed(scopes, _NAMED_MAX)}."
     if required := sorted(required_by_quota(hard)):
         yield (
-            f"It refuses pods with a container that does not specify {' and '.join(required)}, "
+            f"It refuses pods with a container that does not specify {joined(required)}, "
             "unless a LimitRange sets a default."
         )
     others = [

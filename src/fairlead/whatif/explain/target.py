@@ -344,6 +344,12 @@ def group_to_explain(
     create. Return None for any other target. Also return None for "" if the files do not have
     exactly one pod or workload. Raises InputError if `files` or `target` is invalid.
     """
+    if find_kind(target) is not None or target.lower() in ("quotas", *QUEUE_KINDS):
+        problem = (
+            "cannot be combined with --apply, which explains one new pod; fairlead whatif DUMP "
+            "--apply FILE says what happens to all pods"
+        )
+        raise InputError(target, problem)
     inventory = snapshot.inventory()
     written = _written(files, inventory)
     added = [one for one in written if not inventory.get(one.kind, one.ref.namespace, one.ref.name)]

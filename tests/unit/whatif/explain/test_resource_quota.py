@@ -77,8 +77,8 @@ def test_the_usage_of_a_quota_without_status_is_counted(explained, make):
     hard = {"requests.cpu": "4", "persistentvolumeclaims": "4"}
     answer = explained("resourcequota/q", quota(hard=hard), *pods, claim)
     assert answer.verdict == (
-        "quota/default/q has room; its scarcest resource is persistentvolumeclaims, with 3 of 4 "
-        "left; no workload lacks pods because of it."
+        "quota/default/q has room; its scarcest resource is persistentvolumeclaims (3 of 4 "
+        "left); no workload lacks pods because of it."
     )
     users = [(row["user"], row["objects"], row["uses"]) for row in rows(answer, "users")]
     assert users == [
@@ -144,6 +144,18 @@ def test_a_higher_limit_does_not_admit_pods_without_requests(explained, make):
     )
 
 
+def test_equally_scarce_resources_are_counted(explained):
+    """Nothing is left of three resources; the row has the amounts of the first."""
+    full = {"requests.cpu": "2", "pods": "4", "requests.memory": "1Gi"}
+    answer = explained("quotas", quota(hard={**full, "limits.cpu": "9"}, used=full))
+    [row] = rows(answer, "quotas")
+    assert (row["resource"], row["scarcest"], row["used"]) == ("pods", "pods and 2 more", "4")
+    half = explained("quota/q", quota(hard={"pods": "2", "services": "4"}, used={})).verdict
+    assert "its scarcest resources are pods (2 of 2 left), services (4 of 4 left);" in half
+    verdict = explained("quota/q", quota(hard=full, used=full)).verdict
+    assert "nothing is left of pods, requests.cpu and requests.memory" in verdict
+
+
 @pytest.mark.parametrize("target", ["quota", "quotas", "resourcequotas"])
 def test_all_quotas_are_compared(explained, make, target):
     used = {"requests.cpu": "2", "pods": "4"}
@@ -152,8 +164,8 @@ def test_all_quotas_are_compared(explained, make, target):
     assert answer.verdict == "2 quotas; 2 pods are not created because of them."
     found = [tuple(row.values()) for row in rows(answer, "quotas")]
     assert found == [
-        ("default/q", "requests.cpu", "2", "2", "0", 2),
-        ("default/r", "pods", "0", "8", "8", 0),
+        ("default/q", "requests.cpu", "requests.cpu", "2", "2", "0", 2),
+        ("default/r", "pods", "pods", "0", "8", "8", 0),
     ]
     assert explained(target, quota()).verdict == (
         "1 quota; no workload lacks pods because of quotas."

@@ -8,9 +8,10 @@ import pytest
 from tests.unit.whatif.planner.conftest import job_of
 
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.explain.pod import explain_new_pod, explain_pod, explanation_json
-from fairlead.whatif.explain.target import explain_object, new_pod_to_explain
+from fairlead.whatif.explain.target import explain_object, group_to_explain, new_pod_to_explain
 from fairlead.whatif.input.error import InputError
 
 ZONE = "topology.kubernetes.io/zone"
@@ -734,6 +735,14 @@ def test_why_pods_keep_an_old_revision_is_stated(explained, make, strategy, sent
     found = explained("sts/web", make.node("a"), web, *pods).findings
     stated = [one for one in found if one.startswith("Its update strategy")]
     assert stated == ([sentence] if sentence and len(set(revisions)) > 1 else [])
+
+
+@pytest.mark.parametrize("target", ["pods", "nodes", "quotas", "queues", "pc"])
+def test_all_objects_are_not_explained_with_new_objects(snapshot, make, write, target):
+    file = write("new.json", make.pod("new"))
+    batch = BatchOptions()
+    with pytest.raises(InputError, match=f"^{target}: cannot be combined with --apply.*whatif"):
+        group_to_explain(snapshot(make.node("a")), [file], target, SchedulerConfig(), batch)
 
 
 @pytest.mark.parametrize(

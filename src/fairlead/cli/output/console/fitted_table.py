@@ -70,6 +70,17 @@ class FittedTable:
                 Text(line.rstrip(), style=style), no_wrap=True, overflow="ignore", crop=False
             )
 
+    def left_out(self, width: int) -> list[str]:
+        """Return the headings of the columns that do not fit into `width` characters."""
+        cells = [[one_line(cell) for cell in row] for row in self.rows]
+        filled = self._filled_columns(cells)
+        shown = self._fit_columns(filled, cells, width)
+        return [self.columns[n].heading for n in filled if n not in shown]
+
+    def _filled_columns(self, cells: Sequence[Sequence[str]]) -> list[int]:
+        """Return the indices of the columns with text, and of the first column."""
+        return [n for n in range(len(self.columns)) if n == 0 or any(row[n] for row in cells)]
+
     def height(self, console: Console) -> int:
         """Return the number of lines that `print` prints."""
         if not self.rows:
@@ -82,8 +93,7 @@ class FittedTable:
         If `shortens` is not set, names are complete, and lines may exceed `width`.
         """
         cells = [[one_line(cell) for cell in row] for row in self.rows]
-        shown = [n for n in range(len(self.columns)) if n == 0 or any(row[n] for row in cells)]
-        shown = self._fit_columns(shown, cells, width)
+        shown = self._fit_columns(self._filled_columns(cells), cells, width)
         widths = self._fit_names(shown, cells, width, shortens=shortens)
         below = self._text_below(shown, cells, widths)
         if below is not None:

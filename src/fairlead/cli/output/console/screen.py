@@ -32,6 +32,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.terminal import print_line
 
@@ -57,6 +58,12 @@ class Rank(IntEnum):
     EXPLANATIONS = 8
 
 
+def _nothing(count: int, width: int) -> Sequence[str]:
+    """Return (): the section has no table, or no column that may be left out."""
+    del count, width
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """A section of an answer with `rows` rows; `show(console, n)` prints the first n of them.
@@ -66,7 +73,8 @@ class Section:
     section prints between `least` and `most` rows. If `least` rows do not fit, a section with a
     rank of at most Rank.ADVICE prints fewer rows, and a section with a greater rank prints none. If
     `is_urgent` is set, a section with a rank of at most Rank.ADVICE gets its `least` rows directly
-    after the sections with rank 0.
+    after the sections with rank 0. `left_out(n, width)` returns the headings of the columns that do
+    not fit into `width` characters if the section prints n rows.
     """
 
     title: str
@@ -76,45 +84,68 @@ class Section:
     least: int = 1
     most: int = 6
     is_urgent: bool = False
+    left_out: Callable[[int, int], Sequence[str]] = _nothing
 
 
 def print_screen(console: Console, sections: Iterable[Section], *, has_details: bool) -> None:
     """Print `sections` on one screen, or every row of every section if `has_details` is set.
 
     If rows are left out, a line at the end names the option DETAILS. Every command that calls this
-    function must therefore have that option. A screen has two lines fewer than the terminal, but at
-    least _LINES_MIN. If the output is not a terminal, a screen has LINES_MAX lines.
+    function must therefore have that option. The line also names columns that do not fit. A screen
+    has two lines fewer than the terminal, but at least _LINES_MIN. If the output is not a terminal,
+    a screen has LINES_MAX lines.
     """
     filled = [one for one in sections if one.rows]
     if has_details:
         for one in filled:
             one.show(console, one.rows)
+        _print_last(console, _narrow_words(filled, [one.rows for one in filled], console.width))
         return
     rows = _share(filled, console.width, _lines(console) - _LAST_LINES)
     for one, shown in zip(filled, rows, strict=True):
         if shown:
             one.show(console, shown)
+    narrow = _narrow_words(filled, rows, console.width)
     by_rank = sorted(zip(filled, rows, strict=True), key=lambda pair: pair[0].rank)
     left_out = [one.title for one, shown in by_rank if not shown]
     is_cut = any(one.rows > shown + 1 for one, shown in zip(filled, rows, strict=True))
+    text = narrow
     if left_out:
-        text = _not_shown(left_out, console.width)
+        text = _not_shown(left_out, narrow, console.width)
     elif is_cut:
-        text = f"{DETAILS} prints all rows."
-    else:
-        return
-    console.print(Text(text, style="dim"), soft_wrap=False)
+        text = f"{DETAILS} prints all rows. {narrow}".strip()
+    _print_last(console, text)
 
 
-def _not_shown(titles: Sequence[str], width: int) -> str:
+def _print_last(console: Console, text: str) -> None:
+    if text:
+        console.print(Text(text, style="dim"), soft_wrap=False)
+
+
+def _narrow_words(sections: Sequence[Section], rows: Sequence[int], width: int) -> str:
+    """Return a sentence about the columns that do not fit into `width` characters; "" if all fit.
+
+    `rows` is the number of printed rows of each section.
+    """
+    pairs = zip(sections, rows, strict=True)
+    found = (one.left_out(count, width) for one, count in pairs if count)
+    names = list(dict.fromkeys(name for headings in found for name in headings))
+    if not names:
+        return ""
+    return f"No room for {'column' if len(names) == 1 else 'columns'} {listed(names)}."
+
+
+def _not_shown(titles: Sequence[str], narrow: str, width: int) -> str:
     """Return the text about the sections `titles`, of which no row is printed.
 
-    It names as many titles as fit in `_LAST_LINES` lines, but at least one.
+    It names as many titles as fit in `_LAST_LINES` lines, but at least one. `narrow` is added.
     """
     for most in range(len(titles), 0, -1):
         others = len(titles) - most
         more = f" and {counted(others, 'other section')}" if others else ""
-        text = f"Not shown: {', '.join(titles[:most])}{more}. {DETAILS} prints everything."
+        text = f"Not shown: {', '.join(titles[:most])}{more}. {DETAILS} prints all rows. {narrow}"
+        if not narrow:
+            text = f"Not shown: {', '.join(titles[:most])}{more}. {DETAILS} prints everything."
         if len(textwrap.wrap(text, width, break_on_hyphens=False)) <= _LAST_LINES:
             break
     return text
@@ -141,7 +172,10 @@ def table_section(
         if rest := len(rows) - len(shown):
             print_line(console, f"... and {rest:,} more", "dim")
 
-    return Section(title, len(rows), show, rank, least, most, is_urgent)
+    def left_out(count: int, width: int) -> Sequence[str]:
+        return FittedTable(columns, rows_of(rows, count)).left_out(width)
+
+    return Section(title, len(rows), show, rank, least, most, is_urgent, left_out)
 
 
 def rows_of(rows: Sequence[Row], count: int) -> Sequence[Row]:

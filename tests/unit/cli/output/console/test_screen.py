@@ -161,3 +161,18 @@ def test_long_text_beside_wide_names_is_printed_below_its_row():
     wide = io.StringIO()
     FittedTable(columns, rows).print(Console(file=wide, width=120))
     assert wide.getvalue().splitlines()[1].split() == ["NODES", "BLOCKED", "BY", "WHY"]
+
+
+def test_the_last_line_names_columns_that_do_not_fit():
+    """They are those of printed sections; a wider terminal has room for all columns."""
+
+    def last_line(name, count, *, has_details=False):
+        columns = TableColumn("POD", is_name=True), TableColumn("AFTER", rank=1), TableColumn("WHY")
+        rows = [(name, "5m", "drain")] * count
+        section = table_section("pods", columns, rows, Rank.VERDICTS, most=count)
+        return printed(section, has_details=has_details).splitlines()[-1]
+
+    narrow = "No room for column AFTER."
+    assert last_line("a" * 72, 1) == last_line("a" * 72, 1, has_details=True) == narrow
+    assert last_line("a" * 72, 90) == f"-o details prints all rows. {narrow}"
+    assert last_line("a", 1).split() == ["a", "5m", "drain"]
