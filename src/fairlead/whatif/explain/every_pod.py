@@ -25,6 +25,7 @@ from fairlead.whatif.explain.pod_cause import (
     seconds_since,
     unready_causes,
 )
+from fairlead.whatif.explain.unbound_claim import unbound_claims_of
 from fairlead.whatif.explain.uncreated_pod import uncreated_rows
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, in_queue_order
@@ -39,6 +40,7 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
+_CLAIMS_MAX: Final = 3  # claims that are named because they are not bound
 _Group = tuple[Row, list[PodCause]]  # a row, and the causes that it counts
 _PODS: Final = ResultColumn("pods", "pods", NUMBER)
 _WORKLOAD: Final = ResultColumn("workload", "workload", NAME)
@@ -87,7 +89,11 @@ def explain_pods(
             len(every), len(pending), len(unready),
             has_terminating=len(every) < len(model.pods()),
         ),
-        findings=(*_lacking(uncreated), *_findings(model, nodes)),
+        findings=(
+            *_lacking(uncreated),
+            *unbound_claims_of((pod.pod for pod in pending), inventory, _CLAIMS_MAX),
+            *_findings(model, nodes),
+        ),
         tables=(
             *grouped_if_long(
                 ResultTable("pending_reasons", "why pods are pending", _PENDING_REASON_COLUMNS,

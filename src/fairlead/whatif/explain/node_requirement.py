@@ -82,7 +82,9 @@ def _absent_labels(pod: Pod, nodes: Sequence[Labels]) -> Iterator[str]:
             yield _absent_label(one, nodes)
     for alternative in alternatives:
         if alternative and all(meeting[one] for one in alternative):
-            parts = [f"{_words(one)} ({counted(meeting[one], 'node')})" for one in alternative]
+            parts = [
+                f"{requirement_words(one)} ({counted(meeting[one], 'node')})" for one in alternative
+            ]
             yield f"No node has all of these: {joined(parts)}."
 
 
@@ -94,7 +96,7 @@ def _absent_label(one: NodeSelectorRequirement, nodes: Sequence[Labels]) -> str:
         return f"Every node has the label {one.key}."
     values = Counter(labels[one.key] for labels in nodes if one.key in labels)
     if not values:
-        return f"No node has {_words(one)}; no node has the label {one.key}."
+        return f"No node has {requirement_words(one)}; no node has the label {one.key}."
     ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
     shown = [f"{value or repr(value)} ({counted(n, 'node')})" for value, n in ordered]
     if len(shown) > _VALUES_MAX:
@@ -102,12 +104,12 @@ def _absent_label(one: NodeSelectorRequirement, nodes: Sequence[Labels]) -> str:
     if one.operator == "NotIn":
         return f"Every node has one of the excluded values of {one.key}: {joined(shown)}."
     if len(shown) == 1:
-        return f"No node has {_words(one)}; the only value of {one.key} is {shown[0]}."
-    return f"No node has {_words(one)}; the values of {one.key} are {joined(shown)}."
+        return f"No node has {requirement_words(one)}; the only value of {one.key} is {shown[0]}."
+    return f"No node has {requirement_words(one)}; the values of {one.key} are {joined(shown)}."
 
 
-def _words(one: NodeSelectorRequirement) -> str:
-    """Return a requirement as text, such as `pool=gpu or pool=mem`."""
+def requirement_words(one: NodeSelectorRequirement) -> str:
+    """Return the requirement `one` as text, such as `pool=gpu or pool=mem`."""
     match one.operator:
         case "In":
             return " or ".join(f"{one.key}={value}" for value in one.values)

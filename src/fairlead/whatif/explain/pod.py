@@ -75,6 +75,7 @@ from fairlead.whatif.explain.preemption import awaited_victims, victim_note, wai
 from fairlead.whatif.explain.readiness import why_unready
 from fairlead.whatif.explain.rival import fewer_larger_nodes, refusal_after_rivals, with_count
 from fairlead.whatif.explain.unbound_claim import unbound_claims
+from fairlead.whatif.explain.volume_place import volume_places
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.option_type import require_type
@@ -223,6 +224,7 @@ def explain_pod(
     else:
         more = (*more, *unbound_claims(found, inventory))
     if explanation.evaluation.fit_error and not explanation.node:
+        more = (*more, *volume_places(found, inventory))
         more = (*more, *unsimulated_in_plan(snapshot.manifests, ADDS_NODES))
     return replace(explanation, notes=(*explanation.notes, *more))
 

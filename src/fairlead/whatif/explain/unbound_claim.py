@@ -5,7 +5,7 @@ The scheduler says only that the pod has unbound immediate claims, and names no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from fairlead.api.codec import decode_as
@@ -32,6 +32,18 @@ def unbound_claims(pod: Pod, inventory: Inventory) -> Iterator[str]:
         spec = decode_as(PersistentVolumeClaim, found.value).spec
         if not spec.volume_name and (why := _why_unbound(spec.storage_class_name, inventory)):
             yield f"PersistentVolumeClaim {namespace}/{name} is not bound: {why}."
+
+
+def unbound_claims_of(pods: Iterable[Pod], inventory: Inventory, most: int = 1) -> list[str]:
+    """Return sentences about at most `most` claims of `pods`, and one that counts the others.
+
+    The claims are those of `unbound_claims`.
+    """
+    found = (why for pod in pods for why in unbound_claims(pod, inventory))
+    distinct = list(dict.fromkeys(found))
+    rest = len(distinct) - most
+    claims = "claim is" if rest == 1 else "claims are"
+    return [*distinct[:most], *([f"{rest:,} more {claims} not bound."] if rest > 0 else [])]
 
 
 def _why_unbound(name: str | None, inventory: Inventory) -> str:

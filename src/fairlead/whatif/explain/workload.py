@@ -56,8 +56,9 @@ from fairlead.whatif.explain.pod_cause import (
     unready_causes,
 )
 from fairlead.whatif.explain.rollout import pods_to_replace, stuck_pod
-from fairlead.whatif.explain.unbound_claim import unbound_claims
+from fairlead.whatif.explain.unbound_claim import unbound_claims_of
 from fairlead.whatif.explain.uncreated_pod import uncreated_rows
+from fairlead.whatif.explain.volume_place import volume_places
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
@@ -177,8 +178,8 @@ def explain_workload(
             *_leaving(model, workload, present),
             *(_surplus_words(workload, surplus, waits=len(kept_ready) < wanted) if surplus
               else _ordered(workload, pods)),
-            *_claims(pending, snapshot.inventory()),
-            *_unmet(model, pending),
+            *unbound_claims_of((pod.pod for pod in pending), snapshot.inventory()),
+            *_unmet(model, pending, snapshot.inventory()),
             *_devices(model, pending),
             *_findings(snapshot, ref, pods, one_more),
             *_batch_scheduler(model, pods),
@@ -594,20 +595,11 @@ def _lacking(wanted: int, ready: int, pods: int, pending: int, blocked: int) -> 
     return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count > 0)
 
 
-def _claims(pending: Iterable[PodInfo], inventory: Inventory) -> list[str]:
-    """Return sentences about claims that must be bound before `pending` pods are scheduled."""
-    found = [why for pod in pending for why in unbound_claims(pod.pod, inventory)]
-    distinct = list(dict.fromkeys(found))
-    rest = len(distinct) - 1
-    more = [f"{rest:,} more {'claim is' if rest == 1 else 'claims are'} not bound."] if rest else []
-    return [*distinct[:1], *more] if distinct else []
-
-
-def _unmet(model: ClusterModel, pending: Iterable[PodInfo]) -> Iterator[str]:
+def _unmet(model: ClusterModel, pending: Iterable[PodInfo], inventory: Inventory) -> Iterator[str]:
     """Yield sentences about the first of the `pending` pods that fits no node.
 
     They name the required labels that no node has, or the taints that the pod does not tolerate
-    (`unmet_requirements`).
+    (`unmet_requirements`), and the nodes that can use its volumes (`volume_places`).
     """
     for pod in pending:
         if model.kept_out(pod) is not None:
@@ -615,6 +607,7 @@ def _unmet(model: ClusterModel, pending: Iterable[PodInfo]) -> Iterator[str]:
         built = model.profile_of(pod)
         if not find_nodes_that_fit(built.plans, pod).count():
             yield from unmet_requirements(built, pod)
+            yield from volume_places(pod.pod, inventory)
             return
 
 

@@ -77,8 +77,8 @@ def test_the_usage_of_a_quota_without_status_is_counted(explained, make):
     hard = {"requests.cpu": "4", "persistentvolumeclaims": "4"}
     answer = explained("resourcequota/q", quota(hard=hard), *pods, claim)
     assert answer.verdict == (
-        "quota/default/q has room; its scarcest resources are persistentvolumeclaims (3 of 4 left), "
-        "requests.cpu (3 of 4 left); no workload lacks pods because of it."
+        "quota/default/q has room; its scarcest resources are persistentvolumeclaims (3 of 4 "
+        "left), requests.cpu (3 of 4 left); no workload lacks pods because of it."
     )
     users = [(row["user"], row["objects"], row["uses"]) for row in rows(answer, "users")]
     assert users == [
