@@ -10,6 +10,7 @@ from the status of the autoscaler.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
 from typing import Any, Final
@@ -39,7 +40,9 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.horizontal_pod_autoscaler.replica_calculator import Tolerances
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.fit import FitResult, fit
 from fairlead.whatif.planner.new_pod import new_pods_of
@@ -53,6 +56,7 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _DISABLED: Final = "Disabled"
 _TOLERANCE: Final = 0.1  # --horizontal-pod-autoscaler-tolerance
@@ -93,10 +97,8 @@ class _Metric(Struct, frozen=True):
     container: str = ""
 
 
-def explain_autoscaler(
-    model: ClusterModel, inventory: Inventory, found: Manifest, source: str
-) -> TabularAnswer:
-    """Return the explanation of the HorizontalPodAutoscaler `found` of the snapshot `source`.
+def explain_autoscaler(model: ClusterModel, snapshot: Snapshot, found: Manifest) -> TabularAnswer:
+    """Return the explanation of the HorizontalPodAutoscaler `found` of `snapshot`.
 
     Raises InputError if its spec is malformed.
     """
@@ -104,6 +106,7 @@ def explain_autoscaler(
         view = decode_as(HorizontalPodAutoscaler, found.value)
     except DecodeError as cause:
         raise InputError.of_decode(found.source, cause) from None
+    inventory = snapshot.inventory()
     target = _target(found, inventory)
     counted_then = view.status.get("currentReplicas")
     then = counted_then if isinstance(counted_then, int) else 0
@@ -120,7 +123,7 @@ def explain_autoscaler(
         room = f"The pods of {_reference(view)} are not simulated, so their room is not known."
     return TabularAnswer(
         kind="AutoscalerExplanation",
-        source=source,
+        source=snapshot.source,
         verdict=_verdict(view, target, replicas, metrics, conditions),
         findings=(
             *_missing_requests(metrics, pods),
@@ -151,7 +154,31 @@ def explain_autoscaler(
             "max_replicas": view.spec.max_replicas,
             "fitting": room.count if isinstance(room, FitResult) else None,
         },
+        steps=tuple(_steps(found, view, target, _highest(metrics) or 0, snapshot.arguments)),
     )  # fmt: skip
+
+
+def _steps(
+    found: Manifest,
+    view: HorizontalPodAutoscaler,
+    target: Manifest | None,
+    proposal: int,
+    arguments: Sequence[str],
+) -> Iterator[NextStep]:
+    """Yield commands that raise maxReplicas to the `proposal` of the metrics.
+
+    Nothing is yielded if the proposal is within the limits. `arguments` are the words with which
+    another command reads the same cluster.
+    """
+    if target is None or proposal <= view.spec.max_replicas:
+        return
+    ref = WorkloadRef(target.full_kind, target.ref.namespace, target.ref.name)
+    edit = f"hpa/{found.ref.key}:spec.maxReplicas={proposal}"
+    words = ("fairlead", "whatif", *arguments, "--set", edit, "--scale", f"{ref}={proposal}")
+    yield NextStep("simulate a higher maxReplicas first", command=shlex.join(words))
+    patch = f'{{"spec":{{"maxReplicas":{proposal}}}}}'
+    words = ("kubectl", "patch", "hpa", "-n", found.ref.namespace, found.ref.name, "-p", patch)
+    yield NextStep("raise maxReplicas", command=shlex.join(words), makes_change=True)
 
 
 def _verdict(

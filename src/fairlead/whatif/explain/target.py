@@ -197,7 +197,7 @@ def _explain_with_budgets(
     if found.kind is POD_DISRUPTION_BUDGET:
         return explain_budget(planner, found.ref.key, snapshot)
     if found.kind is HORIZONTAL_POD_AUTOSCALER:
-        return explain_autoscaler(model, snapshot.inventory(), found, snapshot.source)
+        return explain_autoscaler(model, snapshot, found)
     return explain_workload(planner, snapshot, found)
 
 

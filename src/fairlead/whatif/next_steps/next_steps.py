@@ -166,6 +166,13 @@ def _delete_awaited_pods(context: StepContext) -> Iterator[NextStep]:
     return delete_awaited_pods(context) if context.awaited else iter(())
 
 
+def _move_replica_limits(context: StepContext) -> Iterator[NextStep]:
+    # Imported here, because few changes exceed limits of HorizontalPodAutoscalers.
+    from fairlead.whatif.next_steps.replica_limit import move_replica_limits  # noqa: PLC0415
+
+    return move_replica_limits(context)
+
+
 def _keep_volumes(context: StepContext) -> Iterator[NextStep]:
     """Yield a command that keeps the volumes of the deleted claims."""
     lost = [one for one in context.answer.effect.deleted_claims if not one.keeps_data]
@@ -189,6 +196,7 @@ class _Row(NamedTuple):
 _DRAIN_BEFORE_DELETION: Final = _Row(drain_before_deletion)
 _DELETE_AWAITED_PODS: Final = _Row(_delete_awaited_pods, tries=True)
 _KEEP_AVAILABLE: Final = _Row(keep_available, tries=True)
+_MOVE_REPLICA_LIMITS: Final = _Row(_move_replica_limits, tries=True)
 _RAISE_QUOTAS: Final = _Row(_raise_quotas, tries=True)
 _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.REFUSED: (_Row(add_flags),),
@@ -208,6 +216,8 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.BREACHED: (_DRAIN_BEFORE_DELETION, _Row(add_replicas, tries=True)),
     OutcomeKind.UNAVAILABLE: (_DRAIN_BEFORE_DELETION, _KEEP_AVAILABLE),
     OutcomeKind.BRIEFLY_UNAVAILABLE: (_DRAIN_BEFORE_DELETION, _KEEP_AVAILABLE),
+    OutcomeKind.RESCALED: (_MOVE_REPLICA_LIMITS,),
+    OutcomeKind.LIMITED: (_MOVE_REPLICA_LIMITS,),
     OutcomeKind.UNCHANGED: (_DELETE_AWAITED_PODS,),
     OutcomeKind.DISPLACED: (_Row(ignore_failed_nodes), _Row(_shorten_waits, tries=True)),
 }

@@ -93,6 +93,16 @@ def test_limits_bound_the_replicas(explained, value, replicas, verdict):
     assert explained(autoscaler(percent(value)), replicas).verdict == f"hpa/default/web {verdict}"
 
 
+def test_a_proposal_above_the_limit_suggests_a_higher_limit(explained):
+    answer = explained(autoscaler(percent(100)), 9)
+    edit, patch = "hpa/default/web:spec.maxReplicas=18", '{"spec":{"maxReplicas":18}}'
+    assert [one.code for one in answer.steps] == [
+        f"fairlead whatif {answer.source} --set {edit} --scale deploy/default/web=18",
+        f"kubectl patch hpa -n default web -p '{patch}'",
+    ]
+    assert explained(autoscaler(percent(100)), 4).steps == ()
+
+
 def test_the_tolerance_of_the_direction_applies(explained):
     behavior = {"scaleUp": {"tolerance": "0.5"}, "scaleDown": {"selectPolicy": "Disabled"}}
     answer = explained(autoscaler(percent(70), behavior=behavior))

@@ -1,0 +1,66 @@
+"""Next steps for HorizontalPodAutoscalers that keep the replicas within their limits."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import joined
+from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_named
+from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
+from fairlead.whatif.outcome.comparison.effect import Effect
+
+
+def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
+    """Yield a what-if with other limits of autoscalers, which admit the replicas of the question.
+
+    These are autoscalers that scale back a workload that the question scales, and autoscalers whose
+    metrics propose more than maxReplicas because of the question. The limits of up to NAMES_MAX
+    autoscalers are tried together. The step says how many pods then do not run. Nothing is yielded
+    for an autoscaler that the question edits, or if the question applies files.
+    """
+    answer, edits = context.answer, dict[str, str]()
+    if answer.change.apply:
+        return
+    wanted = {one.autoscaler: one.replicas_before for one in _rescaled(answer.effect)}
+    wanted |= {one.autoscaler: short.proposed for one, short in answer.effect.replica_shortages}
+    by_name = {one.autoscaler: one for one in answer.changed.pod_autoscalers}
+    for name, count in [*wanted.items()][:NAMES_MAX]:
+        field, limit = "maxReplicas", by_name[name].maximum
+        if count < by_name[name].minimum:
+            field, limit = "minReplicas", by_name[name].minimum
+        if count and count != limit and not is_named(name, answer.change.set):
+            edits[name] = f"hpa/{name}:spec.{field}={count}"
+    tried = context.with_edits(*edits.values()) if edits else None
+    if tried is None:
+        return
+    kept = {one.autoscaler for one in _rescaled(tried)}
+    kept |= {one.autoscaler for one, _ in tried.replica_shortages}
+    helped = [name for name in edits if name not in kept]
+    if not helped:
+        return
+    _, _, limit = edits[helped[0]].partition(":spec.")
+    what = f"{limit.replace('=', ' ')} for HorizontalPodAutoscaler {helped[0]}"
+    if len(helped) > 1:
+        what = f"limits of HorizontalPodAutoscalers {joined(helped)} that admit the replicas"
+    more = len(tried.difference.pending) + len(tried.difference.not_created)
+    more += sum(one.missing for one in tried.workloads)
+    verb = "does" if more == 1 else "do"
+    rest = f"; {counted(more, 'pod')} then {verb} not run" if more else ""
+    yield NextStep(
+        f"ask again with {what}{rest}",
+        shlex.join(word for name in helped for word in ("--set", edits[name])),
+    )
+
+
+def _rescaled(effect: Effect) -> list[PodAutoscalerOutcome]:
+    """Return the autoscalers that do not keep the replicas that the change sets."""
+    before = {one.autoscaler: one.replicas_before for one in effect.without.pod_autoscalers}
+    return [
+        one
+        for one in effect.changed.pod_autoscalers
+        if one.replicas_before != before.get(one.autoscaler, one.replicas_before)
+        and one.replicas not in (None, one.replicas_before)
+    ]
