@@ -29,7 +29,7 @@ def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
     by_name = {one.autoscaler: one for one in answer.changed.pod_autoscalers}
     for name, count in [*wanted.items()][:NAMES_MAX]:
         field, limit = "maxReplicas", by_name[name].maximum
-        if count < by_name[name].minimum:
+        if count and count < by_name[name].minimum:
             field, limit = "minReplicas", by_name[name].minimum
         if count and count != limit and not is_named(name, answer.change.set):
             edits[name] = f"hpa/{name}:spec.{field}={count}"
@@ -41,8 +41,8 @@ def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
     helped = [name for name in edits if name not in kept]
     if not helped:
         return
-    _, _, limit = edits[helped[0]].partition(":spec.")
-    what = f"{limit.replace('=', ' ')} for HorizontalPodAutoscaler {helped[0]}"
+    _, _, edit = edits[helped[0]].partition(":spec.")
+    what = f"{edit.replace('=', ' ')} for HorizontalPodAutoscaler {helped[0]}"
     if len(helped) > 1:
         what = f"limits of HorizontalPodAutoscalers {joined(helped)} that admit the replicas"
     more = len(tried.difference.pending) + len(tried.difference.not_created)

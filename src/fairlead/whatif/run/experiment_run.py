@@ -22,7 +22,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
-from fairlead.api.json import Json
+from fairlead.api.json import Json, number, text
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.timestamp import parse_timestamp
@@ -1006,8 +1006,8 @@ def _is_deleted_since(begin: Instant, metadata: Json) -> bool:
 
     A deletion timestamp has whole seconds.
     """
-    stated = metadata.get("deletionTimestamp")
-    grace = seconds(metadata.get("deletionGracePeriodSeconds") or 0)
+    stated = text(metadata, "deletionTimestamp")
+    grace = seconds(number(metadata, "deletionGracePeriodSeconds"))
     return bool(stated) and parse_timestamp(stated) - grace > begin - seconds(1)
 
 
