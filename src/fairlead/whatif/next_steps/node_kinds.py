@@ -35,14 +35,16 @@ _NAMES_MAX: Final = 12
 """The highest number of names in a value of --like."""
 
 
-class Kind(Struct, frozen=True):
+class NodeKind(Struct, frozen=True):
     """Pods, and the nodes that admit all of them."""
 
     pods: list[PodEnd]
     nodes: list[NodeEnd]
 
 
-def kinds_for(pods: Sequence[PodEnd], nodes: Sequence[NodeEnd], context: StepContext) -> list[Kind]:
+def kinds_for(
+    pods: Sequence[PodEnd], nodes: Sequence[NodeEnd], context: StepContext
+) -> list[NodeKind]:
     """Return `pods`, divided among kinds of `nodes`; the kind of the largest pods comes first.
 
     Workloads that the question may change, and workloads that no node admits, count as admitted by
@@ -52,20 +54,20 @@ def kinds_for(pods: Sequence[PodEnd], nodes: Sequence[NodeEnd], context: StepCon
     for pod in pods:
         by_workload.setdefault(pod.workload, []).append(pod)
     if len(by_workload) < 2:
-        return [Kind(list(pods), list(nodes))]
+        return [NodeKind(list(pods), list(nodes))]
     specs = _specs(by_workload, context)
     taints = _taints(context.manifests)
-    found: list[Kind] = []
+    found: list[NodeKind] = []
     for ref in sorted(by_workload, key=lambda ref: (_largest(by_workload[ref]), ref)):
         own = [one for one in nodes if _admits(one, taints.get(one.name, ()), specs.get(ref))]
         names = {one.name for one in own or nodes}
         for number, kind in enumerate(found):
             shared = [one for one in kind.nodes if one.name in names]
             if shared:
-                found[number] = Kind([*kind.pods, *by_workload[ref]], shared)
+                found[number] = NodeKind([*kind.pods, *by_workload[ref]], shared)
                 break
         else:
-            found.append(Kind(by_workload[ref], own or list(nodes)))
+            found.append(NodeKind(by_workload[ref], own or list(nodes)))
     return found
 
 
@@ -85,7 +87,7 @@ def mixed(counts: Mapping[str, int]) -> NewNodes:
 
 
 def nodes_of_kinds(
-    kinds: Iterable[Kind], known: Sequence[NodeEnd], left: Iterable[str]
+    kinds: Iterable[NodeKind], known: Sequence[NodeEnd], left: Iterable[str]
 ) -> Counter[str]:
     """Return how many copies of which nodes would hold the pods of `kinds`.
 

@@ -27,7 +27,6 @@ from fairlead.whatif.next_steps.new_nodes import (
     repels_pods_itself,
     words_of_copies,
 )
-from fairlead.whatif.next_steps.node_kinds import kinds_for, mixed, nodes_of_kinds
 from fairlead.whatif.next_steps.own_rule import has_own_rules
 from fairlead.whatif.next_steps.spread_rule import is_hard
 from fairlead.whatif.next_steps.step_context import TRIES_MAX, StepContext, is_named
@@ -152,9 +151,9 @@ def _first_nodes(
             short = [pod for pod in short if not reach.reaches(pod, old_node)]
     short, nodes = reach.most_reached(short, nodes)
     origins = {left[pod.key] for pod in short if pod.key in left}
-    counts = _copies_by_kind(copies, short, nodes, context, left=origins)
-    if len(counts) > 1:
-        yield from _best_nodes([mixed(counts)], 0, context)
+    several = _of_several_kinds(copies, short, nodes, context, left=origins)
+    if several is not None:
+        yield from _best_nodes([several], 0, context)
     else:
         yield from _copies_of(copies, covered, context)
         yield from _room_for(short, nodes, context, left=origins)
@@ -166,27 +165,35 @@ def _first_nodes(
         )
 
 
-def _copies_by_kind(
+def _of_several_kinds(
     copies: NewNodes | None,
     short: Sequence[PodEnd],
     nodes: Sequence[NodeEnd],
     context: StepContext,
     *,
     left: Collection[str],
-) -> Counter[str]:
-    """Return the number of copies of each node, if several kinds of nodes are necessary.
+) -> NewNodes | None:
+    """Return copies of several nodes, if copies of one of `nodes` are not enough; else None.
 
-    `copies` are the new nodes for other pods than those in `short`, which lack room. Return an
-    empty Counter if copies of one of `nodes` are enough. `left` are the nodes that some of `short`
-    left.
+    `copies` are the new nodes for other pods than those in `short`, which lack room. `left` are the
+    nodes that some of `short` left.
     """
+    if copies is None and len({pod.workload for pod in short}) < 2:
+        return None
+    # Imported here, because in most questions one workload lacks room.
+    from fairlead.whatif.next_steps.node_kinds import (  # noqa: PLC0415
+        kinds_for,
+        mixed,
+        nodes_of_kinds,
+    )
+
     kinds = kinds_for(short, nodes, context)
     if copies is None and len(kinds) < 2:
-        return Counter()
+        return None
     counts = nodes_of_kinds(kinds, context.answer.without.nodes, left)
     if copies is not None:
         counts[copies.like] += copies.count
-    return counts
+    return mixed(counts) if len(counts) > 1 else None
 
 
 def _created_later(pending: Iterable[PodEnd], context: StepContext) -> Iterator[PodEnd]:
@@ -376,6 +383,9 @@ def _more_nodes(
     short = [pod for pod in pending if _may_use_new_node(pod)]
     if change.instance_type or not short:
         return
+    # Imported here, because most questions add no nodes, or enough of them.
+    from fairlead.whatif.next_steps.node_kinds import kinds_for, mixed  # noqa: PLC0415
+
     likes = change.like.split(",")
     counts = Counter[str]()
     for kind in kinds_for(short, nodes, context):
