@@ -152,18 +152,21 @@ def _allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
 
 
 def _note_forced_rollback(context: StepContext) -> Iterator[NextStep]:
+    if not any(one.outdated for one in context.answer.effect.workloads):
+        return iter(())
     # Imported here, because most changes stop no rollout.
     from fairlead.whatif.next_steps.rollout import note_forced_rollback  # noqa: PLC0415
 
-    stopped = any(one.outdated for one in context.answer.effect.workloads)
-    return note_forced_rollback(context) if stopped else iter(())
+    return note_forced_rollback(context)
 
 
 def _delete_awaited_pods(context: StepContext) -> Iterator[NextStep]:
+    if not context.awaited:
+        return iter(())
     # Imported here, because few changes wait for pods.
     from fairlead.whatif.next_steps.rollout import delete_awaited_pods  # noqa: PLC0415
 
-    return delete_awaited_pods(context) if context.awaited else iter(())
+    return delete_awaited_pods(context)
 
 
 def _move_replica_limits(context: StepContext) -> Iterator[NextStep]:
