@@ -71,11 +71,13 @@ class StuckPod(Struct, frozen=True):
         namespace, pod = self.owner.namespace, f"{self.owner.namespace}/{self.name}"
         if self.is_old:
             words = ("fairlead", "whatif", *arguments, "--delete", f"pod/{pod}")
-            yield NextStep("simulate the deletion of the pod first", command=shlex.join(words))
+            step = "if the pod cannot become ready, simulate its deletion first"
+            yield NextStep(step, command=shlex.join(words))
         else:
             words = ("kubectl", "rollout", "undo", "-n", namespace, f"sts/{self.owner.name}")
             command = shlex.join(words)
-            yield NextStep("revert the template", command=command, makes_change=True)
+            step = "if the new template cannot work, revert it"
+            yield NextStep(step, command=command, makes_change=True)
         command = shlex.join(("kubectl", "delete", "pod", "-n", namespace, self.name))
         then = "delete the pod" if self.is_old else "then delete the pod"
         yield NextStep(then, command=command, makes_change=True)
