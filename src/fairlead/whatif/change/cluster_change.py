@@ -384,6 +384,7 @@ def _add_notes_on_held_changes(collected: _Steps) -> None:
     if not any(before for before, _ in writes):
         return
     from fairlead.whatif.change.note.held_rollout import (  # noqa: PLC0415 - rarely needed
+        awaited_in_rollout,
         held_in_order,
         held_rollout,
         ignores_change,
@@ -400,6 +401,8 @@ def _add_notes_on_held_changes(collected: _Steps) -> None:
         )
         if note:
             collected.notes.append(note)
+        if (awaited := awaited_in_rollout(before, after.value, inventory)) is not None:
+            collected.awaited[awaited] = None
 
 
 def _add_notes_on_writes(collected: _Steps) -> None:

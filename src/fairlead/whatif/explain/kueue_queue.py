@@ -70,6 +70,7 @@ _NAMES: Final = {
     _LOCAL_QUEUE: ("localqueue", "localqueues", "lq"),
     _CLUSTER_QUEUE: ("clusterqueue", "clusterqueues", "cq"),
 }
+KUEUE_KINDS: Final = tuple(name for names in _NAMES.values() for name in names)
 _SHARED_NAMES: Final = ("queue", "queues")  # of LocalQueues, unless the dump has other Queues
 _NOTE: Final = (
     "Kueue is not simulated: the amounts and reasons are those that Kueue wrote to the objects of "

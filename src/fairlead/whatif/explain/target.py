@@ -52,7 +52,7 @@ from fairlead.whatif.explain.group import (
 )
 from fairlead.whatif.explain.group_cause import group_causes
 from fairlead.whatif.explain.group_text import group_sentences
-from fairlead.whatif.explain.kueue_queue import explain_kueue
+from fairlead.whatif.explain.kueue_queue import KUEUE_KINDS, explain_kueue
 from fairlead.whatif.explain.new_claim import with_new_claims
 from fairlead.whatif.explain.node import explain_node
 from fairlead.whatif.explain.pod import SOURCE
@@ -62,7 +62,7 @@ from fairlead.whatif.explain.priority_class import (
     explain_priority_class,
     explain_priority_classes,
 )
-from fairlead.whatif.explain.queue import explain_queues, is_about_queue
+from fairlead.whatif.explain.queue import QUEUE_KINDS, explain_queues, is_about_queue
 from fairlead.whatif.explain.resource_quota import explain_quota, explain_quotas
 from fairlead.whatif.explain.workload import explain_workload
 from fairlead.whatif.input.document import read
@@ -344,7 +344,7 @@ def group_to_explain(
     create. Return None for any other target. Also return None for "" if the files do not have
     exactly one pod or workload. Raises InputError if `files` or `target` is invalid.
     """
-    if find_kind(target) is not None or target.lower() in ("quotas", *QUEUE_KINDS):
+    if find_kind(target) is not None or target.lower() in ("quotas", *QUEUE_KINDS, *KUEUE_KINDS):
         problem = (
             "cannot be combined with --apply, which explains one new pod; fairlead whatif DUMP "
             "--apply FILE says what happens to all pods"

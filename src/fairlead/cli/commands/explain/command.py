@@ -136,7 +136,8 @@ def explain(
       queues.
 
     - ClusterQueue or LocalQueue of Kueue: its quota, and why workloads wait for admission, as Kueue
-      wrote it to the objects of the dump. Without a name, clusterqueues compares all ClusterQueues.
+      wrote it to the objects of the dump. To compare all ClusterQueues, set OBJECT to
+      clusterqueues.
 
     With --process, a running scheduler (a process of `fairlead run`) answers. OBJECT must then be a
     pod. For a pending pod, the answer contains the queue in which the pod waits, and its attempts
