@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairlead.whatif.input import listing
 from fairlead.whatif.input.error import InputError
@@ -216,3 +219,40 @@ def test_an_item_too_deep_for_the_decoder_is_refused(tmp_path):
     with pytest.raises(InputError) as refused:
         read_snapshot(str(path))
     assert str(refused.value) == f"{path}: is nested too deeply"
+
+
+BLOCKS = st.sampled_from((16, 64, 1 << 18))
+
+
+@given(st.lists(st.sampled_from((b"a", "é".encode(), "€".encode(), b"\xff", b"\xe2"))), BLOCKS)
+def test_bytes_are_utf8_if_they_can_be_decoded(parts, block):
+    data = b"".join(parts) * 9
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(listing, "_BLOCK_BYTES", block)
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            with pytest.raises(UnicodeDecodeError):
+                listing._require_utf8(data)
+        else:
+            listing._require_utf8(data)
+
+
+INNER = b"\n  "
+SEPARATOR = INNER + b"}," + INNER + b"{"
+LINES = (SEPARATOR, INNER + b"{", INNER + b"},", b"\n  { {", b"\n a", b"\n", b"{", b"\n   {")
+
+
+@given(st.lists(st.sampled_from((*LINES, b"\n{")), max_size=30), BLOCKS)
+def test_separators_are_found_in_blocks_of_any_size(parts, block):
+    data = b"    " + b"".join(parts)
+    first = len(INNER)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(listing, "_BLOCK_BYTES", block)
+        found = listing._ends(data, first, SEPARATOR, len(INNER))
+        if b"\n{" in data:
+            with pytest.raises(msgspec.DecodeError):
+                list(found)
+            return
+        ends = range(first + 1, len(data))
+        assert list(found) == [at for at in ends if data[: at + 1].endswith(SEPARATOR)]
