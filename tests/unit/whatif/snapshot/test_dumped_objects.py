@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from msgspec import Raw
 
+from fairlead.api.text.nesting import DEPTH_MAX
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.registry.dump.replicas import DumpedReplicas
@@ -747,13 +748,23 @@ def test_a_workload_with_a_null_is_loaded_like_its_value(tmp_path, found, is_sto
 @pytest.mark.parametrize(
     "place", [(), ("spec",), ("spec", "template"), ("spec", "template", "spec")]
 )
-def test_a_workload_that_is_nested_too_deeply_is_refused(tmp_path, place):
+@pytest.mark.parametrize(
+    "deep",
+    [
+        "[" * 480 + "]" * 480,
+        '{"a":' * 240 + "{}" + "}" * 240,
+        '[{"a":' * DEPTH_MAX + "1" + "}]" * DEPTH_MAX,
+        '[{"a":' * (DEPTH_MAX // 2) + "1" + "}]" * (DEPTH_MAX // 2),
+    ],
+    ids=["lists", "objects", "both", "just too deep"],
+)
+def test_a_workload_that_is_nested_too_deeply_is_refused(tmp_path, place, deep):
     """Otherwise, recursive functions that read its value would fail."""
     found = deployment()
     outer = found
     for name in place:
         outer = outer[name]
-    outer["unknown"] = json.loads("[" * 480 + "]" * 480)
+    outer["unknown"] = json.loads(deep)
     with pytest.raises(InputError, match="Deployment shop/web: is nested too deeply"):
         read_snapshot(str(written(tmp_path, [node(), found])))
 
