@@ -31,9 +31,9 @@ from fairlead.api.pods.replicas import LoadedObjects, pod_at
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 
-_VERSION: Final = "resourceVersion"
-_UNVIEWED: Final = frozenset((_VERSION, "managedFields"))
-_CONDITIONS: Final = frozenset(("conditions",))
+VERSION: Final = "resourceVersion"
+_UNVIEWED: Final = frozenset((VERSION, "managedFields"))
+CONDITIONS: Final = frozenset(("conditions",))
 _NODE: Final = frozenset(("nodeName",))
 
 
@@ -97,12 +97,12 @@ def _successor(before: Pod, change: StoredChange) -> Pod | None:
     The view is made from `before`, an earlier view of the pod.
     """
     old, new = change.previous, change.object
-    if old is None or old["metadata"][_VERSION] != before.metadata.resource_version:
+    if old is None or old["metadata"][VERSION] != before.metadata.resource_version:
         return None
     spec = _next_spec(before.spec, old.get("spec", {}), new.get("spec", {}))
     if spec is None:
         return None
-    meta = _next_metadata(before.metadata, old["metadata"], new["metadata"])
+    meta = next_metadata(before.metadata, old["metadata"], new["metadata"])
     status = _next_status(before.status, old.get("status", {}), new.get("status", {}))
     return Pod(metadata=meta, spec=spec, status=status)
 
@@ -114,19 +114,19 @@ def _next_spec(before: PodSpec, old: Json, new: Json) -> PodSpec | None:
     """
     if new is old:
         return before
-    if not new.get("nodeName") or not _differs_only_in(_NODE, old, new):
+    if not new.get("nodeName") or not differs_only_in(_NODE, old, new):
         return None
     spec: PodSpec = before.__copy__()  # type: ignore[attr-defined]
     force_setattr(spec, "node_name", new["nodeName"])
     return spec
 
 
-def _next_metadata(before: ObjectMeta, old: Json, new: Json) -> ObjectMeta:
+def next_metadata(before: ObjectMeta, old: Json, new: Json) -> ObjectMeta:
     """Return the view of the metadata `new`; `before` is the view of the earlier metadata `old`."""
-    if not _differs_only_in(_UNVIEWED, old, new):
-        return _decoded(ObjectMeta, new)
+    if not differs_only_in(_UNVIEWED, old, new):
+        return decoded_part(ObjectMeta, new)
     meta: ObjectMeta = before.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
-    force_setattr(meta, "resource_version", new[_VERSION])
+    force_setattr(meta, "resource_version", new[VERSION])
     return meta
 
 
@@ -134,14 +134,14 @@ def _next_status(before: PodStatus, old: Json, new: Json) -> PodStatus:
     """Return the view of the status `new`; `before` is the view of the previous status `old`."""
     if old is new:
         return before
-    if "conditions" not in new or not _differs_only_in(_CONDITIONS, old, new):
-        return _decoded(PodStatus, new)
+    if "conditions" not in new or not differs_only_in(CONDITIONS, old, new):
+        return decoded_part(PodStatus, new)
     status: PodStatus = before.__copy__()  # type: ignore[attr-defined]
-    force_setattr(status, "conditions", _decoded(_Conditions, new).conditions)
+    force_setattr(status, "conditions", decoded_part(_Conditions, new).conditions)
     return status
 
 
-def _differs_only_in(members: frozenset[str], old: Json, new: Json) -> bool:
+def differs_only_in(members: frozenset[str], old: Json, new: Json) -> bool:
     """Return whether `old` and `new` have identical (`is`) values for all keys not in `members`."""
     for key, value in new.items():
         if value is not old.get(key) and key not in members:
@@ -149,7 +149,7 @@ def _differs_only_in(members: frozenset[str], old: Json, new: Json) -> bool:
     return old.keys() == new.keys() or old.keys() - members == new.keys() - members
 
 
-def _decoded(view: type[View], part: Json) -> View:
+def decoded_part(view: type[View], part: Json) -> View:
     """Return the view of `part`, a part of an object. Members that are null count as absent."""
     try:
         return decode_as(view, part)  # nulls of members that no view contains do not matter

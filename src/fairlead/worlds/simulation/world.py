@@ -64,6 +64,7 @@ from fairlead.worlds.component_identity import sender_of
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders, has_bound
 from fairlead.worlds.informer import net_changes
+from fairlead.worlds.node_views import NodeViews
 from fairlead.worlds.perform import perform
 from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
@@ -141,6 +142,7 @@ class SimulatedWorld:
         self._due: deque[Callable[[Instant], None]] = deque()
         self._changes: list[StoredChange] = []
         self._pod_views = PodViews()
+        self._node_views = NodeViews()
         pods = ViewedPods(storage, self._pod_views, self._quotas)
         self._pod_status_writes = PodStatusWrites(pods)
         self._pod_bindings = PodBindings(pods, self.store.admission)
@@ -165,6 +167,7 @@ class SimulatedWorld:
         self._ids.skip(views.uids)
         self.admission.observe(views, self.store.storage)
         self._pod_views.load(views)
+        self._node_views.load(views.others)
         self._has_dynamic_admission = None
         self._pending_stimuli.append(ObjectsLoaded(views))
 
@@ -308,7 +311,8 @@ class SimulatedWorld:
             self._changes.clear()
 
     def _stimulus_of(self, change: StoredChange) -> Stimulus:
-        view = self._pod_views.view_of(change)
+        views = self._node_views if change.kind is NODE else self._pod_views
+        view = views.view_of(change)
         return ObjectDeleted(view) if change.type is ChangeType.DELETED else ObjectChanged(view)
 
 
