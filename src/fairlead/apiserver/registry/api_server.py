@@ -97,6 +97,7 @@ API_SERVER: Final = Registry(
     strategies=STRATEGIES,
     decode=decode,
     default=default,
+    default_update=lambda kind, _, new: default(kind, new),
     read=read,
     normalize=normalize,
     zero_status=zero_status,

@@ -27,6 +27,8 @@ class Registry(Struct, frozen=True, kw_only=True):
     decode: Callable[[Kind, Json], Json]
     # Returns an object, which is already decoded, with its defaults.
     default: Callable[[Kind, Json], Json]
+    # Given (kind, old, new), does the same for `new`, an update of the stored object `old`.
+    default_update: Callable[[Kind, Json, Json], Json]
     # Returns an object of a snapshot as if it had been read from the storage of a server.
     read: Callable[[Kind, Json], Json]
     # Given (kind, old, new), returns `new` with the fields that its type always encodes. `new` was

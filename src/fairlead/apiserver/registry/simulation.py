@@ -32,7 +32,11 @@ from fairlead.apiserver.registry.strategies.core import namespace, pod
 from fairlead.apiserver.registry.strategies.table import StrategyTable
 from fairlead.apiserver.registry.strategy import DEFAULT, GarbageCollection, ResourceStrategy
 from fairlead.apiserver.validation.meta.field import Causes
-from fairlead.apiserver.validation.validator import SimulationValidator, defaulted
+from fairlead.apiserver.validation.validator import (
+    SimulationValidator,
+    defaulted,
+    defaulted_update,
+)
 
 _ORPHANING: Final = ResourceStrategy(garbage_collection=GarbageCollection.ORPHAN_DEPENDENTS)
 _BEHAVIOR: Final[Mapping[str, ResourceStrategy]] = {
@@ -104,6 +108,7 @@ SIMULATION: Final = Registry(
     strategies=StrategyTable(_strategy),
     decode=_as_it_is,
     default=defaulted,
+    default_update=defaulted_update,
     read=_as_it_is,
     normalize=_new_as_it_is,
     zero_status=_no_status,

@@ -288,7 +288,7 @@ class Store:
         # 1. Preconditions.
         require_same_version(kind, old, new)
         # 2. Defaults and managed fields, then the plugins that may change the object.
-        new = yield from write.tracked_steps(old, self.registry.default(kind, new))
+        new = yield from write.tracked_steps(old, self.registry.default_update(kind, old, new))
         attributes = self.admission.attributes(
             Operation.UPDATE, kind, new, old=old, subresource=subresource, write=write
         )

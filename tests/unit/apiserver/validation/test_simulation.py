@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 
 from fairlead.apiserver.error import ApiError, Cause
-from fairlead.apiserver.kind import POD, kind_of
+from fairlead.apiserver.kind import NODE, POD, kind_of
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.validation.scaling_policy import TO_ZERO
@@ -485,3 +487,37 @@ def test_the_amounts_of_a_limit_range_are_compared_only_if_all_are_valid():
     with pytest.raises(ApiError) as refusal:
         SIMULATION.validator.validate(kind_of(found), SIMULATION.rules(kind_of(found)), found)
     assert [one.field for one in refusal.value.causes] == ["spec.limits[0].min[cpu]"]
+
+
+NODE_STATUS = {"capacity": {"cpu": "4"}, "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"unschedulable": True},
+        {"unschedulable": "yes"},
+        {"taints": [{"key": "a", "effect": "NoSchedule"}]},
+        {"taints": [{"key": "a", "effect": "NoSchedule"}] * 2},
+        {"taints": [{"key": "a b", "effect": "Never"}]},
+        {"taints": [{"key": "a"}]},
+        {"taints": "a"},
+    ],
+)
+@pytest.mark.parametrize("labels", [{}, {"a": "b"}, {"a": "b c"}, {"a": 1}])
+def test_an_update_that_keeps_the_status_of_a_node_is_checked_as_any_other(spec, labels):
+    """The kept status itself is not checked again."""
+    before = obj("Node", namespace="", spec={}, status=NODE_STATUS)
+
+    def outcome(status):
+        after = obj("Node", namespace="", spec=spec, status=status)
+        after["metadata"]["labels"] = labels
+        try:
+            made = SIMULATION.default_update(NODE, before, after)
+            SIMULATION.validator.validate_update(NODE, SIMULATION.rules(NODE), before, made)
+        except ApiError as refusal:
+            return refusal.message, refusal.causes
+        return made["spec"], made["metadata"]
+
+    assert outcome(NODE_STATUS) == outcome(deepcopy(NODE_STATUS))
