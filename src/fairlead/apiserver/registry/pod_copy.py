@@ -115,13 +115,16 @@ class PodCopies:
         self._admission = admission
         self._ids = ids
         self._templates: dict[bytes, _Template] = {}
+        # {id(spec): (spec, its JSON text)}, for the manifests from which templates were made
+        self._known_specs: dict[int, tuple[Any, bytes]] = {}
         storage.subscribe(self._observe, lambda resource: resource not in _UNREAD)
 
     def create(self, manifest: Mapping[str, Any], now: int, write: Write) -> Json | None:
         """Create a pod for `manifest` by copying a template; return the stored pod.
 
         Return None if the pod cannot be created as a copy. The caller must then run all stages of
-        `Store.create`. Raises ApiError if there are too many pods or the storage is full.
+        `Store.create`. The caller must not change the spec in `manifest` later. Raises ApiError if
+        there are too many pods or the storage is full.
         """
         template = self._templates.get(self._key(manifest, write)) if self._templates else None
         if template is None or write.dry_run:
@@ -164,8 +167,10 @@ class PodCopies:
         marked = _marked(stored, volume, self._own)
         if marked is None:
             return
-        if len(self._templates) >= TEMPLATES_MAX:
-            self._templates.clear()
+        if max(len(self._templates), len(self._known_specs)) >= TEMPLATES_MAX:
+            self._drop_templates()
+        spec = manifest.get("spec")
+        self._known_specs[id(spec)] = spec, _encode(spec)
         copy = substitution(stored, places_in(marked))
         self._templates[self._key(manifest, write)] = _Template(
             copy, bool(volume), recording.warnings, recording.annotations
@@ -192,7 +197,11 @@ class PodCopies:
         return not has_dynamic_admission(self._storage) and not self._storage.count(RESOURCE_QUOTA)
 
     def _observe(self, _: StoredChange) -> None:
+        self._drop_templates()
+
+    def _drop_templates(self) -> None:
         self._templates.clear()
+        self._known_specs.clear()
 
     def _key(self, manifest: Mapping[str, Any], write: Write) -> bytes:
         """Return the key of the template from which a pod with this `manifest` is copied.
@@ -206,7 +215,12 @@ class PodCopies:
             annotations = meta.get("annotations")
             if isinstance(annotations, dict) and isinstance(annotations.get(self._own), str):
                 meta["annotations"] = {**annotations, self._own: ""}
-        return _encode(({**manifest, "metadata": meta}, write.manager, write.user))
+        rest = _encode(({**manifest, "metadata": meta, "spec": None}, write.manager, write.user))
+        # Controllers create the pods of a workload with the same spec object. Then encoding the
+        # spec, which is most of the manifest, is not repeated.
+        spec = manifest.get("spec")
+        known = self._known_specs.get(id(spec))
+        return rest + (_encode(spec) if known is None else known[1])
 
 
 def _token_volume(manifest: Mapping[str, Any], stored: Json) -> str:

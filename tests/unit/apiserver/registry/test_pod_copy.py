@@ -36,6 +36,12 @@ def pod(name, spec=None, **meta):
     return {**made, "metadata": {"name": name, "namespace": "default", **meta}}
 
 
+def spec(**more):
+    return pod("x", more)["spec"]
+
+
+# Controllers create the pods of a workload with the same spec object.
+SHARED, SHARED_ON_HOST = spec(), spec(hostNetwork=True)
 OWN = "example.com/own"
 OWNER = {"apiVersion": "v1", "kind": "ReplicaSet", "name": "o", "uid": "u", "controller": True}
 # Manifests whose pods differ, and one that is refused.
@@ -49,6 +55,9 @@ PODS = {
     "without containers": lambda name: pod(name, {"containers": []}),
     "of a missing class": lambda name: pod(name, {"priorityClassName": "high"}),
     "of its own": lambda name: pod(name, annotations={"a": "b", OWN: f"for {name}"}),
+    "of a controller": lambda name: {**pod(name, labels={"app": "b"}), "spec": SHARED},
+    "of a revision": lambda name: {**pod(name, labels={"app": "b"}), "spec": SHARED_ON_HOST},
+    "like that of a controller": lambda name: pod(name, labels={"app": "b"}),
     "with a message": lambda name: pod(name, annotations={"a": "\x7f0 web"}),
 }
 NAMES = ("a", "b", "c", "d", "with.dot", "Wrong_")
@@ -143,6 +152,21 @@ def test_second_pod_of_a_workload_is_a_copy(copied):
     server.answer(("limits", "", ""))
     server.answer(("owned", "d", ""))
     assert copied[-1] is None
+
+
+def test_pods_with_the_same_spec_object_and_with_an_equal_one_are_copies(copied):
+    server = Server(PodCopying())
+    pods = [
+        json.loads(server.answer((what, name, "")))[0]
+        for what, name in (
+            ("of a controller", "a"),
+            ("of a controller", "b"),
+            ("like that of a controller", "c"),
+            ("of a revision", "d"),
+        )
+    ]
+    assert [one is not None for one in copied] == [False, True, True, False]
+    assert [one["spec"].get("hostNetwork", False) for one in pods] == [False, False, False, True]
 
 
 def test_pods_with_their_own_values_of_one_annotation_are_copies(copied):
