@@ -6,6 +6,8 @@ import json
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairlead.api.text.json_template import (
     JsonTemplate,
@@ -37,6 +39,24 @@ def test_the_varying_strings_are_extracted():
     template = template_of(POD, OTHER)
     assert template.strings(POD.encode()) == ["web-x", "n1"]
     assert template.strings(OTHER.encode()) == ["web-bb", ""]
+
+
+STRINGS = st.text(alphabet='ab"\\\n€', max_size=3)
+
+
+@given(st.lists(st.tuples(STRINGS, STRINGS, st.sampled_from(("80", "81", "8")))))
+def test_earlier_texts_do_not_change_the_strings_of_a_text(pods):
+    """Strings of the same lengths as in an earlier text are found without a search."""
+    template = template_of(POD, OTHER)
+    for name, node, port in pods:
+        text = POD.replace("web-x", name).replace("n1", node).replace("80", port).encode()
+        assert template.strings(text) == template_of(POD, OTHER).strings(text)
+
+
+def test_a_quote_ends_a_string_even_if_the_text_has_the_usual_length():
+    template = template_of(POD, OTHER)
+    assert template.strings(POD.encode()) == ["web-x", "n1"]
+    assert template.strings(POD.replace("web-x", 'we"-x').encode()) is None
 
 
 @pytest.mark.parametrize("decode", [json.loads, msgspec.json.Decoder(Pod).decode])
