@@ -66,11 +66,12 @@ class StepContext(Struct, frozen=True):
 
     def workloads(self, refs: Collection[WorkloadRef]) -> dict[WorkloadRef, Manifest]:
         """Return those of the workloads `refs` that the snapshot itself contains."""
-        kinds = {ref.kind for ref in refs}
+        names = {(ref.namespace, ref.name) for ref in refs}
         found = {
             WorkloadRef(one.full_kind, one.ref.namespace, one.ref.name): one
             for one in entries_of(self.manifests)
-            if isinstance(one, Manifest) and one.full_kind in kinds
+            # The names are compared first, because `full_kind` takes longer.
+            if isinstance(one, Manifest) and (one.ref.namespace, one.ref.name) in names
         }
         return {ref: found[ref] for ref in sorted(refs) if ref in found}
 
