@@ -105,7 +105,7 @@ def read_types(path: str) -> None:
     for one in instance_types(found := read_instance_types(path, ()), ("a", "b")):
         assert all(0 <= offering.price < 1e10 for offering in one.offerings)
         assert all(amount >= 0 for amount in one.capacity.values())
-    new_node_templates(found[0], {"a": "r"}, {})
+    new_node_templates(found[0], {"a": {"topology.kubernetes.io/zone": "a"}}, {})
 
 
 def read_pools(path: str) -> None:

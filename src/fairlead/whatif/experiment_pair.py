@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
-from fairlead.api.well_known_label import region_and_zone
 from fairlead.apiserver.kind import CRON_JOB, HORIZONTAL_POD_AUTOSCALER, NODE, POD
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.core.command import ObjectRef
@@ -393,20 +392,23 @@ def _new_nodes(
         provider_groups,
         with_type_labels,
     )
+    from fairlead.whatif.configuration.autoscaling.place_label import (  # noqa: PLC0415
+        labels_of_zones,
+        topology_keys,
+    )
 
     # By name: a type has the size and the labels of its first node, a zone the region of its last.
     nodes = sorted((one.node for one in nodes_of(snapshot.manifests)), key=name_of_node)
     types = read_instance_types(conditions.instance_types, nodes)
     stated = stated_type(conditions.instance_types, change.instance_type, types)
-    places = (region_and_zone(node.metadata.labels) for node in nodes)
-    zones = {zone: region for region, zone in places if zone}
+    places = labels_of_zones(nodes, topology_keys(snapshot.manifests))
     reserved = SystemReservations(nodes, types)
     [one] = with_type_labels(with_allocatable([stated], reserved), provider_groups(nodes), nodes)
     copied = next((node for node in nodes if node.metadata.name == change.like), Node())
     like = copied.metadata.labels
     one = replace(one, labels=changed_labels(like, one.labels))
     notes = [*reserved.notes([stated]), *size_notes(nodes, [stated])]
-    return new_node_templates(one, zones, like), notes
+    return new_node_templates(one, places, like), notes
 
 
 def _scheduler(

@@ -173,6 +173,7 @@ def test_new_nodes_have_the_labels_of_the_first_node_of_their_type_by_name(ask, 
 
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
+EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 LEGACY = "failure-domain.beta.kubernetes.io"
 PLACE = {
     "topology.kubernetes.io/region": "r",
@@ -201,6 +202,29 @@ def test_all_labels_of_a_new_node_state_the_same_place_and_type(ask, make, write
         [beta] = [labels for labels in new if labels[ZONE_LABEL] == "b"]
         assert beta["topology.ebs.csi.aws.com/zone"] == "b"
         assert "topology.k8s.aws/zone-id" not in beta
+
+
+@pytest.mark.parametrize("like", ["a", ""])
+def test_new_nodes_of_an_instance_type_reach_the_volumes_of_their_zone(ask, make, write, like):
+    """The driver of the volumes labels new nodes, as it has labelled the other nodes."""
+    types = write("types.csv", "name,cpu,memory\nbig,16,64Gi\n")
+    driver = {"name": "ebs.csi.aws.com", "nodeID": "i", "topologyKeys": [EBS_ZONE]}
+    nodes = [
+        make.node(name, **{ZONE_LABEL: f"z-{name}", EBS_ZONE: f"z-{name}"}) for name in ("a", "b")
+    ]
+    csi = [
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSINode",
+            "metadata": {"name": name},
+            "spec": {"drivers": [driver]},
+        }
+        for name in ("a", "b")
+    ]
+    web = make.workload(name="web", replicas=1, cpu="12", nodeSelector={EBS_ZONE: "z-b"})
+    change = {"add_nodes": 2, "like": like, "instance_type": "big"}
+    answer = ask([*nodes, *csi, web], Conditions(instance_types=types), **change)
+    assert placed(answer) == ["new-node-2"]
 
 
 @pytest.mark.parametrize("columns", [",", "windows,arm64;amd64", "linux;windows,arm64;amd64"])

@@ -59,6 +59,7 @@ from fairlead.whatif.configuration.autoscaling.open_cost_price import (
     is_price_table,
     read_prices,
 )
+from fairlead.whatif.configuration.autoscaling.place_label import Places, labels_in
 from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.table import read_table
@@ -284,16 +285,16 @@ def stated_type(path: str, name: str, types: Iterable[StatedType]) -> StatedType
     return stated[name]
 
 
-def new_node_templates(
-    one: StatedType, zones: Mapping[str, str], like: Mapping[str, str]
-) -> list[Json]:
+def new_node_templates(one: StatedType, places: Places, like: Mapping[str, str]) -> list[Json]:
     """Return node templates of an instance type, one for each of its zones.
 
-    `zones` maps the zones of the cluster to their regions ("" for a zone without a region). A type
-    without zones gets one template for each of `zones`. If `zones` is empty, it gets one template
-    without a zone. `like` are the labels of the node on which the new nodes are modelled. The new
-    nodes have the architecture and the operating system in `like` if the type can have them. In a
-    template, the label value "" means that the node does not have the label.
+    `places` contains the labels about the place of a node for each zone of the cluster
+    (`labels_of_zones`). A type without zones gets one template for each zone of the cluster. If the
+    cluster has no zones, it gets one template without a zone. `like` are the labels of the node on
+    which the new nodes are modelled; {} means that there is no such node. The new nodes have the
+    architecture and the operating system in `like` if the type can have them. Of the labels about
+    the place, they have only the zone, the region, and those that `like` has. In a template, the
+    label value "" means that the node does not have the label.
     """
     systems = one.systems or (like.get(OS, _SYSTEMS[0]),)
     labels = {
@@ -303,19 +304,21 @@ def new_node_templates(
         OS: min(systems, key=lambda system: system != like.get(OS)),
     }
     capacity, allocatable = _sizes(one)
-    places = [_place(zone, zones.get(zone, "")) for zone in one.zones or sorted(zones)] or [{}]
+    zones = one.zones or sorted(filter(None, places)) or [""]
     return [
         {
-            "metadata": {"labels": {**labels, **place}},
+            "metadata": {"labels": {**labels, **_place(labels_in(zone, places), like)}},
             "spec": {},
             "status": {"capacity": capacity, "allocatable": allocatable},
         }
-        for place in places
+        for zone in zones
     ]
 
 
-def _place(zone: str, region: str) -> dict[str, str]:
-    return {ZONE: zone, REGION: region} if region else {ZONE: zone}
+def _place(labels: Mapping[str, str], like: Mapping[str, str]) -> dict[str, str]:
+    """Return those `labels` about a place that a copy of a node with the labels `like` gets."""
+    kept = {ZONE, REGION, *like} if like else labels
+    return {key: value for key, value in labels.items() if key in kept}
 
 
 def _problems(one: StatedType) -> Iterator[str]:
