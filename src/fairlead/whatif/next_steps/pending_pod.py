@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json, at, items, mapping
 from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import POD, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, seconds
@@ -35,7 +36,7 @@ from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
-from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.samples import samples
 
 # New nodes are seldom worth their price, or too late, for pods that wait less.
@@ -426,12 +427,14 @@ def _lacking_nodes(context: StepContext) -> list[PodEnd]:
 class _TriedNodes(Struct, frozen=True):
     """New nodes, and the effect of a what-if with them.
 
-    `gain` is the decrease of the number of waiting pods.
+    `gain` is the decrease of the number of waiting pods. With fewer than `least` nodes, the gain is
+    smaller.
     """
 
     nodes: NewNodes
     effect: Effect
     gain: int
+    least: int = 1
 
     @property
     def unused(self) -> int:
@@ -450,7 +453,8 @@ def _best_nodes(
     waiting pods run, because a trial takes long in a large cluster. If topology spread keeps pods
     pending in the first trial, the next trial has equally many copies of each candidate. This
     trial is left out if fewer pods wait than there are candidates. If some pods still wait, the
-    step says how many pods run. If all of them wait, a note says so.
+    step says how many pods run. If all of them wait, a note says so. If other pods take the room of
+    the new nodes, more nodes are tried (`_more_for_rivals`), and the step names these pods.
 
     `added` is the number of nodes that the question adds already. A pod may wait in spite of the
     new nodes. Its rules may exclude them, or other pods may be placed on them first.
@@ -469,17 +473,20 @@ def _best_nodes(
     best = max(found, key=lambda one: one.gain, default=None)
     if best is None:
         return
+    if best.gain < waiting:
+        best = _more_for_rivals(best, waiting, added, context)
     if best.gain <= 0:
         context.notes.append(_no_help(found, candidates, context))
         return
     if 2 * best.gain <= waiting and (best.unused or _is_spread(best)):
         best = _fewer_nodes(best, waiting, added, context)
     still = waiting - best.gain
-    rest = "; fewer may be enough" if best.nodes.count > 1 else ""
+    rest = "; fewer may be enough" if best.nodes.count > best.least else ""
     if still:
         which = "missing" if waiting > len(context.answer.difference.pending) else "pending"
         verb = "runs" if best.gain == 1 else "run"
         rest = f"; {best.gain:,} of {waiting:,} {which} pods then {verb}"
+    rest += _rivals_words(best, context)
     if 2 * best.gain <= waiting and _is_spread(best):
         context.notes.append(
             f"With {best.nodes.words}, {still:,} of {waiting:,} pods wait, too, because of "
@@ -510,6 +517,79 @@ def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepConte
         return best
     again = _tried_nodes(NewNodes(count, best.nodes.like), added, context)
     return next((one for one in again if one.gain >= best.gain), best)
+
+
+def _more_for_rivals(
+    best: _TriedNodes, waiting: int, added: int, context: StepContext
+) -> _TriedNodes:
+    """Return a result with more nodes and a higher gain than `best`, or else `best`.
+
+    Pods that wait even without the change may be placed on the new nodes first. So the further
+    nodes have room for all pods that lack room in the trial `best`. There are up to TRIES_MAX
+    trials, because the new nodes may let further pods be created. Nothing is tried if some of the
+    nodes stay unused, or because of topology spread: then more room does not help.
+    """
+    last = best
+    for _ in range(TRIES_MAX):
+        more = None if last.unused or _is_spread(last) else _for_pods_that_still_wait(last, context)
+        if more is None or best.gain == waiting:
+            break
+        count = last.nodes.count + more.count
+        found = _tried_nodes(NewNodes(count, last.nodes.like), added, context)
+        if not found:
+            break
+        [last] = [replace(one, least=last.nodes.count + 1) for one in found]
+        if last.gain > best.gain:
+            best = last
+    return best
+
+
+def _for_pods_that_still_wait(tried: _TriedNodes, context: StepContext) -> NewNodes | None:
+    """Return further copies of the new nodes for the pods that lack room in the trial `tried`.
+
+    The result is None if no copy can take any of these pods. Of each workload, all pods count, or
+    none of them.
+    """
+    likes, outcome = set(tried.nodes.like.split(",")), tried.effect.changed
+    nodes = [one for one in outcome.nodes if one.name in likes]
+    known = (*context.answer.without.nodes, *outcome.nodes)
+    by_workload: dict[WorkloadRef, list[PodEnd]] = {}
+    for pod in filter(_may_use_new_node, outcome.pending):
+        by_workload.setdefault(pod.workload, []).append(pod)
+    fitting = [
+        pod
+        for pods in by_workload.values()
+        if new_nodes_for(pods[:1], nodes, known) is not None
+        for pod in pods
+    ]
+    return new_nodes_for(fitting, nodes, known)
+
+
+def _rivals(tried: _TriedNodes, context: StepContext) -> list[PodEnd]:
+    """Return the pods that wait with and without the change, but run on the new nodes of `tried`.
+
+    They have a node only because of the new nodes, so they may leave too little room for others.
+    """
+    waiting = {pod.key for pod in context.answer.without.pending}
+    known = tried.effect.without.node_names
+    return [
+        pod
+        for node in tried.effect.changed.nodes
+        if node.name not in known
+        for pod in node.pods
+        if pod.key in waiting
+    ]
+
+
+def _rivals_words(tried: _TriedNodes, context: StepContext) -> str:
+    """Return the end of a step's text, which names the pods of `_rivals`; "" without such pods."""
+    rivals = _rivals(tried, context)
+    if not rivals:
+        return ""
+    if len(rivals) == 1:
+        return f"; {rivals[0].key}, pending anyway, takes room there"
+    workloads = listed([str(ref) for ref in sorted({pod.workload for pod in rivals})])
+    return f"; {len(rivals):,} pods of {workloads}, pending anyway, take room there"
 
 
 def _tried_nodes(more: NewNodes, added: int, context: StepContext) -> list[_TriedNodes]:

@@ -864,16 +864,51 @@ def test_an_invalid_mixture_of_nodes_is_tried_once(make, snapshot, write):
     assert asked.count("a,b,c") == 1
 
 
-def test_new_nodes_are_tried_if_other_pods_may_take_them(make, snapshot):
-    """`old` waits before the change, too, has a higher priority, and takes the new node."""
+@pytest.mark.parametrize(
+    ("old", "added", "words", "options"),
+    [
+        pytest.param(
+            1,
+            {},
+            "2 more nodes like a; default/old-0, pending anyway, takes room there",
+            "--add-nodes 2 --like a",
+            id="one pod",
+        ),
+        pytest.param(
+            2,
+            {},
+            "3 more nodes like a; fewer may be enough; 2 pods of rs/default/old, pending anyway, "
+            "take room there",
+            "--add-nodes 3 --like a",
+            id="pods of a workload",
+        ),
+        pytest.param(
+            2,
+            {"add_nodes": 1, "like": "a"},
+            "2 more nodes like a; 2 pods of rs/default/old, pending anyway, take room there",
+            "--add-nodes 3 --like a",
+            id="new nodes of the question",
+        ),
+    ],
+)
+def test_new_nodes_have_room_for_pods_that_are_placed_first(
+    make, snapshot, old, added, words, options
+):
+    """`old` waits without the change, too, has a higher priority, and takes the first new node.
+
+    If a trial shows that one node less is not enough, the step does not say that it may be.
+    """
     web = make.workload("ReplicaSet", "web", replicas=0, cpu="2")
-    old = make.pod("old", cpu="2", priority=1000)
+    owner = make.workload("ReplicaSet", "old", replicas=old, cpu="2")
+    owner["metadata"]["uid"] = "old"
+    pods = [make.pod(f"old-{i}", cpu="2", priority=1000, owner="old") for i in range(old)]
     full = make.pod("full", cpu="2", node_name="a", priority=2000)
-    cluster = snapshot(make.node("a", cpu="2"), full, old, web)
-    answer = what_if(cluster, ClusterChange(scale=("rs/web=1",)))
-    assert not [step for step in answer.next_steps if "--add-nodes" in step.code]
-    note = "With one more node like a, the pod stays pending, too: other pods are placed on the"
-    assert any(one.startswith(note) for one in answer.changed.notes)
+    cluster = snapshot(make.node("a", cpu="2"), full, owner, *pods, web)
+    answer = what_if(cluster, ClusterChange(scale=("rs/web=1",), **added))
+    steps = [one for one in steps_of(answer) if "--add-nodes" in one[1]]
+    assert steps == [(f"ask again with {words}", options)]
+    followed = ClusterChange(scale=("rs/web=1",), add_nodes=int(options.split()[1]), like="a")
+    assert not what_if(cluster, followed).difference.pending
 
 
 def test_a_note_says_that_no_zone_helps(make, snapshot):
