@@ -578,6 +578,19 @@ def test_a_failed_zone_has_capacity_again_when_it_returns(fail_zone):
     assert autoscaling.undelivered == {"z-a": 1}
 
 
+def test_a_run_lasts_until_the_failure_is_over(snapshot, make):
+    """The autoscaler has removed the failed node, so the end of the failure changes nothing."""
+    nodes = [make.node(one, **{"eks.amazonaws.com/nodegroup": "w"}) for one in "ab"]
+    pods = [make.pod(f"p-{one}", cpu="3", node_name=one) for one in "ab"]
+    found = what_if(
+        snapshot(*nodes, *pods),
+        ClusterChange(failures=Failures(fail_node=("a",)), lasts="3h"),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler")),
+    )
+    assert "a" not in found.changed.node_names
+    assert found.changed.ended_at - found.changed.started_at == 3 * 3600 * 10**9
+
+
 @pytest.mark.parametrize(
     "failures",
     [

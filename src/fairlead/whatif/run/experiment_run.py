@@ -338,6 +338,7 @@ class ExperimentRun:
         )
         self._recommended = self._recommended_requests()
         self._done = self._scheduled = 0
+        self._last_step = self._start
         self._skipped: list[Skipped] = []
         self._kubectl_drain = NO_DRAIN
 
@@ -519,6 +520,7 @@ class ExperimentRun:
         Raises InputError if the store refuses a command for any other reason.
         """
         self._done += 1
+        self._last_step = now
         if step.capacity_outage is not None:
             self._controllers.add_outage(step.capacity_outage.starting(now - self._start))
         commands = self._commands_of(step, store)
@@ -690,7 +692,8 @@ class ExperimentRun:
         open_ended = self._experiment.duration is None and settled
         rest = self._rest(settled=settled)
         since = self._start + (self._experiment.steps_begin or rest.after or 0)
-        until = max(world.last_change if open_ended else world.now, since)
+        # The last step may change nothing, for example the return of nodes that no longer exist.
+        until = max(world.last_change if open_ended else world.now, since, self._last_step)
         nodes = with_devices(self._end_state.nodes(), recorder.outage.nodes, self._cluster)
         pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
