@@ -985,11 +985,14 @@ def _started(effect: Effect) -> str | None:
     failing = [pod for pod in placed if _fails_to_start(pod, changed)]
     keys = set(_keys(failing))
     others = [pod for pod in placed if pod.key not in keys and not _is_rejected(pod, changed)]
-    starts = [(pod, _first_start(pod, changed)) for pod in others]
-    starting = [pod for pod, at in starts if at is None]
-    pods = [pod for pod, at in starts if at is not None]
+    starts = {pod.key: _first_start(pod, changed) for pod in others}
+    starting = [pod for pod in others if starts[pod.key] is None]
+    started = [pod for pod in others if starts[pod.key] is not None]
+    own = _of_other_nodes(started, effect.without)
+    new_nodes = set(_keys(own))
+    pods = [pod for pod in started if pod.key not in new_nodes]
     removed = {pod.workload for pod in found.removed}
-    what = "new pod" if any(pod.workload in removed for pod in others) else "more pod"
+    what = "new pod" if any(pod.workload in removed for pod in (*pods, *starting)) else "more pod"
     sentences = []
     if failing:
         do = "gets a node but does" if len(failing) == 1 else "get nodes but do"
@@ -997,12 +1000,39 @@ def _started(effect: Effect) -> str | None:
     if starting:
         do = "gets a node but does" if len(starting) == 1 else "get nodes but do"
         sentences.append(f"{_pods_of(starting, what)} {do} not run yet.")
-    if pods:
-        after = _time(changed.after_start(max(at for _, at in starts if at is not None)))
-        alone = "" if found.displaced else ", and none is displaced"
-        verb = "runs" if len(pods) == 1 else "run"
-        sentences.append(f"{_pods_of(pods, what)} {verb} after {after}{alone}.")
+    alone = "" if found.displaced else ", and none is displaced"
+    for those, who in ((pods, _pods_of(pods, what)), (own, _pods_of_nodes(own))):
+        if those:
+            after = _time(changed.after_start(max(starts[pod.key] or 0 for pod in those)))
+            verb = "runs" if len(those) == 1 else "run"
+            where = _on_new_nodes(own) if those is own else ""
+            sentences.append(f"{who} {verb}{where} after {after}{alone}.")
+            alone = ""
     return " ".join(sentences) or None
+
+
+def _of_other_nodes(pods: Iterable[PodEnd], other: RunOutcome) -> list[PodEnd]:
+    """Return those of `pods` that belong to nodes that do not exist in the `other` run.
+
+    They are DaemonSet pods and static pods. They come and go with their nodes.
+    """
+    return [pod for pod in pods if pod.own_node and pod.own_node not in other.node_names]
+
+
+def _pods_of_nodes(pods: Sequence[PodEnd], which: str = "") -> str:
+    """Return text such as "5 DaemonSet pods"; each of `pods` is a DaemonSet pod or static.
+
+    `which` comes before the kind of the pods.
+    """
+    daemons = sum(pod.workload.is_daemon_set for pod in pods)
+    kinds = ["DaemonSet"] if daemons else []
+    kinds += ["static"] if daemons < len(pods) else []
+    return counted(len(pods), f"{which}{' or '.join(kinds)} pod")
+
+
+def _on_new_nodes(pods: Iterable[PodEnd]) -> str:
+    nodes = {pod.node for pod in pods}
+    return f" on {counted(len(nodes), 'new node')}"
 
 
 def _first_start(pod: PodEnd, run: RunOutcome) -> Instant | None:
@@ -1044,11 +1074,23 @@ def _removed(effect: Effect) -> str | None:
         for pod in effect.difference.removed
         if pod.key not in known and pod.workload not in continuing
     ]
+    own = _of_other_nodes(deleted, effect.changed)
+    deleted = [pod for pod in deleted if pod not in own]
     if deleted:
         verb = "is" if len(deleted) == 1 else "are"
         sentences.append(f"{_pods_of(deleted)} {verb} removed{_by_failed_jobs(effect, deleted)}.")
+    if own:
+        verb = "is removed with its" if len(own) == 1 else "are removed with their"
+        nodes = "node" if len({pod.own_node for pod in own}) == 1 else "nodes"
+        sentences.append(f"{_pods_of_nodes(own)} {verb} {nodes}.")
     # A workload with new pods may have as many pods as without the change, but on other nodes.
     renewed = {pod.workload for pod in effect.difference.placed}
+    absent = _of_other_nodes(never, effect.changed)
+    never = [pod for pod in never if pod not in absent]
+    if absent:
+        verb = "is" if len(absent) == 1 else "are"
+        words = _pods_of_nodes(absent, "fewer ")
+        sentences.append(f"At the end, there {verb} {words} than without the change.")
     if fewer := [pod for pod in never if pod.workload not in renewed]:
         verb = "is" if len(fewer) == 1 else "are"
         words = _pods_of(fewer, "fewer pod")
@@ -1201,7 +1243,8 @@ def _interrupted(effect: Effect) -> str | None:
             sentences.append(f"{who} {down} and {come} back{after}.")
     if waited:
         sentences.append(_waiting(waited))
-    gone = {pod.key for pod in found.gone}  # for example, the pods of failed Jobs
+    # For example, the pods of failed Jobs; `_removed` counts the pods of removed nodes.
+    gone = {pod.key for pod in (*found.gone, *_of_other_nodes(found.removed, effect.changed))}
     unneeded = sum(not one.cause.is_loss and one.pod not in gone for one in outage.lost)
     if unneeded and not sentences:
         sentences.append(_needs_no_replacement(unneeded))

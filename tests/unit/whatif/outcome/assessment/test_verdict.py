@@ -456,6 +456,55 @@ def test_a_pod_that_the_autoscaler_moves_without_end_does_not_stay_pending(
     )
 
 
+AGENT = WorkloadRef("DaemonSet", "ns", "agent")
+
+
+def agent(node, *, owner=AGENT, is_initial=False):
+    return PodEnd(
+        is_initial=is_initial,
+        namespace="ns", name=f"agent-{node}", node=node, owner=owner, belongs_to_node=True,
+        started_at=seconds(9), first_started_at=seconds(9),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        pytest.param("a", "ab", "1 DaemonSet pod runs on 1 new node after 9s", id="a new node"),
+        pytest.param(
+            "a", "abc", "2 DaemonSet pods run on 2 new nodes after 9s", id="two new nodes"
+        ),
+        pytest.param("ab", "a", "1 DaemonSet pod is removed with its node.", id="a removed node"),
+        pytest.param("abc", "a", "2 DaemonSet pods are removed with their nodes.", id="two nodes"),
+    ],
+)
+def test_daemon_set_pods_of_other_nodes_are_no_gain_and_no_loss(before, after, sentence):
+    runs = [
+        outcome(*(agent(one, is_initial=one in before) for one in nodes), nodes=nodes)
+        for nodes in (before, after)
+    ]
+    assert verdict_of(effect_of(*runs, NO_DRAIN)).first.sentence.startswith(sentence)
+
+
+def test_daemon_set_pods_of_nodes_that_an_autoscaler_does_not_add_are_fewer():
+    runs = [outcome(*map(agent, nodes), nodes=nodes) for nodes in ("abc", "a")]
+    sentence = "At the end, there are 2 fewer DaemonSet pods than without the change."
+    assert verdict_of(effect_of(*runs, NO_DRAIN)).first.sentence == sentence
+
+
+def test_static_pods_are_removed_with_their_node():
+    pods = agent("b", is_initial=True), replace(agent("b", owner=None, is_initial=True), name="s")
+    effect = effect_of(outcome(*pods), outcome(nodes="a"), NO_DRAIN)
+    sentence = "2 DaemonSet or static pods are removed with their node."
+    assert verdict_of(effect).first.sentence == sentence
+
+
+def test_daemon_set_pods_of_nodes_that_stay_are_counted_by_workload():
+    """The change deletes the DaemonSet, or its nodeSelector no longer selects the node."""
+    effect = effect_of(outcome(agent("a", is_initial=True)), outcome(), NO_DRAIN)
+    assert verdict_of(effect).first.sentence == "1 pod of ds/ns/agent is removed."
+
+
 def test_pods_that_the_workload_never_had_are_not_removed():
     """Without the change, the workload got a second pod 9 s later; with it, neither remains."""
     effect = effect_of(outcome(HERE, pod("q", "b", 9)), outcome(HERE), NO_DRAIN)
