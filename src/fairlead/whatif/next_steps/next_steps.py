@@ -26,6 +26,7 @@ from fairlead.whatif.next_steps.topology_spread import ignore_failed_nodes, rela
 from fairlead.whatif.next_steps.unavailable_workload import (
     keep_available,
     replace_pods_of_failed_nodes,
+    shorten_failures,
 )
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
@@ -222,7 +223,11 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
     OutcomeKind.RESCALED: (_MOVE_REPLICA_LIMITS,),
     OutcomeKind.LIMITED: (_MOVE_REPLICA_LIMITS,),
     OutcomeKind.UNCHANGED: (_DELETE_AWAITED_PODS,),
-    OutcomeKind.DISPLACED: (_Row(ignore_failed_nodes), _Row(_shorten_waits, tries=True)),
+    OutcomeKind.DISPLACED: (
+        _Row(ignore_failed_nodes),
+        _Row(shorten_failures, tries=True),
+        _Row(_shorten_waits, tries=True),
+    ),
 }
 
 

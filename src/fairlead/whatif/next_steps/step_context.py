@@ -21,6 +21,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
 )
 from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.kubelet.volume_attachment import attaches_to_one_node
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
@@ -82,11 +83,20 @@ class StepContext(Struct, frozen=True):
         outage = self.answer.changed.outage
         return set() if outage is None else {node.node for node in outage.nodes}
 
-    def may_be_shut_down(self) -> bool:
-        """Return whether the failed nodes may be machines that do not come back."""
-        change = self.answer.change
+    def may_be_shut_down(self, least: DurationNs | None = None) -> bool:
+        """Return whether the failed nodes may be machines that do not come back.
+
+        With `least`, they may also be machines that come back after `least` or later.
+        """
+        change, outage = self.answer.change, self.answer.changed.outage
         failures = change.failures
-        return failures.how in _SHUT_DOWN and not change.lasts and not failures.flap
+        if failures.how not in _SHUT_DOWN or failures.flap:
+            return False
+        if not change.lasts or outage is None or least is None:
+            return not change.lasts
+        return all(
+            one.back_at is None or one.back_at - one.quiet_at >= least for one in outage.nodes
+        )
 
     # --- trials ----------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from math import inf
 from typing import Final
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json, at, mapping
 from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.apiserver.kind import NODE, RESOURCE_QUOTA, STATEFUL_SET
+from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ON_THIS_NODE
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
 from fairlead.whatif.change.cluster_change import ClusterChange, deleted_nodes
@@ -34,6 +35,8 @@ from fairlead.whatif.outcome.outage import LossCause, LostPod
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 
+LONG: Final[DurationNs] = seconds(3600)
+"""A failure that lasts this long is worth a command of an operator, even if the nodes return."""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _TAINT: Final = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
 _TAINT_IN_WORDS: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
@@ -182,6 +185,13 @@ def _held_back(one: WorkloadEffect, effect: Effect) -> list[LostPod]:
     ]
 
 
+def shorten_failures(context: StepContext) -> Iterator[NextStep]:
+    """Yield a remedy for StatefulSets whose pods missed LONG or more until their nodes returned."""
+    effect = context.answer.effect
+    late = {one.pod.workload for one in effect.awaited_returns if one.missed >= LONG}
+    yield from _out_of_service((one for one in effect.workloads if one.workload in late), context)
+
+
 def replace_pods_of_failed_nodes(context: StepContext) -> Iterator[NextStep]:
     """Yield a remedy for StatefulSets whose pods wait for failed nodes."""
     effect = context.answer.effect
@@ -193,28 +203,80 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
     """Yield the command that lets pods of the workloads `rows` be replaced on other nodes.
 
     The command taints the failed nodes of a workload. It is for machines that are shut down. So
-    nothing is yielded if the nodes come back, or if their kubelets still work. Up to TRIES_MAX such
-    commands are tried one after another, each in a simulation. The first command with which a
-    workload has more ready pods at the end is yielded. For example, a command does not help if no
-    other node can use the volumes of the pods.
+    nothing is yielded if the nodes come back within LONG, or if their kubelets still work. Up to
+    TRIES_MAX such commands are tried one after another, each in a simulation. The first command
+    with which a workload has more ready pods at the end, or lacks pods for a shorter time, is
+    yielded. For example, a command does not help if no other node can use the volumes of the pods.
     """
-    if not context.may_be_shut_down():
+    if not context.may_be_shut_down(LONG):
         return
     by_nodes: dict[tuple[str, ...], list[WorkloadEffect]] = defaultdict(list)
     for one in rows:
         by_nodes[_nodes_to_taint(one, context)].append(one)
     by_nodes.pop((), None)
     for nodes, concerned in islice(by_nodes.items(), TRIES_MAX):
-        change = context.answer.change
-        tried = context.ask(replace(change, set=(*change.set, *_tainted(nodes, context))))
-        if not any(more_ready(one, tried) for one in concerned):
+        change, edits = context.answer.change, tuple(_tainted(nodes, context))
+        tainted = replace(change, set=(*change.set, *edits))
+        tried = context.ask(tainted)
+        if not any(more_ready(one, tried) or _is_shorter(one, tried) for one in concerned):
+            if found := [*_replaced_nodes(nodes, edits, tainted, concerned, context)]:
+                yield from found
+                return
             continue
         which = "node is" if len(nodes) == 1 else "nodes are"
+        when, rest = " for good", ""
+        if change.lasts:
+            when, rest = " for so long", "; when the kubelet runs again, remove the taint"
         yield NextStep(
-            f"if the failed {which} shut down for good, have the pods replaced elsewhere",
+            f"if the failed {which} shut down{when}, have the pods replaced elsewhere{rest}",
             command=shlex.join(("kubectl", "taint", "nodes", *nodes, _TAINT_IN_WORDS)),
         )
         return
+
+
+def _replaced_nodes(
+    nodes: Sequence[str],
+    edits: Sequence[str],
+    tainted: ClusterChange,
+    concerned: Iterable[WorkloadEffect],
+    context: StepContext,
+) -> Iterator[NextStep]:
+    """Yield the question with a copy of each of the failed `nodes`, which the `edits` taint.
+
+    `tainted` is the question with the `edits`. The pods of `concerned` may need nodes of the same
+    zone, for example because of their volumes. Nothing is yielded if the copies do not help, if
+    they would fail, too, or if the question adds nodes or an autoscaler does.
+    """
+    answer, like = context.answer, ",".join(nodes)
+    has_nodes = answer.change.add_nodes is not None or answer.changed.autoscaling is not None
+    if has_nodes or answer.change.failures.fail_zone:
+        return
+    tried = context.ask(replace(tainted, add_nodes=len(nodes), like=like))
+    if not any(more_ready(one, tried) or _is_shorter(one, tried) for one in concerned):
+        return
+    new, old = ("a new node like it", "the failed node")
+    if len(nodes) > 1:
+        new, old = "a new node like each of them", "the failed nodes"
+    options = [word for edit in edits for word in ("--set", edit)]
+    yield NextStep(
+        f"ask again with {old} marked as out of service, and with {new}",
+        shlex.join(("--add-nodes", str(len(nodes)), "--like", like, *options)),
+    )
+
+
+def _is_shorter(one: WorkloadEffect, tried: Effect | None) -> bool:
+    """Return whether the workload of `one` lacks ready pods for a shorter time in `tried`.
+
+    The time counts for which the lowest number of its pods was ready. The result is False if this
+    number is lower in `tried`.
+    """
+    if tried is None or one.readiness.lowest_for is None:
+        return False
+    found = tried.changed.workloads.get(one.workload)
+    if found is None or found.lowest > one.readiness.lowest:
+        return True
+    is_over = found.lowest == one.readiness.lowest and found.lowest_for is not None
+    return is_over and (found.lowest_for or 0) < one.readiness.lowest_for
 
 
 def _nodes_to_taint(one: WorkloadEffect, context: StepContext) -> tuple[str, ...]:

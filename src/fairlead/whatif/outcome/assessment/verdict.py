@@ -21,6 +21,7 @@ from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
+from fairlead.whatif.outcome.comparison.awaited_return import AwaitedReturn
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, only_waited
@@ -386,7 +387,29 @@ def _pending(effect: Effect) -> str | None:
     gangs = _incomplete_gangs(effect)
     why = pending_reasons(pods)
     unhelped = autoscaler_reasons(effect.changed, pods)
-    return f"{_pods_of(pods)} {stay}{why}.{unhelped}{gangs}{_later_pods(effect)}{rollouts}"
+    rest = f"{unhelped}{_taken_room(effect)}{gangs}{_later_pods(effect)}{rollouts}"
+    return f"{_pods_of(pods)} {stay}{why}.{rest}"
+
+
+def _taken_room(effect: Effect) -> str:
+    """Return a sentence about pods that took the room of pending pods on nodes that returned.
+
+    The pending pods left these nodes when the nodes failed. The sentence begins with a space; it is
+    "" if there are no such pods.
+    """
+    found, outage = effect.difference, effect.changed.outage
+    if outage is None:
+        return ""
+    pending = set(_keys(found.pending))
+    left = {one.node for one in found.evicted if one.pod.key in pending}
+    back = left.intersection(one.node for one in outage.nodes if one.back_at is not None)
+    taken = [pod for pod in found.placed if pod.node in back and not pod.belongs_to_node]
+    if not taken:
+        return ""
+    nodes = {pod.node for pod in taken}
+    when = f"{next(iter(nodes))} returned" if len(nodes) == 1 else "failed nodes returned"
+    verb = "was" if len(taken) == 1 else "were"
+    return f" When {when}, {_pods_of(taken)} {verb} placed there first."
 
 
 def autoscaler_reasons(run: RunOutcome, pods: Iterable[PodEnd]) -> str:
@@ -842,9 +865,36 @@ def _amount(value: float | None) -> str:
 
 
 def _displaced(effect: Effect) -> str | None:
-    back, failed = _recovered(effect), _displaced_not_started(effect)
+    back = _recovered(effect)
+    awaited = {one.pod.key: one for one in effect.awaited_returns}
+    late = [awaited[pod.key] for pod in back if pod.key in awaited]
+    back = [pod for pod in back if pod.key not in awaited]
+    sentences = (
+        _displaced_again(effect, back),
+        _late(effect, late),
+        _displaced_not_started(effect),
+    )
+    return " ".join(filter(None, sentences)) or None
+
+
+def _late(effect: Effect, late: Sequence[AwaitedReturn]) -> str | None:
+    """Return a sentence about StatefulSet pods that ran again only when their nodes returned."""
+    if not late:
+        return None
+    after = _time(max(effect.changed.after_start(one.pod.started_at or 0) for one in late))
+    owners = _names([str(ref) for ref in dict.fromkeys(one.pod.workload for one in late)])
+    are, run = ("is", "runs") if len(late) == 1 else ("are", "run")
+    nodes = {one.node for one in late}
+    whose = "its" if len(late) == 1 else "their"
+    back = f"{whose} failed {'node returns' if len(nodes) == 1 else 'nodes return'}"
+    who = f"{_pods(len(late))} of {owners}"
+    return f"{who} {are} displaced and {run} again only when {back}, after {after}."
+
+
+def _displaced_again(effect: Effect, back: Sequence[PodEnd]) -> str | None:
+    """Return a sentence about displaced pods that run again (`back`), or None without them."""
     if not back:
-        return failed
+        return None
     changed = effect.changed
     after = max(changed.after_start(pod.started_at or 0) for pod in back)
     all_of_them = len(back) == len(effect.difference.displaced)
@@ -858,10 +908,8 @@ def _displaced(effect: Effect) -> str | None:
     if changed.drains or changed.autoscaling is not None:
         which = "" if len(back) == 1 else "the last one "
         when = f", {which}{_time(after)} after the change"
-    waits = _waits(effect, back) + _waits_for_failed_nodes(effect, back)
     who = f"{_pods_of(back)}{_new_ones(effect, back)}"
-    displaced_and_run = f"{who} {displaced}{how} and {run}{when}{waits}."
-    return f"{displaced_and_run} {failed}" if failed else displaced_and_run
+    return f"{who} {displaced}{how} and {run}{when}{_waits(effect, back)}."
 
 
 def _displaced_not_started(effect: Effect) -> str | None:
@@ -913,34 +961,6 @@ def _is_rejected(pod: PodEnd, run: RunOutcome) -> bool:
     """Return whether `pod` has not started and kubelets repeatedly reject its workload's pods."""
     rejected = {one.workload for one in run.recurrences if one.kind == REJECTIONS}
     return pod.started_at is None and pod.workload in rejected
-
-
-def _waits_for_failed_nodes(effect: Effect, back: Sequence[PodEnd]) -> str:
-    """Return a clause about StatefulSet pods that waited for their nodes; "" if there are none.
-
-    Only the pods in `back` are considered. A StatefulSet creates a pod again only after the kubelet
-    has confirmed the deletion of the old pod. The kubelet of a failed node confirms it when the
-    node returns.
-    """
-    outage = effect.changed.outage
-    if outage is None:
-        return ""
-    back_at = {one.node: one.back_at for one in outage.nodes if one.back_at is not None}
-    returned = {
-        one.pod.key: back_at[one.node]
-        for one in effect.difference.evicted
-        if one.node in back_at and one.pod.workload.kind == STATEFUL_SET.kind
-    }
-    waited = [
-        pod for pod in back if pod.key in returned and (pod.started_at or 0) >= returned[pod.key]
-    ]
-    if not waited:
-        return ""
-    if len(back) == 1:
-        return "; its StatefulSet waits until the failed node returns"
-    verb = "waits" if len(waited) == 1 else "wait"
-    nodes = "its failed node returns" if len(waited) == 1 else "their failed nodes return"
-    return f"; {len(waited):,} of them, of StatefulSets, {verb} until {nodes}"
 
 
 def _waits(effect: Effect, back: Sequence[PodEnd]) -> str:

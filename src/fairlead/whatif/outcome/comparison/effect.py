@@ -17,6 +17,7 @@ from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
     new_shortages,
 )
 from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
+from fairlead.whatif.outcome.comparison.awaited_return import AwaitedReturn, awaited_returns
 from fairlead.whatif.outcome.comparison.difference import (
     Difference,
     difference,
@@ -46,8 +47,9 @@ class Effect(Struct, frozen=True, kw_only=True):
     that the change causes.
     `drain` is the result of kubectl's checks of the drained nodes. `packing` compares the
     placements of pods that both runs schedule again. `waited` are the pods that waited long for a
-    node, and then got one or were deleted. `deleted_claims` are the PersistentVolumeClaims that
-    are deleted only with the change.
+    node, and then got one or were deleted. `awaited_returns` are the pods of StatefulSets that ran
+    again only when their failed nodes returned. `deleted_claims` are the PersistentVolumeClaims
+    that are deleted only with the change.
     """
 
     without: RunOutcome
@@ -61,6 +63,7 @@ class Effect(Struct, frozen=True, kw_only=True):
     drain: KubectlDrain = NO_DRAIN
     packing: tuple[PackingRow, ...] = ()
     waited: tuple[WaitedPod, ...] = ()
+    awaited_returns: tuple[AwaitedReturn, ...] = ()
     deleted_claims: tuple[DeletedClaim, ...] = ()
 
     def __repr__(self) -> str:
@@ -165,19 +168,23 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
     budgets = budget_outcomes(without, changed, found.pdb_breaches)
     lost = newly_lost(without, changed, found.unneeded)
     waited = waited_pods(without, changed, found)
+    returns = tuple(awaited_returns(changed, found))
     loops = {(one.kind, one.message) for one in without.recurrences}
     deleted = {one.claim for one in without.deleted_claims}
     return Effect(
         without=without,
         changed=changed,
         difference=found,
-        workloads=tuple(workload_effects(without, changed, found, lost, budgets, waited)),
+        workloads=tuple(
+            workload_effects(without, changed, found, lost, budgets, (*waited, *returns))
+        ),
         budgets=tuple(budgets),
         lost=lost,
         loops=tuple(one for one in changed.recurrences if (one.kind, one.message) not in loops),
         errors=tuple(_additional_errors(without, changed)),
         drain=drain,
         waited=waited,
+        awaited_returns=returns,
         deleted_claims=tuple(one for one in changed.deleted_claims if one.claim not in deleted),
     )
 

@@ -18,7 +18,9 @@ from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.autoscaling.waiting_time import WAITED_MIN
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
+from fairlead.whatif.outcome.comparison.awaited_return import AwaitedReturn
 from fairlead.whatif.outcome.comparison.difference import Difference
 from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, only_waited
 from fairlead.whatif.outcome.outage import LostPod
@@ -53,9 +55,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     or undrained pods. Budgets that cover other pods of the workload are included if they have too
     few healthy pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or
     more. It also counts pods that are not displaced, moved or new, if the change makes their wait
-    for a node longer. `waited_for` is the longest of these waits. `is_down_without` is set if both
-    runs had a time without a ready pod, and this time was at least as long in the run without the
-    change.
+    for a node longer. `waited_for` is the longest of these waits. `awaited_node` counts the pods of
+    a StatefulSet that were missing for WAITED_MIN or more, until their failed nodes returned.
+    `is_down_without` is set if both runs had a time without a ready pod, and this time was at least
+    as long in the run without the change.
     """
 
     workload: WorkloadRef
@@ -87,6 +90,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     outdated: int = 0
     waited: int = 0
     waited_for: DurationNs = 0
+    awaited_node: int = 0
     reasons: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     budgets: tuple[tuple[str, BudgetResult], ...] = ()
@@ -97,9 +101,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
         The workload is harmed if pods are pending, gone, not created, undrained, down or failed. It
         is also harmed if fewer pods than wanted are ready at the end, or if it `had_no_ready_pod`.
-        Finally, it is harmed if pods `waited` for a node, or if a budget was breached.
+        Finally, it is harmed if pods `waited` for a node or for the return of their node, or if a
+        budget was breached.
         """
-        left_over = self._lost + self.undrained + self.failed + self.waited
+        left_over = self._lost + self.undrained + self.failed + self.waited + self.awaited_node
         is_breached = self.budget is BudgetResult.BREACHED
         return bool(left_over or self._missing or self.had_no_ready_pod or is_breached)
 
@@ -147,6 +152,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             -(self._lost + self.undrained),
             -self._missing,
             -self.waited,
+            -self.awaited_node,
             -self.preempted,
             -self.evicted,
             -self.moved,
@@ -183,6 +189,9 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         is_mixed = bool(self.moved_by_preemption if moved else self.preempted)
         is_all = is_short and not lost and displaced == others and not is_mixed
         is_implied = is_all or (is_short and lost > 0 and displaced <= others)
+        back = self.returned - self.moved_alike
+        is_late = 0 < back == self.awaited_node
+        when = "when the node returned" if is_late else "on the same node"
         fewer = "fewer" if is_short else "fewer than without the change"
         if self.placed:  # The workload may have as many pods as without the change.
             fewer = "only without the change"
@@ -196,12 +205,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             (self.preempted, f"preempted by {preemptors}" if preemptors else "preempted"),
             (0 if is_implied else self.evicted, f"evicted{cause}"),
             (moved, f"moved{cause if is_all else ''}"),
-            (
-                self.returned - self.moved_alike,
-                f"back on the same node{cause if is_all and not moved else ''}",
-            ),
+            (back, f"back {when}{cause if is_all and not moved else ''}"),
             (self.moved_alike, "moved as without the change"),
             (self.waited, f"waited {self._wait}{'' if is_short else ' for a node'}"),
+            (0 if is_late else self.awaited_node, "waited for the failed node"),
             (self.recreated, "created again elsewhere"),
             (self.elsewhere - self.recreated - self.staying, "placed elsewhere"),
             (self.staying, f"on {'a failed node' if self.staying == 1 else 'failed nodes'}"),
@@ -232,7 +239,7 @@ def workload_effects(
     difference: Difference,
     lost: Sequence[LostPod],
     budgets: Sequence[BudgetOutcome],
-    waited: Sequence[WaitedPod],
+    waited: Sequence[WaitedPod | AwaitedReturn],
 ) -> list[WorkloadEffect]:
     """Return an entry for each workload that the change affects; the greatest losses come first.
 
@@ -240,11 +247,14 @@ def workload_effects(
     both runs.
 
     `lost` are the pods that were on failed nodes and, because of the change, do not run again.
-    `waited` are the pods that waited long for a node.
+    `waited` are the pods that waited long for a node, or for the return of their node.
     """
     tallies = _tallies(without, changed, difference, lost)
     _add_later_pods(tallies, without, changed)
-    _add_waits(tallies, difference, waited)
+    _add_waits(tallies, difference, [one for one in waited if type(one) is WaitedPod])
+    for one in waited:
+        if type(one) is AwaitedReturn:
+            tallies[one.pod.workload].counts["awaited_node"] += one.missed >= WAITED_MIN
     _add_budgets(tallies, changed, difference, budgets)
     _add_outdated(tallies, without, changed)
     for ref, readiness in changed.workloads.items():
