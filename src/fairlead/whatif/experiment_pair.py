@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
+from fairlead.api.text.name_list import joined
 from fairlead.apiserver.kind import CRON_JOB, HORIZONTAL_POD_AUTOSCALER, NODE, POD
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.core.command import ObjectRef
@@ -153,6 +154,7 @@ def experiments_of(
             *failed_notes,
             *about_new_nodes,
             *([order] if order else []),
+            *_comparison_notes(change, script),
             *_zone_notes(script, without),
         ),
         kubelets,
@@ -249,6 +251,22 @@ def _with_named_nodes_kept(
     annotation = SCALE_DOWN_DISABLED if without.karpenter is None else DO_NOT_DISRUPT
     initial, releases = keep_nodes(without.initial, names, annotation)
     return replace(without, initial=initial, commands_before_steps=releases), names
+
+
+def _comparison_notes(change: ClusterChange, script: ChangeScript) -> Iterator[str]:
+    """Yield a note if only the run with the new configuration has the pods of the change."""
+    options = {
+        "--new-config": change.new_config,
+        "--new-plugin": change.new_plugin,
+        "--new-batch-config": change.new_batch_config,
+    }
+    new = [option for option, value in options.items() if value]
+    if new and script.steps and not change.reschedule:
+        yield (
+            f"The rest of the change happens only in the run with {joined(new)}. To compare where "
+            f"both configurations place its pods, ask again without {joined(new)}. --reschedule "
+            "all compares where they place the running pods."
+        )
 
 
 def _zone_notes(script: ChangeScript, without: Experiment) -> Iterator[str]:

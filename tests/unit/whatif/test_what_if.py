@@ -398,6 +398,16 @@ def test_another_scheduler_configuration_places_new_pods_elsewhere(ask, make, wr
     assert ask(cluster, new, new_config=config).difference.placed[0].node == "a"
 
 
+def test_a_note_says_that_only_one_configuration_places_new_pods(ask, make, write):
+    config = write("scheduler.yaml", "apiVersion: kubescheduler.config.k8s.io/v1\n"
+                   "kind: KubeSchedulerConfiguration\n")  # fmt: skip
+    cluster = [make.node("a"), make.workload(replicas=1)]
+    said = "The rest of the change happens only in the run with --new-config."
+    for change, count in (({"scale": ("deploy/web=2",)}, 1), ({}, 0)):
+        notes = ask(cluster, new_config=config, **change).changed.notes
+        assert sum(one.startswith(said) for one in notes) == count
+
+
 def test_equal_seeds_give_equal_answers(ask, make):
     cluster = [make.node(f"n{n}") for n in range(5)]
     new = [make.pod(f"p{n}") for n in range(8)]
