@@ -104,7 +104,8 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
 
     `wanted` is the number of pods that should be ready at the end. `before`, `lowest` and `at_end`
     are the numbers of pods that were ready at the start, at the worst moment and at the end.
-    `lowest_for` is the total time for which only `lowest` pods were ready. It is None if `lowest`
+    `lowest_for` is the total time for which only `lowest` pods were ready, and `gaps` is the number
+    of periods that it consists of. `lowest_for` is None if `lowest`
     is less than `wanted` and the number of ready pods remains at `lowest` until the end. If
     `has_ended`, the time from the last change of the number to the end of the run does not count.
     `ready_counts` has each change of the number of ready pods: the time of the change and the new
@@ -119,6 +120,7 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     lowest: int
     lowest_for: DurationNs | None
     at_end: int
+    gaps: int = 1
     ready_counts: tuple[tuple[Instant, int], ...] = ()
     history: tuple[tuple[Instant, int], ...] = ()
     failed_indexes: frozenset[int] = frozenset()
@@ -136,13 +138,19 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
 
     @property
     def lowest_for_words(self) -> str:
-        """The time for which only `lowest` pods were ready: `5m51s` or `to the end`.
+        """The time for which only `lowest` pods were ready, such as `5m51s`.
+
+        If it consists of several periods, the text says so: `20m20s in 20 gaps`. If the last period
+        lasts until the end, the text is `to the end`.
 
         The text is "" unless `lowest` is less than `before` and less than `wanted`.
         """
         if self.lowest >= min(self.before, self.wanted):
             return ""
-        return "to the end" if self.lowest_for is None else for_readers(self.lowest_for)
+        if self.lowest_for is None:
+            return "to the end"
+        gaps = f" in {self.gaps:,} gaps" if self.gaps > 1 else ""
+        return f"{for_readers(self.lowest_for)}{gaps}"
 
     @property
     def has_ended(self) -> bool:

@@ -811,8 +811,9 @@ def _how_long(rows: Sequence[WorkloadEffect]) -> str:
     lasted = rows[0].readiness.lowest_for
     if lasted is None:
         return "to the end"
-    up_to = "" if len(rows) == 1 else "up to "
-    return f"for {up_to}{for_readers(lasted)}"
+    if len(rows) == 1:
+        return f"for {rows[0].readiness.lowest_for_words}"
+    return f"for up to {for_readers(lasted)}"
 
 
 def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:

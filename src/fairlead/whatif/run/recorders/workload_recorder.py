@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from enum import StrEnum
+from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct, field
@@ -190,8 +191,14 @@ def _readiness(
     times = [
         instants[n + 1] - at for n, (at, ready) in enumerate(counts.items()) if ready == lowest
     ]
+    is_lowest = [ready == lowest for ready in counts.values()]
     found = WorkloadReadiness(
-        wanted=wanted, before=before, lowest=lowest, lowest_for=sum(times), at_end=at_end
+        wanted=wanted,
+        before=before,
+        lowest=lowest,
+        lowest_for=sum(times),
+        at_end=at_end,
+        gaps=sum(now and not then for then, now in pairwise((False, *is_lowest))),
     )
     if found.has_ended:
         return replace(found, lowest_for=sum(times[:-1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -30,6 +31,23 @@ def test_pods_that_are_not_ready_at_the_end_stay_so(steps):
     recorder = WorkloadRecorder(transitions=transitions)
     found = dict(recorder.readiness([], {WEB: 1}, 0, seconds(60)))[WEB]
     assert (found.lowest, found.at_end, found.lowest_for) == (0, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ([(10, "unready"), (15, "ready")], "5s"),
+        ([(10, "unready"), (15, "ready"), (20, "unready"), (22, "ready")], "7s in 2 gaps"),
+        ([(10, "unready"), (15, "ready"), (20, "unready")], "to the end"),
+    ],
+    ids=["one gap", "two gaps", "the last gap does not end"],
+)
+def test_a_total_of_several_gaps_is_told_from_one_gap(steps, words):
+    transitions = [PodTransition(seconds(at), WEB, "", Step(step)) for at, step in steps]
+    recorder = WorkloadRecorder(transitions=transitions)
+    found = dict(recorder.readiness([], {WEB: 1}, 0, seconds(60)))[WEB]
+    before = replace(found, before=1)
+    assert before.lowest_for_words == words
 
 
 def ready_counts(steps, until):
