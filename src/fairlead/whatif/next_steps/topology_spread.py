@@ -22,6 +22,8 @@ from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
 
+EARLIER: Final = "10m"
+"""How long before the failure a suggested what-if edits the topology spread, as a value of --at."""
 _ALIKE_MAX: Final = 3  # more notes that differ only in the workload become one note
 
 
@@ -259,12 +261,12 @@ def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Ite
     whose = f"the topology spread of {rule.workload}"
     edit = rule.without_min_domains()
     if rule.has_min_domains and more_ready(one, context.with_edits(edit)):
-        yield NextStep(f"ask again without minDomains in {whose}", shlex.join(("--set", edit)))
+        yield _in_time(f"ask again without minDomains in {whose}", ("--set", edit), context)
         return
     edit = rule.with_anyway()
     if more_ready(one, context.with_edits(edit)):
         words = f"ask again with {whose} as a preference (whenUnsatisfiable: ScheduleAnyway)"
-        yield NextStep(words, shlex.join(("--set", edit)))
+        yield _in_time(words, ("--set", edit), context)
 
 
 def _edited_together(rules: Sequence[SpreadRule]) -> Sequence[SpreadRule]:
@@ -279,7 +281,7 @@ def _honoring_taints(
 
     Also add a note to `context.causes`. It says that the constraints of `counting`, which include
     those of `edited`, count these nodes now. If fewer domains than minDomains remain without these
-    nodes, the what-if also removes minDomains.
+    nodes, the what-if also removes minDomains. If nodes fail, the edit is made EARLIER.
     """
     are_failed = context.answer.changed.outage is not None
     which = "failed" if are_failed else "cordoned"
@@ -301,7 +303,18 @@ def _honoring_taints(
     if any(rule.lacks_domains(domains) for rule in edited):
         fields += ", without minDomains"
     words = f"ask again without the {which} nodes in {whose} ({fields})"
-    return NextStep(words, shlex.join(edits))
+    return _in_time(words, edits, context)
+
+
+def _in_time(words: str, edits: Iterable[str], context: StepContext) -> NextStep:
+    """Return a what-if with `edits`, which are arguments; if nodes fail, they fail EARLIER later.
+
+    So the rollout of the edited workloads is over when the nodes fail.
+    """
+    options, failures = shlex.join(edits), context.answer.change.failures
+    if not failures.is_any or failures.at:
+        return NextStep(words, options)
+    return NextStep(f"{words}, set {EARLIER} before the failure", f"{options} --at {EARLIER}")
 
 
 def _domains_in_service(rules: Iterable[SpreadRule], context: StepContext) -> dict[str, int]:

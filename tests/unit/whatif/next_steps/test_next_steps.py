@@ -489,7 +489,10 @@ def edited(**fields):
 
 
 def with_edit(change, step):
-    return replace(change, set=(shlex.split(step.code)[1],))
+    """Return `change` with the edit of `step`, and with its --at."""
+    _, edit, *at = shlex.split(step.code)
+    failures = replace(change.failures, at=at[1]) if at else change.failures
+    return replace(change, set=(edit,), failures=failures)
 
 
 CONSTRAINT = (
@@ -509,7 +512,7 @@ def test_a_constraint_that_counts_failed_nodes_is_named(snapshot, spread):
         ),
     )
     (step,) = [step for step in answer.next_steps if "--set" in step.code]
-    assert step.code == edited(nodeTaintsPolicy="Honor")
+    assert step.code == f"{edited(nodeTaintsPolicy='Honor')} --at 10m"
     assert not what_if(snapshot(*spread), with_edit(change, step)).difference.pending
 
 
@@ -529,8 +532,8 @@ def test_one_step_changes_the_constraints_of_all_workloads_whose_pods_wait(snaps
         "ask again without the failed nodes in the topology spread of rs/default/api, "
         "rs/default/web (nodeTaintsPolicy"
     )
-    edits = shlex.split(step.code)
-    assert edits[::2] == ["--set", "--set"]
+    *edits, option, at = shlex.split(step.code)
+    assert (edits[::2], option, at) == (["--set", "--set"], "--at", "10m")
     helped = what_if(snapshot(*objects), replace(change, set=tuple(edits[1::2])))
     assert not helped.difference.pending
 
@@ -597,7 +600,7 @@ def test_a_constraint_for_which_pods_wait_until_the_nodes_return_is_named(snapsh
     assert waits.endswith(f"for a node although nodes have room, because of {CONSTRAINT}.")
     assert still_count.startswith("The failed nodes still count for the topology spread")
     (step,) = [step for step in answer.next_steps if "--set" in step.code]
-    assert step.code == edited(nodeTaintsPolicy="Honor")
+    assert step.code == f"{edited(nodeTaintsPolicy='Honor')} --at 10m"
     assert not what_if(snapshot(*spread), with_edit(change, step)).effect.waited
 
 
@@ -625,8 +628,9 @@ def test_min_domains_that_failed_nodes_leave_unmet_are_removed_too(snapshot, spr
         "minDomains."
     )
     (step,) = [step for step in answer.next_steps if "--set" in step.code]
-    assert step.words.endswith("(nodeTaintsPolicy: Honor, without minDomains)")
-    assert step.code == edited(nodeTaintsPolicy="Honor")
+    fields = "nodeTaintsPolicy: Honor, without minDomains"
+    assert step.words.endswith(f"({fields}), set 10m before the failure")
+    assert step.code == f"{edited(nodeTaintsPolicy='Honor')} --at 10m"
     helped = what_if(snapshot(*spread), with_edit(change, step))
     assert not helped.difference.pending
     assert not helped.effect.waited
@@ -1175,7 +1179,8 @@ def test_a_constraint_is_made_a_preference_if_only_that_helps(snapshot, spread):
     )
     assert not any("still count" in note for note in answer.changed.notes)
     (step,) = [step for step in answer.next_steps if "--set" in step.code]
-    assert step.code == edited(whenUnsatisfiable="ScheduleAnyway", nodeTaintsPolicy="Honor")
+    edit = edited(whenUnsatisfiable="ScheduleAnyway", nodeTaintsPolicy="Honor")
+    assert step.code == f"{edit} --at 10m"
     assert not what_if(snapshot(*spread), with_edit(change, step)).difference.pending
 
 
@@ -1190,8 +1195,11 @@ def test_a_constraint_that_needs_more_domains_than_remain_loses_min_domains(snap
         in answer.changed.notes[0]
     )
     (step,) = [step for step in answer.next_steps if "--set" in step.code]
-    assert step.words == "ask again without minDomains in the topology spread of rs/default/web"
-    assert step.code == edited(nodeTaintsPolicy="Honor")
+    assert step.words == (
+        "ask again without minDomains in the topology spread of rs/default/web, set 10m before the "
+        "failure"
+    )
+    assert step.code == f"{edited(nodeTaintsPolicy='Honor')} --at 10m"
     assert not what_if(snapshot(*spread), with_edit(change, step)).difference.pending
 
 
