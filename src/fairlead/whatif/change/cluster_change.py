@@ -907,7 +907,8 @@ def _models(change: ClusterChange, inventory: Inventory) -> list[Manifest]:
                 raise InputError(option, "needs --add-nodes")
     names = list(filter(None, change.like.split(",")))
     if change.instance_type and len(names) > 1:
-        raise InputError("--like", "can name only one node with --instance-type")
+        problem = "can name only one node with --instance-type: its nodes are spread over the zones"
+        raise InputError("--like", problem)
     return [inventory.find("--like", f"node/{name}") for name in names]
 
 
