@@ -17,7 +17,6 @@ from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
     new_shortages,
 )
 from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
-from fairlead.whatif.outcome.comparison.awaited_return import AwaitedReturn, awaited_returns
 from fairlead.whatif.outcome.comparison.difference import (
     Difference,
     difference,
@@ -25,7 +24,12 @@ from fairlead.whatif.outcome.comparison.difference import (
 )
 from fairlead.whatif.outcome.comparison.interchangeable_pod import with_exchanged_names
 from fairlead.whatif.outcome.comparison.pod_role import changed_keys
-from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, waited_pods
+from fairlead.whatif.outcome.comparison.waited_pod import (
+    AwaitedReturn,
+    WaitedPod,
+    awaited_returns,
+    waited_pods,
+)
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, workload_effects
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.packing import PackingRow

@@ -1,11 +1,15 @@
-"""WaitedPod: a pod that waited long for a node because of the change."""
+"""WaitedPod: a pod that waited long for a node because of the change.
+
+AwaitedReturn: a pod that waited for the return of its failed node.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.autoscaling.waiting_time import WAITED_MIN
 from fairlead.whatif.outcome.comparison.difference import Difference
@@ -20,6 +24,20 @@ class WaitedPod(Struct, frozen=True):
 
     pod: PodEnd
     waited: DurationNs
+
+
+class AwaitedReturn(Struct, frozen=True):
+    """A pod of a StatefulSet that started again only when its failed `node` had returned.
+
+    A StatefulSet creates a pod again only after the kubelet has confirmed the deletion of the old
+    pod. The kubelet of a failed node confirms it when the node returns.
+
+    `pod` is its state at the end of the run. `missed` is the time from its eviction to its start.
+    """
+
+    pod: PodEnd
+    node: str
+    missed: DurationNs
 
 
 def waited_pods(
@@ -69,3 +87,19 @@ def _last_waits(run: RunOutcome) -> dict[str, DurationNs]:
         if not one.pod.node:
             waits[one.pod.key] = one.at - max(one.pod.since, run.started_at)
     return waits
+
+
+def awaited_returns(changed: RunOutcome, found: Difference) -> Iterator[AwaitedReturn]:
+    """Yield the pods of StatefulSets that were evicted from nodes, and awaited their return.
+
+    `found` are the differences of the run `changed` from the run without the change.
+    """
+    if changed.outage is None:
+        return
+    back_at = {one.node: one.back_at for one in changed.outage.nodes}
+    left = {one.pod.key: one for one in found.evicted if one.pod.workload.kind == STATEFUL_SET.kind}
+    for key, one in left.items():
+        pod, back = changed.pods.get(key), back_at.get(one.node)
+        if pod is None or pod.started_at is None or back is None or pod.started_at < back:
+            continue
+        yield AwaitedReturn(pod, one.node, pod.started_at - one.at)

@@ -20,9 +20,8 @@ from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.waiting_time import WAITED_MIN
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
-from fairlead.whatif.outcome.comparison.awaited_return import AwaitedReturn
 from fairlead.whatif.outcome.comparison.difference import Difference
-from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, only_waited
+from fairlead.whatif.outcome.comparison.waited_pod import AwaitedReturn, WaitedPod, only_waited
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
