@@ -161,6 +161,21 @@ REQUIREMENT = (
 )
 REGISTRATION = "apiVersion: admissionregistration.k8s.io/v1\nkind: "
 BINDING = REGISTRATION + "ValidatingAdmissionPolicyBinding\nmetadata: {name: b}\n"
+POLICY = (
+    REGISTRATION
+    + """ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}
+  validations: [{expression: "true"}]
+"""
+)
+BOUND_POLICY = BINDING + "spec: {policyName: p, validationActions: [Deny]}\n"
+MALFORMED_POD = POD.replace("image: i,", "image: i, env: [{name: A, value: 5}],").replace(
+    "spec: {", "status: {phase: Running}\nspec: {nodeName: n1, "
+)
 HOOKS = REGISTRATION + "MutatingWebhookConfiguration\nmetadata: {name: h}\nwebhooks: "
 LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: n1, namespace: a}\n"
 DEFAULT_CLASS = CLASS + "globalDefault: true\n"
@@ -276,6 +291,18 @@ AUDITED = (
 CASES = [
     change("a label that is not UTF-8", "--set node/n1:metadata.labels.a=\udcff",
            "arguments: 'node/n1:metadata.labels.a=?' is not UTF-8"),
+    snapshot(
+        "a wrong type in a field that only an admission policy reads",
+        documents(NODE, MALFORMED_POD, POLICY, BOUND_POLICY),
+        "Pod shop/web", "spec.containers[0].env[0].value", "cannot unmarshal number",
+        arguments="whatif dump.yaml --drain n1 --no-report",
+    ),
+    snapshot(
+        "a drain plan with a wrong type in a field that only an admission policy reads",
+        documents(NODE, MALFORMED_POD, POLICY, BOUND_POLICY),
+        "Pod shop/web", "spec.containers[0].env[0].value", "cannot unmarshal number",
+        arguments="drain-plan dump.yaml --nodes n1",
+    ),
     snapshot("a copied pod with the uid of the first", documents(
                  NODE, POD.replace("name: web", "name: a, uid: u"),
                  POD.replace("name: web", "name: b, uid: u")),

@@ -100,7 +100,7 @@ from fairlead.whatif.planner.pod_claim import (
     released_claims,
 )
 from fairlead.whatif.run.autoscaling.vertical_pod_autoscaler import RecommendedRequests
-from fairlead.whatif.snapshot.api_refusal import as_input_error
+from fairlead.whatif.snapshot.api_refusal import as_input_error, malformed_object
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.volume_attachment import simulated_contents
@@ -208,7 +208,13 @@ class ClusterModel:
         self._manifests, self._seed = snapshot.manifests, seed
         # The model uses only the world's store and never runs the world.
         idle = Engine(Cluster(), controllers=())
-        self._world = SimulatedWorld(idle, start=self.now, seed=seed, events_max=0)
+        self._world = SimulatedWorld(
+            idle,
+            start=self.now,
+            seed=seed,
+            events_max=0,
+            malformed=partial(malformed_object, snapshot.source, snapshot.manifests),
+        )
         self._recommended = RecommendedRequests(lambda: self.now)
         self._world.admission.add(self._recommended)
         self.objects = self._load(snapshot)

@@ -144,7 +144,7 @@ from fairlead.whatif.run.run_note import (
     ignored_notes,
     missing_class_notes,
 )
-from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
+from fairlead.whatif.snapshot.api_refusal import as_input_error, malformed_object, refusal_of
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.volume_attachment import simulated_contents
 from fairlead.worlds.driver import LivelockError
@@ -335,6 +335,7 @@ class ExperimentRun:
             command_log=command_log,
             preemption_policies=release.preemption_policies,
             group_priorities=release.group_priorities,
+            malformed=partial(malformed_object, experiment.source, experiment.initial),
         )
         self._recommended = self._recommended_requests()
         self._done = self._scheduled = 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import Kind
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -23,6 +25,21 @@ def as_input_error(source: str, manifests: Sequence[Manifest], refused: ApiError
         if manifest.identity == identity:
             return refusal_of(manifest.source, manifest.title, refused)
     return InputError(source, refused.message)
+
+
+def malformed_object(
+    source: str, manifests: Sequence[Manifest], kind: Kind, obj: Json, refused: ApiError
+) -> InputError:
+    """Return an InputError about a value of a wrong type in `obj`, an object of a simulated store.
+
+    `refused` is the API server's error about the value, which names no object. The manifest from
+    which `obj` was loaded is named. A simulated controller may have created `obj`. In this case,
+    the first of `manifests` with such a value is named, because it is probably the template's.
+    """
+    meta = obj.get("metadata") or {}
+    identity = (kind.resource, meta.get("namespace") or "", meta.get("name") or "")
+    named = [one for one in manifests if one.identity == identity]
+    return _first_wrong_type(named) or as_input_error(source, manifests, refused)
 
 
 def _first_wrong_type(manifests: Sequence[Manifest]) -> InputError | None:

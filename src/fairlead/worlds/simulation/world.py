@@ -26,6 +26,7 @@ from fairlead.api.pods.original import REPLACES
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.admission.write import PLAIN, Write
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CONFIG_MAP, LEASE, NODE, Kind
 from fairlead.apiserver.registry.admission_control import (
     DYNAMIC_ADMISSION_RESOURCES,
@@ -76,6 +77,8 @@ from fairlead.worlds.simulation.pod_status_write import PodStatusWrites, is_of_r
 from fairlead.worlds.simulation.viewed_pod import ViewedPods
 
 Act = Callable[[Store, Instant], None]
+# Called with the kind, the object, and the API server's error about a value of a wrong type.
+Malformed = Callable[[Kind, Json, ApiError], Exception]
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _COPYING: Final = PodCopying(after=20, own_annotation=REPLACES)
 
@@ -113,6 +116,7 @@ class SimulatedWorld:
         command_log: Callable[[str], None] | None = None,
         preemption_policies: bool = True,
         group_priorities: bool = False,
+        malformed: Malformed | None = None,
     ) -> None:
         """Create an empty world at `start`.
 
@@ -120,11 +124,15 @@ class SimulatedWorld:
         `command_log` receives the line of each command when it is issued. If `preemption_policies`
         is False, new pods get no preemptionPolicy. If `group_priorities` is True, PodGroups get the
         priority of their PriorityClass.
+
+        A stored object may have a value of a wrong type in a field that the simulation does not
+        read. If an admission policy or a webhook needs such an object, `malformed` returns the
+        exception to raise. If `malformed` is None, the request is refused.
         """
         self._ids = ids = SeededIds(seed)
         self.admission = SimulatedAdmission(
             ids.new_suffix,
-            _completed,
+            partial(_completed, malformed or _as_refusal),
             preemption_policies=preemption_policies,
             group_priorities=group_priorities,
         )
@@ -353,9 +361,19 @@ def command_line(command: Command, now: Instant) -> str:
     return f'{{"t_ns":{now},"command":"{type(command).__name__}",{fields[1:]}'
 
 
-def _completed(kind: Kind, obj: Json) -> Json:
-    """Return `obj` in the form in which an API server stores it, with all defaults."""
+def _completed(malformed: Malformed, kind: Kind, obj: Json) -> Json:
+    """Return `obj` in the form in which an API server stores it, with all defaults.
+
+    Raises the result of `malformed` if a value has a wrong type.
+    """
     # Imported here, because only CEL policies read completed objects.
     from fairlead.apiserver.registry import api_server  # noqa: PLC0415
 
-    return api_server.default(kind, api_server.decode(kind, obj))
+    try:
+        return api_server.default(kind, api_server.decode(kind, obj))
+    except ApiError as refused:
+        raise malformed(kind, obj, refused) from None
+
+
+def _as_refusal(_kind: Kind, _obj: Json, refused: ApiError) -> ApiError:
+    return refused
