@@ -91,6 +91,8 @@ from fairlead.engine.state.pod_info import PodInfo
 
 REPORTING_CONTROLLER: Final = "kubelet"
 RETRY_AFTER: Final = seconds(1)
+# The pause before a further retry is this part of the time since the first refusal.
+RETRY_PART: Final = 8
 WHY_REMOVED: Final = "terminated"
 # Acts without an effect on other pods of the node.
 _TOGETHER: Final = (Act.READY, Act.RESTART)
@@ -125,7 +127,8 @@ class _PodWorker(Struct):
     True if the machine of the pod has returned, but the pod's containers have not started again. If
     the kubelet rejects the pod, `rejection_pause` is added to the usual delay of the report.
     `deferral` is the condition of a deferred resize. `is_attach_error_reported` is set once an
-    event has been recorded about a volume for which the pod waits.
+    event has been recorded about a volume for which the pod waits. `refused_since` is the time of
+    the first refusal of the present act; None if the API server has not refused it.
     """
 
     ref: ObjectRef
@@ -144,6 +147,7 @@ class _PodWorker(Struct):
     is_lost: bool = False
     deferral: Condition | None = None
     is_attach_error_reported: bool = False
+    refused_since: Instant | None = None
 
 
 class _Timer(Struct, frozen=True):
@@ -414,14 +418,22 @@ class PodWorkers(Struct):
     def observe_refused(
         self, command: PatchStatus | DeleteObject, reason: FailureReason, now: Instant
     ) -> None:
-        """Retry a refused write, if the pod still exists."""
+        """Retry a refused write, if the pod still exists.
+
+        An admission policy may refuse the write every time. Therefore the pause before a retry
+        grows in proportion to the time since the first refusal. The number of retries then grows
+        only with the logarithm of the time, so a simulation can follow them for days.
+        """
         worker = self._find(command.target.key)
         if worker is None or worker.ref != command.target:
             return
         if reason is FailureReason.NOT_FOUND:
             return
         if worker.sent is not None and _is_command_of(command, worker.sent):
-            again = NextAct(worker.sent.act, now + RETRY_AFTER, worker.sent.why)
+            if worker.refused_since is None:
+                worker.refused_since = now
+            pause = max(RETRY_AFTER, (now - worker.refused_since) // RETRY_PART)
+            again = NextAct(worker.sent.act, now + pause, worker.sent.why)
             worker.sent, worker.pending = None, again
             worker.is_lost |= again.act is _RESTART
             self._timers.add(again.at, _Timer(worker, again))
@@ -611,6 +623,8 @@ class PodWorkers(Struct):
         if due is not None and worker.sent is not None and due.act is worker.sent.act:
             worker.pending = None
             return
+        if worker.sent is not None:  # its effect is observed
+            worker.refused_since = None
         worker.sent = None
         if due is None:
             worker.pending = None

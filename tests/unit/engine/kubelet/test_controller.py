@@ -461,6 +461,36 @@ def test_a_refused_write_is_repeated_unless_the_pod_was_deleted(reason, again):
         assert repeated.fields["phase"] == "Running"
 
 
+def test_a_write_that_is_always_refused_is_repeated_more_and_more_rarely():
+    """An admission policy may refuse a deletion for ever; a simulated week has few retries."""
+    machine = kubelets(node(), pod(phase="Running", grace=10))
+    due, retries = machine.next_deadline(), 0
+    first = due
+    while due < first + seconds(7 * 24 * 3600):
+        (delete,) = machine.handle_deadline(due)
+        machine.handle(CommandFailed(delete, FailureReason.FORBIDDEN, "no"), due)
+        before, due = due, machine.next_deadline()
+        assert due - before == max(seconds(1), (before - first) // 8)
+        retries += 1
+    assert retries < 150
+
+
+def test_the_pause_after_a_refusal_is_short_again_once_a_write_was_accepted():
+    machine = kubelets(node(), pod())
+    due = machine.next_deadline()
+    for _ in range(60):
+        (patch,) = machine.handle_deadline(due)
+        machine.handle(CommandFailed(patch, FailureReason.CONFLICT, "no"), due)
+        due = machine.next_deadline()
+    machine.handle_deadline(due)
+    changed(machine, pod(phase="Running"), due)
+    changed(machine, pod(phase="Running", grace=10), due)
+    due = machine.next_deadline()
+    (delete,) = machine.handle_deadline(due)
+    machine.handle(CommandFailed(delete, FailureReason.CONFLICT, "no"), due)
+    assert machine.next_deadline() == due + seconds(1)
+
+
 def test_failed_commands_of_other_components_are_ignored():
     machine = kubelets(node(), pod())
     machine.handle_deadline(T0 + seconds(0.647))
