@@ -116,6 +116,31 @@ def test_an_update_strategy_may_lack_fields_that_have_defaults(strategy):
             f'Invalid value: "x": {QUANTITY}',
         ),
         (
+            obj("Pod", spec={"containers": [{"image": "i"}]}),
+            "spec.containers[0].name",
+            "Required value",
+        ),
+        (
+            obj("ResourceQuota", spec={"hard": {"pods": "0"}, "scopes": ["Bogus"]}),
+            "spec.scopes",
+            'Invalid value: ["Bogus"]: unsupported scope',
+        ),
+        (
+            obj(
+                "ResourceQuota",
+                spec={
+                    "scopeSelector": {"matchExpressions": [{"scopeName": "x", "operator": "In"}]}
+                },
+            ),
+            "spec.scopeSelector.matchExpressions[0].scopeName",
+            'Invalid value: "x": unsupported scope',
+        ),
+        (
+            obj("ResourceQuota", spec={"scopes": ["Terminating", "NotTerminating"]}),
+            "spec.scopes",
+            'Invalid value: ["Terminating","NotTerminating"]: conflicting scopes',
+        ),
+        (
             pod_asking(requests={"cpu": "-1"}),
             "spec.containers[0].resources.requests[cpu]",
             'Invalid value: "-1": must be greater than or equal to 0',
@@ -304,7 +329,9 @@ def test_an_update_strategy_may_lack_fields_that_have_defaults(strategy):
                 "apps/v1",
                 spec={
                     "template": {
-                        "spec": {"containers": [{"resources": {"requests": {"cpu": "x"}}}]}
+                        "spec": {
+                            "containers": [{"name": "c", "resources": {"requests": {"cpu": "x"}}}]
+                        }
                     }
                 },
             ),

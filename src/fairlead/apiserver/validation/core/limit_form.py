@@ -21,7 +21,11 @@ from fairlead.api.json import Json
 from fairlead.api.objects import ResourceList
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, quantity_or_none
-from fairlead.apiserver.validation.core.resource_quota import check_scope_operator
+from fairlead.apiserver.validation.core.resource_quota import (
+    check_scope,
+    check_scope_operator,
+    check_scopes,
+)
 from fairlead.apiserver.validation.meta.field import Causes, invalid
 
 _AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
@@ -90,25 +94,31 @@ def check_limit_range_form(obj: Json) -> Causes:
 
 
 def check_quota_form(obj: Json) -> Causes:
-    """Yield errors for wrong types, malformed amounts and unknown operators in a ResourceQuota."""
+    """Yield errors for wrong types, malformed amounts, invalid scopes and unknown operators.
+
+    `obj` is a ResourceQuota.
+    """
     problem = _wrong_type(obj, _Quota)
     if problem is not None:
         yield problem
         return
     spec = obj.get("spec") or {}
     yield from _check_amounts("spec.hard", spec.get("hard") or {})
-    yield from _check_operators(spec)
+    # without spec.hard: the server of a dump has accepted the resources
+    yield from check_scopes({"scopes": spec.get("scopes")})
+    yield from _check_selector(spec)
     status = obj.get("status") or {}
     for key in ("hard", "used"):
         yield from _check_amounts(f"status.{key}", status.get(key) or {})
 
 
-def _check_operators(spec: Json) -> Causes:
-    """Yield an error for each unknown operator in the scope selector."""
+def _check_selector(spec: Json) -> Causes:
+    """Yield an error for each unknown scope or operator in the scope selector."""
     selector = spec.get("scopeSelector") or {}
     for index, one in enumerate(selector.get("matchExpressions") or ()):
-        field = f"spec.scopeSelector.matchExpressions[{index}].operator"
-        yield from check_scope_operator(field, one.get("operator", ""))
+        field = f"spec.scopeSelector.matchExpressions[{index}]"
+        yield from check_scope(f"{field}.scopeName", one.get("scopeName", ""))
+        yield from check_scope_operator(f"{field}.operator", one.get("operator", ""))
 
 
 def _wrong_type(obj: Json, form: type[_Form]) -> Cause | None:

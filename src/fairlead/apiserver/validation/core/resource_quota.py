@@ -56,7 +56,7 @@ def check_quota(obj: Json) -> Causes:
     """Yield the errors of a new or changed ResourceQuota."""
     spec = obj.get("spec") or {}
     yield from check_limits("spec.hard", spec.get("hard") or {})
-    yield from _check_scopes(spec)
+    yield from check_scopes(spec)
     yield from _check_selector(spec)
 
 
@@ -95,7 +95,8 @@ def _is_standard(name: str) -> bool:
     return name in _STANDARD or name.startswith("requests.hugepages-")
 
 
-def _check_scopes(spec: Json) -> Causes:
+def check_scopes(spec: Json) -> Causes:
+    """Yield the errors of `spec.scopes` in the `spec` of a quota."""
     scopes = spec.get("scopes")
     if not scopes:
         return
@@ -134,8 +135,7 @@ def _check_selector(spec: Json) -> Causes:
     for one in (selector or {}).get("matchExpressions") or ():
         scope, operator = one.get("scopeName", ""), one.get("operator", "")
         values = one.get("values") or ()
-        if scope not in SCOPES:
-            yield invalid(f"{field}.scopeName", scope, _UNSUPPORTED)
+        yield from check_scope(f"{field}.scopeName", scope)
         for _ in _beyond(scope, spec):
             shown = internal_of("core.v1.ScopeSelector", selector)
             yield invalid(field, shown, "unsupported scope applied to resource")
@@ -147,6 +147,12 @@ def _check_selector(spec: Json) -> Causes:
         elif operator in ("Exists", "DoesNotExist") and values:
             yield invalid(f"{field}.values", list(values), _VALUES)
         yield from check_scope_operator(f"{field}.operator", operator)
+
+
+def check_scope(field: str, scope: str) -> Causes:
+    """Yield an error if `scope`, the scope of a scope requirement, is unknown."""
+    if scope not in SCOPES:
+        yield invalid(field, scope, _UNSUPPORTED)
 
 
 def check_scope_operator(field: str, operator: str) -> Causes:
