@@ -51,7 +51,7 @@ from fairlead.whatif.conditions import (
     scheduler_arguments,
     with_scheduler_arguments,
 )
-from fairlead.whatif.configuration.batch.batch_config import with_job_schedulers
+from fairlead.whatif.configuration.batch.batch_config import batch_config, with_job_schedulers
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
@@ -175,6 +175,8 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
     with _phase("reading") as progress:
         snapshot = snapshot_of(request.snapshot, request.connection, request.max_input, progress)
     scheduler = _scheduler(request, snapshot, release)
+    if any(request.batch):  # checked even if the explanation does not need the batch scheduler
+        batch_config(BatchOptions(*request.batch), scheduler, snapshot.manifests)
     releases = Releases(release, release).with_gates(scheduler.gates)
     if not 1 <= request.seeds <= SEEDS_MAX:
         raise InputError("--seeds", f"{request.seeds} is not from 1 to {SEEDS_MAX}")
