@@ -176,6 +176,15 @@ BOUND_POLICY = BINDING + "spec: {policyName: p, validationActions: [Deny]}\n"
 MALFORMED_POD = POD.replace("image: i,", "image: i, env: [{name: A, value: 5}],").replace(
     "spec: {", "status: {phase: Running}\nspec: {nodeName: n1, "
 )
+TEMPLATE = "template: {spec: {containers: [{name: c, image: i}], restartPolicy: Never}}"
+JOB_SET = (
+    "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: j, namespace: shop}\n"
+    "spec: {replicatedJobs: [{name: w, template: {spec: {" + TEMPLATE + "}}}], %s}\n"
+)
+VOLCANO_JOB = (
+    "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j, namespace: shop}\n"
+    "spec: {minAvailable: 1, tasks: [{name: w, replicas: 1, " + TEMPLATE + "}]}\n"
+)
 HOOKS = REGISTRATION + "MutatingWebhookConfiguration\nmetadata: {name: h}\nwebhooks: "
 LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: n1, namespace: a}\n"
 DEFAULT_CLASS = CLASS + "globalDefault: true\n"
@@ -291,6 +300,50 @@ AUDITED = (
 CASES = [
     change("a label that is not UTF-8", "--set node/n1:metadata.labels.a=\udcff",
            "arguments: 'node/n1:metadata.labels.a=?' is not UTF-8"),
+    change(
+        "a JobSet with an unknown startup order", "--apply change.yaml",
+        "change.yaml", "JobSet shop/j", "spec.startupPolicy.startupPolicyOrder", "Bogus",
+        content=JOB_SET % "startupPolicy: {startupPolicyOrder: Bogus}",
+    ),
+    change(
+        "a success policy that names no replicated job", "--apply change.yaml",
+        "JobSet shop/j", "spec.successPolicy.targetReplicatedJobs[0]", "no replicated job 'z'",
+        content=JOB_SET % "successPolicy: {operator: Any, targetReplicatedJobs: [z]}",
+    ),
+    change(
+        "a failure policy that names no replicated job", "--apply change.yaml",
+        "JobSet shop/j", "spec.failurePolicy.rules[0].targetReplicatedJobs[0]",
+        content=JOB_SET % "failurePolicy: {rules: [{targetReplicatedJobs: [z]}]}",
+    ),
+    change(
+        "an immutable field of an edited JobSet",
+        "--set jobset/shop/j:spec.replicatedJobs[w].replicas=3",
+        "JobSet shop/j", "spec.replicatedJobs: field is immutable",
+        cluster=documents(NODE, JOB_SET % "suspend: true"),
+    ),
+    change(
+        "an immutable field of an applied JobSet", "--apply change.yaml",
+        "change.yaml", "JobSet shop/j", "spec.replicatedJobs: field is immutable",
+        cluster=documents(NODE, JOB_SET % "suspend: true"),
+        content=(JOB_SET % "suspend: true").replace("name: w,", "name: w, replicas: 2,"),
+    ),
+    change(
+        "a wrong type in an edited JobSet", "--set jobset/shop/j:spec.suspend=maybe",
+        "JobSet shop/j", "spec.suspend", cluster=documents(NODE, JOB_SET % "suspend: true"),
+    ),
+    change(
+        "a wrong type in an edited Job of Volcano", "--set vcjob/shop/j:spec.minAvailable=abc",
+        "Job.batch.volcano.sh shop/j", "spec.minAvailable",
+        cluster=documents(NODE, VOLCANO_JOB),
+    ),
+    *(
+        Case(
+            f"explain {target} with a missing batch configuration",
+            f"explain dump.yaml {target} --batch-config nosuch", ("nosuch: ",),
+            (("dump.yaml", documents(NODE, QUOTA + "{hard: {pods: 1}}")),),
+        )
+        for target in ("quotas", "quota/shop/q", "nodes", "node/n1", "pc", "queues")
+    ),
     snapshot(
         "a wrong type in a field that only an admission policy reads",
         documents(NODE, MALFORMED_POD, POLICY, BOUND_POLICY),

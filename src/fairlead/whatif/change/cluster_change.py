@@ -29,6 +29,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import (
     CUSTOM_RESOURCE_DEFINITION,
+    KINDS,
     NAMESPACE,
     NODE,
     POD,
@@ -728,6 +729,10 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
     refuse_wrong_types(changed, existing)
     refuse_invalid_annotations(changed)
     refuse_forbidden_change(existing, changed)
+    if existing.kind not in KINDS:
+        from fairlead.whatif.change.owned_object import refuse_invalid_owner  # noqa: PLC0415 - rare
+
+        refuse_invalid_owner(existing, changed)
     _refuse_invalid_custom_resource(collected, changed, existing)
     collected.written[changed.ref] = changed
     collected.inventory.add(replace(changed, source=existing.source))

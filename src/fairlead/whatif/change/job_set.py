@@ -10,9 +10,9 @@ defaults and checks of fields: pkg/webhooks/jobset_webhook.go: Default, Validate
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha1
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json, mapping
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB, SERVICE
-from fairlead.apiserver.validation.meta.format import dns_1035_problems
+from fairlead.apiserver.validation.meta.format import IMMUTABLE, dns_1035_problems
 from fairlead.whatif.change.exclusive_topology import (
     BY_NODE_SELECTOR,
     JOB_KEY,
@@ -85,6 +85,23 @@ class _Coordinator(Struct, rename="camel"):
     pod_index: _Count = 0
 
 
+class _StartupPolicy(Struct, rename="camel"):
+    startup_policy_order: Literal["AnyOrder", "InOrder"]
+
+
+class _SuccessPolicy(Struct, rename="camel"):
+    operator: Literal["All", "Any"]
+    target_replicated_jobs: tuple[str, ...] = ()
+
+
+class _FailureRule(Struct, rename="camel"):
+    target_replicated_jobs: tuple[str, ...] = ()
+
+
+class _FailurePolicy(Struct):
+    rules: tuple[_FailureRule, ...] = ()
+
+
 class _Spec(Struct, rename="camel"):
     # The API server accepts a JobSet without replicatedJobs, but it would never have pods.
     replicated_jobs: Annotated[tuple[_ReplicatedJob, ...], Meta(min_length=1)]
@@ -92,6 +109,9 @@ class _Spec(Struct, rename="camel"):
     managed_by: str | None = None
     network: _Network = field(default_factory=_Network)
     coordinator: _Coordinator | None = None
+    startup_policy: _StartupPolicy | None = None
+    success_policy: _SuccessPolicy | None = None
+    failure_policy: _FailurePolicy | None = None
 
 
 class _JobSet(Struct):
@@ -162,6 +182,27 @@ def jobs_of(
         # The JobSet's `suspend` replaces the one of the template, also if it is absent.
         job["spec"]["suspend"] = bool(spec.suspend)
         yield part_of(one, job, f"spec.replicatedJobs[{at}].template")
+
+
+def refuse_immutable_change(before: Manifest, after: Manifest) -> None:
+    """Raise InputError if the JobSet `after` has other replicated jobs than `before`.
+
+    The names, replicas, groups and dependencies are compared. The templates are not compared,
+    because a template in a file lacks the defaults that the API server adds.
+
+    upstream: pkg/webhooks/jobset_webhook.go: ValidateUpdate
+    """
+    if (before.kind.group, before.kind.kind) != (GROUP, KIND):
+        return
+    old, new = (
+        [
+            (each.name, each.replicas, each.group_name, each.depends_on)
+            for each in _valid_spec(one).replicated_jobs
+        ]
+        for one in (before, after)
+    )
+    if old != new:
+        raise after.refuse(IMMUTABLE, field="spec.replicatedJobs")
 
 
 def resumed_jobs(before: Manifest, after: Manifest, inventory: Inventory) -> list[Manifest]:
@@ -244,8 +285,24 @@ def _valid_spec(one: Manifest) -> _Spec:
                 problem = f"{needed.name!r} is not an earlier replicated job"
                 raise one.refuse(problem, field=f"{path}.dependsOn[{place}].name")
         names.add(replicated.name)
+    _check_targets(one, spec, names)
     _check_coordinator(one, spec)
     return spec
+
+
+def _check_targets(one: Manifest, spec: _Spec, names: Collection[str]) -> None:
+    """Raise InputError if a policy of the JobSet `one` names a replicated job not in `names`."""
+    targets: list[tuple[str, tuple[str, ...]]] = []
+    if spec.success_policy is not None:
+        targets.append(("spec.successPolicy", spec.success_policy.target_replicated_jobs))
+    if spec.failure_policy is not None:
+        for at, rule in enumerate(spec.failure_policy.rules):
+            targets.append((f"spec.failurePolicy.rules[{at}]", rule.target_replicated_jobs))
+    for path, wanted in targets:
+        for at, name in enumerate(wanted):
+            if name not in names:
+                field = f"{path}.targetReplicatedJobs[{at}]"
+                raise one.refuse(f"there is no replicated job {name!r}", field=field)
 
 
 def _longest_names(one: Manifest, replicated: _ReplicatedJob) -> Iterator[tuple[str, str]]:

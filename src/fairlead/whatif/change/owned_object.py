@@ -14,11 +14,12 @@ from fairlead.api.json import Json
 from fairlead.apiserver.kind import JOB, SERVICE
 from fairlead.whatif.change.job_set import GROUP as JOB_SET_GROUP
 from fairlead.whatif.change.job_set import KIND as JOB_SET
-from fairlead.whatif.change.job_set import job_set_notes, jobs_of
+from fairlead.whatif.change.job_set import job_set_notes, jobs_of, refuse_immutable_change
 from fairlead.whatif.change.pod_priority import PodPriorities
 from fairlead.whatif.change.volcano_job import GROUP as VOLCANO_GROUP
 from fairlead.whatif.change.volcano_job import gang_notes, gang_of
 from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _OWNERS: Final = frozenset({(JOB_SET_GROUP, JOB_SET), (VOLCANO_GROUP, JOB.kind)})
@@ -45,6 +46,22 @@ def owned_by(
         raise one.refuse("expected a value, got null", field=field)
     set_name = name or one.ref.name
     return [*gang_of(one, set_name), *jobs_of(one, set_name, priorities)]
+
+
+def refuse_invalid_owner(existing: Manifest, changed: Manifest) -> None:
+    """Raise InputError if `changed` is invalid, but `existing`, the object before it, is valid.
+
+    Also raises InputError if an immutable field changes. Only kinds for which `owned_by` returns
+    objects are checked.
+    """
+    if not is_owner(existing):
+        return
+    try:
+        owned_by(existing)
+    except InputError:  # a dump may lack fields
+        return
+    owned_by(changed)
+    refuse_immutable_change(existing, changed)
 
 
 def is_owner(one: Manifest) -> bool:
