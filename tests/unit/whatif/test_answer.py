@@ -24,6 +24,7 @@ from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult, check, parse_fail_on
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.run_outcome import UNSTOPPED
@@ -252,15 +253,14 @@ def test_pools_whose_nodes_the_change_affects_come_first(snapshot, make, change)
     assert whatif_result(answer, group_by="pool")["node_pools"][0]["pool"] == "z"
 
 
-def test_the_line_about_hidden_workloads_says_what_harmed_means(snapshot, make):
+def test_hidden_workloads_that_are_harmed_are_named(snapshot, make):
     pods = [make.pod(f"p{number}", node_name="a", owner=f"rs-{number}") for number in range(60)]
     cluster = snapshot(make.node("a", cpu="100"), *pods)
     text = text_of(what_if(cluster, ClusterChange(drain=("a",))), width=200)
     line = next(one for one in text.splitlines() if "harmed" in one)
     assert line.startswith("... and ")
-    assert line.endswith(
-        "all harmed (pods missing, waiting or failed, none ready for a time, or a budget breached)"
-    )
+    assert " all harmed: rs/default/rs-" in line
+    assert line.endswith(" more")
 
 
 def test_an_outage_that_the_change_does_not_cause_has_one_line(snapshot, make):
@@ -439,6 +439,31 @@ def test_an_answer_about_many_workloads_fits_one_screen(large):
     assert f"{evicted:,} pods evicted" in left_out, text
     assert "-o details prints everything" in " ".join(left_out.split())
     assert f"{pending:,} pods of 9 workloads stay pending" in text
+
+
+def test_a_small_terminal_shows_harmed_workloads_before_other_tables(snapshot, make):
+    pods = [
+        make.pod(f"p{at}", node_name="a", owner=f"rs-{at}", nodeSelector={"pool": "a"})
+        for at in range(8)
+    ]
+    cluster = snapshot(make.node("a", pool="a"), make.node("b", pool="b"), *pods)
+    answer = what_if(cluster, ClusterChange(drain=("a",)))
+    text = text_of(answer, height=24, force_terminal=True, no_color=True)
+    assert len(text.splitlines()) <= 24
+    lines = text.partition("WORKLOAD")[2].splitlines()
+    shown = {line.split()[0] for line in lines if line.startswith("rs/")}
+    assert shown == {f"{one.workload}" for one in answer.effect.workloads if one.is_harmed}
+    assert len(shown) == 8
+
+
+def test_a_long_next_step_has_only_words_if_there_is_no_room(large):
+    words, options = "ask again with a long option", f"--set {'x' * 300}"
+    answer = replace(large, next_steps=(NextStep(words, options),))
+    text = text_of(answer, height=24, force_terminal=True, no_color=True)
+    assert f"Next: {words}. -o details prints the options." in text
+    assert "x" * 300 not in text
+    assert f"Next: {words}:" in text_of(answer, height=60, force_terminal=True, no_color=True)
+    assert "x" * 300 in text_of(answer, has_details=True)
 
 
 def test_a_long_reason_is_printed_once(large):

@@ -21,6 +21,7 @@ from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.console.finding import print_findings
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.screen import (
+    DETAILS,
     Rank,
     Section,
     print_screen,
@@ -61,18 +62,17 @@ from fairlead.whatif.snapshot.node_pool import PoolNames
 ROWS_MAX: Final = 6
 WORKLOADS_MAX: Final = 14
 WORKLOADS_MIN: Final = 3
-HARMED_MIN: Final = 6
+HARMED_FIRST: Final = 10  # rows of harmed workloads that get lines before other sections
+HARMED_NAMED: Final = 6
 POOLS_MIN: Final = 3
 BUDGETS_MIN: Final = 4
 NOTES_MIN: Final = 2
 NAMES_MAX: Final = 2
 STEPS_SHOWN: Final = 2
+CODE_MAX: Final = 160  # characters of a step; longer ones are printed only if there is room
 PODS: Final = "pods"
 _POOL_RESOURCES: Final = ("cpu", "memory")
 _NO_EFFECT: Final = "also without the change"
-_HARMED: Final = (
-    "harmed (pods missing, waiting or failed, none ready for a time, or a budget breached)"
-)
 _OVER: Final = "no longer at the end"
 _BAD_BUDGETS: Final = (BudgetResult.BREACHED, BudgetResult.BLOCKS, BudgetResult.UNMET)
 
@@ -107,13 +107,20 @@ def _sections(
 
     def show_head(console: Console, count: int) -> None:
         del count
-        _print_head(console, answer, has_details=has_details)
+        print_line(console, answer.title, "dim")
+        print_findings(console, answer.verdict.findings)
         _print_conditions(console, conditions)
 
     yield Section("", 1, show_head, Rank.HEAD)
+    yield _run_facts(answer, has_details=has_details)
     yield _packing(answer)
     yield _certainty(answer)
-    yield _workloads(effect.workloads, effect.untouched_workloads, effect.untouched_bare_pods)
+    yield _workloads(
+        effect.workloads,
+        effect.untouched_workloads,
+        effect.untouched_bare_pods,
+        has_seeds=bool(answer.certainty),
+    )
     yield _pools(answer, group_by)
     yield _budgets(effect.budgets)
     if answer.outage is not None:
@@ -153,10 +160,12 @@ def _known_failures(answer: WhatIfAnswer) -> list[str]:
 # --- head --------------------------------------------------------------------------------------
 
 
-def _print_head(console: Console, answer: WhatIfAnswer, *, has_details: bool) -> None:
+def _run_facts(answer: WhatIfAnswer, *, has_details: bool) -> Section:
+    """Return the section of facts about both runs: the input, the period, the seed, the releases.
+
+    It also says what happened in the run without the change.
+    """
     changed = answer.changed
-    print_line(console, answer.title, "dim")
-    print_findings(console, answer.verdict.findings)
     span = for_readers(changed.after_start(changed.ended_at))
     facts = [
         answer.source,
@@ -166,11 +175,16 @@ def _print_head(console: Console, answer: WhatIfAnswer, *, has_details: bool) ->
         answer.scheduler_words,
         counted(changed.choices_among_equals, "tie broken at random", "ties broken at random"),
     ]
-    print_facts(console, facts, "dim")
-    if answer.releases.words:
-        print_line(console, answer.releases.words)
-    rest = answer.without.rest
-    _print_rest(console, rest, len(rest.activities) if has_details else NAMES_MAX)
+
+    def show(console: Console, count: int) -> None:
+        del count
+        print_facts(console, facts, "dim")
+        if answer.releases.words:
+            print_line(console, answer.releases.words)
+        rest = answer.without.rest
+        _print_rest(console, rest, len(rest.activities) if has_details else NAMES_MAX)
+
+    return Section("input and period", 1, show, Rank.PROBLEMS, is_urgent=True)
 
 
 def _print_words(console: Console, text: str, style: str = "") -> None:
@@ -257,11 +271,15 @@ def _amount(what: str, amount: float | None) -> str:
 # --- workloads, pools, budgets -----------------------------------------------------------------
 
 
-def _workloads(rows: Sequence[WorkloadEffect], untouched: int, bare: int) -> Section:
-    """Return the section of workloads, which shows all harmed workloads if there is room.
+def _workloads(
+    rows: Sequence[WorkloadEffect], untouched: int, bare: int, *, has_seeds: bool
+) -> Section:
+    """Return the section of workloads.
 
-    `untouched` is the number of workloads that the change does not affect, of which `bare` are pods
-    without a controller.
+    The rows of harmed workloads come first, and get lines before most other sections. Harmed
+    workloads whose rows do not fit are named below the table. `untouched` is the number of
+    workloads that the change does not affect, of which `bare` are pods without a controller.
+    `has_seeds` is set if the answer also has rows about seeds, which then get lines first.
     """
     columns = (
         TableColumn("WORKLOAD", is_name=True),
@@ -281,9 +299,9 @@ def _workloads(rows: Sequence[WorkloadEffect], untouched: int, bare: int) -> Sec
         shown = rows_of(rows, count)
         table(count).print(console)
         if rest := len(rows) - len(shown):
-            hidden = sum(one.is_harmed for one in rows[len(shown) :])
-            some = "all" if hidden == rest else f"{hidden:,} of them"
-            what = f"{some} {_HARMED}" if hidden else "all as wanted"
+            hidden = [str(one.workload) for one in rows[len(shown) :] if one.is_harmed]
+            some = "all" if len(hidden) == rest else f"{len(hidden):,} of them"
+            what = f"{some} harmed: {listed(hidden, HARMED_NAMED)}" if hidden else "all as wanted"
             print_line(console, f"... and {rest:,} more, {what}", "dim")
         if untouched:
             verb = "workload is" if untouched == 1 else "workloads are"
@@ -293,9 +311,11 @@ def _workloads(rows: Sequence[WorkloadEffect], untouched: int, bare: int) -> Sec
             print_line(console, f"{untouched:,} {other}{verb} untouched{pods}.", "dim")
 
     harmed = sum(one.is_harmed for one in rows)
-    least, most = min(max(harmed, WORKLOADS_MIN), HARMED_MIN), max(WORKLOADS_MAX, harmed)
+    urgent = min(harmed, HARMED_FIRST)
+    least, most = max(urgent, WORKLOADS_MIN), max(WORKLOADS_MAX, harmed)
     return Section(
         "workloads", max(len(rows), 1), show, Rank.VERDICTS, least, most,
+        is_urgent=bool(urgent) and not has_seeds,
         left_out=lambda count, width: table(count).left_out(width),
     )  # fmt: skip
 
@@ -318,8 +338,8 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
 def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
     """Return the section of the node pools that the change affects.
 
-    If the change affects no pool, the section shows all pools. `group_by` has the same meaning as
-    in `print_answer`.
+    If the change affects no pool, the section shows all pools if there is room. `group_by` has the
+    same meaning as in `print_answer`.
     """
     labels = (group_by,) if group_by else answer.pool_labels
     pools = node_pools(answer.without, answer.changed, labels)
@@ -356,8 +376,9 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
             print_line(console, f"{same:,} other {verb} as before.", "dim")
 
     least = min(len(rows), POOLS_MIN)
+    rank = Rank.VERDICTS if differing else Rank.MOVES
     return Section(
-        "node pools", len(rows), show, Rank.VERDICTS, least, ROWS_MAX,
+        "node pools", len(rows), show, rank, least, ROWS_MAX,
         left_out=lambda count, width: table(count).left_out(width),
     )  # fmt: skip
 
@@ -441,8 +462,9 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
 
     bad = sum(one.state in _BAD_BUDGETS for one in rows)
     least = min(max(bad, 1), BUDGETS_MIN)
+    rank = Rank.VERDICTS if bad else Rank.MOVES
     return Section(
-        "budgets", len(rows), show, Rank.VERDICTS, least, max(bad, ROWS_MAX),
+        "budgets", len(rows), show, rank, least, max(bad, ROWS_MAX),
         left_out=lambda count, width: table(count).left_out(width),
     )  # fmt: skip
 
@@ -515,14 +537,25 @@ def _notes(answer: WhatIfAnswer) -> Section:
 
 
 def _next_steps(steps: Sequence[NextStep]) -> Section:
-    """Return the section that suggests what to do next."""
+    """Return the section that suggests what to do next.
+
+    The first row is only the words of the first step if its options or command are long. The second
+    row is then the complete step.
+    """
+    is_long = any(len(one.code) > CODE_MAX for one in steps[:1])
 
     def show(console: Console, count: int) -> None:
-        shown = rows_of(steps, count)
-        for one in shown:
-            print_step(console, one)
+        shown = rows_of(steps, max(count - is_long, 1))
+        for number, one in enumerate(shown):
+            if is_long and count == 1 and number == 0:
+                what = "options" if one.options else "command"
+                print_line(console, f"Next: {one.words}. {DETAILS} prints the {what}.")
+            else:
+                print_step(console, one)
         if rest := len(steps) - len(shown):
             print_line(console, f"... and {counted(rest, 'more step')}", "dim")
 
     title = counted(len(steps), "next step")
-    return Section(title, len(steps), show, Rank.NEXT_STEPS, most=STEPS_SHOWN)
+    most = STEPS_SHOWN + is_long
+    rows = len(steps) + is_long
+    return Section(title, rows, show, Rank.NEXT_STEPS, least=1 + is_long, most=most)

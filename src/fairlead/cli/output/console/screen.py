@@ -1,14 +1,16 @@
 """Screen: prints an answer as sections of text that share the lines of one screen.
 
-Sections get rows in five steps. Within a step, sections with lower ranks come first. From step 2
+Sections get rows in these steps. Within a step, sections with lower ranks come first. From step 2
 on, a section gets only rows that fit on the screen.
 
 1. Each section with rank 0 gets all its rows.
-2. Each urgent section with a rank of at most Rank.PROBLEMS gets its minimum number of rows.
-3. Each other section with a rank of at most Rank.PROBLEMS gets one row.
-4. Each section with a rank of at most Rank.ADVICE gets its minimum number of rows, urgent sections
+2. Each section with Rank.NEXT_STEPS gets one row.
+3. Each urgent section with a rank of at most Rank.PROBLEMS gets its minimum number of rows.
+4. Each section with Rank.NEXT_STEPS gets its minimum number of rows.
+5. Each other section with a rank of at most Rank.PROBLEMS gets one row.
+6. Each section with a rank of at most Rank.ADVICE gets its minimum number of rows, urgent sections
    first.
-5. Each section gets more rows, up to its maximum number.
+7. Each section gets more rows, up to its maximum number.
 
 If rows are left out, the last lines of the screen name the option that prints everything. They also
 name the sections that got no row, as many as fit, in the order of their ranks. Sections are printed
@@ -22,12 +24,14 @@ in the order of the answer, regardless of their rank.
 from __future__ import annotations
 
 import io
+import math
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeVar
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -72,9 +76,9 @@ class Section:
     Sections of lower `rank` get lines first. A section with rank 0 prints all its rows. Any other
     section prints between `least` and `most` rows. If `least` rows do not fit, a section with a
     rank of at most Rank.ADVICE prints fewer rows, and a section with a greater rank prints none. If
-    `is_urgent` is set, a section with a rank of at most Rank.ADVICE gets its `least` rows directly
-    after the sections with rank 0. `left_out(n, width)` returns the headings of the columns that do
-    not fit into `width` characters if the section prints n rows.
+    `is_urgent` is set, a section with a rank of at most Rank.ADVICE gets its `least` rows before
+    the other sections get more than one. `left_out(n, width)` returns the headings of the columns
+    that do not fit into `width` characters if the section prints n rows.
     """
 
     title: str
@@ -101,7 +105,7 @@ def print_screen(console: Console, sections: Iterable[Section], *, has_details: 
             one.show(console, one.rows)
         _print_last(console, _narrow_words(filled, [one.rows for one in filled], console.width))
         return
-    rows = _share(filled, console.width, _lines(console) - _LAST_LINES)
+    rows = _share(filled, console, _lines(console) - _LAST_LINES)
     for one, shown in zip(filled, rows, strict=True):
         if shown:
             one.show(console, shown)
@@ -193,8 +197,8 @@ def _lines(console: Console) -> int:
     return LINES_MAX
 
 
-def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
-    """Return how many rows each section prints, so that all sections fit in `lines` lines."""
+def _share(sections: Sequence[Section], console: Console, lines: int) -> list[int]:
+    """Return how many rows each section prints, so that all fit in `lines` lines of `console`."""
     rows = [0] * len(sections)
     heights = [0] * len(sections)
 
@@ -204,27 +208,17 @@ def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
         Sections of rank 0 get their rows even if they do not fit.
         """
         section = sections[at]
-        height = _height(section, count, width)
+        height = _height(section, count, console)
         if section.rank and sum(heights) - heights[at] + height > lines:
             return False
         rows[at], heights[at] = count, height
         return True
 
-    by_rank = sorted(range(len(sections)), key=lambda at: sections[at].rank)
-    first = sorted(by_rank, key=lambda at: not (sections[at].is_urgent or not sections[at].rank))
-    all_rows = max((one.rows for one in sections), default=0)
-    for last_rank, most_rows in ((Rank.PROBLEMS, 1), (Rank.ADVICE, all_rows)):
-        for at in first:
-            section = sections[at]
-            if section.rank > last_rank:
-                continue
-            least = min(section.least, section.rows)
-            count = least if section.rank else section.rows
-            if section.rank and not section.is_urgent:
-                count = min(count, most_rows)
-            while count > rows[at] and not grow(at, count):
-                count -= 1
-    for at in by_rank:
+    for at, least in _minimums(sections):
+        count = least
+        while count > rows[at] and not grow(at, count):
+            count -= 1
+    for at in _by_rank(sections):
         section = sections[at]
         most = min(section.most, section.rows)
         while rows[at] < most and grow(at, max(rows[at] + 1, min(section.least, section.rows))):
@@ -232,7 +226,33 @@ def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
     return rows
 
 
-def _height(section: Section, rows: int, width: int) -> int:
+def _by_rank(sections: Sequence[Section]) -> list[int]:
+    return sorted(range(len(sections)), key=lambda at: sections[at].rank)
+
+
+def _minimums(sections: Sequence[Section]) -> Iterator[tuple[int, int]]:
+    """Yield (number of a section, rows) for steps 1 to 6 in the order in which rows are given."""
+    ordered = _by_rank(sections)
+    least = [min(one.least if one.rank else one.rows, one.rows) for one in sections]
+    needed = [at for at in ordered if sections[at].rank <= Rank.PROBLEMS]
+    steps = [at for at in ordered if sections[at].rank == Rank.NEXT_STEPS]
+    urgent = [at for at in needed if sections[at].is_urgent]
+    yield from ((at, least[at]) for at in needed if not sections[at].rank)
+    yield from ((at, 1) for at in steps)
+    yield from ((at, least[at]) for at in (*urgent, *steps))
+    yield from ((at, min(least[at], 1)) for at in needed)
+    advice = [at for at in ordered if sections[at].rank <= Rank.ADVICE]
+    yield from ((at, least[at]) for at in sorted(advice, key=lambda at: not sections[at].is_urgent))
+
+
+def _height(section: Section, rows: int, console: Console) -> int:
+    """Return how many lines `section` takes on `console`; terminals wrap long lines."""
     text = io.StringIO()
-    section.show(Console(file=text, width=width), rows)
-    return text.getvalue().count("\n")
+    width, is_terminal = console.width, console.is_terminal
+    section.show(
+        Console(file=text, width=width, force_terminal=is_terminal, color_system=None), rows
+    )
+    lines = text.getvalue().splitlines()
+    if not is_terminal:
+        return len(lines)
+    return sum(max(math.ceil(cell_len(line.rstrip()) / width), 1) for line in lines)

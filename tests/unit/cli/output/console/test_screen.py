@@ -61,10 +61,30 @@ def test_each_essential_section_gets_a_row_before_others_get_their_fewest_rows()
 
 def test_an_urgent_section_gets_its_fewest_rows_first():
     """Without it, the other sections would take all lines."""
-    others = [section(f"table-{at}", 9, 1, least=9) for at in range(9)]
-    note = section("note", 3, 2)
+    others = [section(f"table-{at}", 9, Rank.VERDICTS, least=9) for at in range(9)]
+    note = section("note", 3, Rank.PROBLEMS)
     assert "note-0" not in printed(HEAD, *others, note)
     assert "note-0" in printed(HEAD, *others, replace(note, is_urgent=True))
+
+
+def test_the_first_next_step_gets_one_line_before_urgent_rows_and_the_others_after_them():
+    steps = section("step", 3, Rank.NEXT_STEPS, least=3)
+    urgent = section("row", 60, Rank.VERDICTS, least=60, most=60, is_urgent=True)
+    assert "step-0\n... and 2 more" in printed(HEAD, urgent, steps)
+    assert "step-2" in printed(HEAD, replace(urgent, least=20), steps)
+
+
+def test_a_long_line_takes_several_lines_on_a_terminal():
+    terminal = {"height": 24, "force_terminal": True, "no_color": True}
+
+    def show(console, count):
+        console.print("x" * 800, soft_wrap=True)
+
+    long = Section("long", 1, show, Rank.VERDICTS, least=1)
+    last = section("last", 9, Rank.PROBLEMS, least=9, most=9)
+    text = printed(HEAD, long, last, **terminal)
+    assert "... and 3 more" in text  # 1 + 10 + 9 lines
+    assert "last-8" in printed(HEAD, long, last)
 
 
 def test_an_essential_section_prints_fewer_rows_rather_than_none():
