@@ -672,3 +672,26 @@ def test_a_running_job_of_a_cron_job_may_delay_the_next(tmp_path, capsys, policy
     main.run(["explain", str(dump), "cronjob/nightly", "-o", "json"])
     findings = json.loads(capsys.readouterr().out)["findings"]
     assert findings[0].startswith(f'Its schedule is "0 2 * * *" (UTC); the next Job {then}')
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("option", [[], ["--all-nodes"]])
+def test_long_names_of_nodes_are_not_broken(tmp_path, capsys, monkeypatch, width, option):
+    """Nodes with the same reason share an item; the new nodes are named first."""
+    dump, pod = tmp_path / "dump.json", tmp_path / "pod.json"
+    items = nodes(15, "ip-10-0-140-240.eu-central-1.compute.internal", "True")
+    taints = [{"key": "dedicated", "value": "x", "effect": "NoSchedule"}]
+    items = [
+        {**node, "spec": {"taints": taints} if at < 6 else {}} for at, node in enumerate(items)
+    ]
+    dump.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    pod.write_text(json.dumps(POD))
+    monkeypatch.setenv("COLUMNS", str(width))
+    main.run(["explain", str(dump), "--apply", str(pod), *option])
+    out = capsys.readouterr().out
+    shown = set(out.replace(",", " ").replace(":", " ").split())
+    names = {node["metadata"]["name"] for node in items}
+    assert len(names & shown) >= (15 if option else 6)
+    assert out.index("infeasible nodes") > out.index("No node is large enough")
+    assert ("9 nodes: " in out and "6 nodes: " in out) == (not option)
+    assert len(out.splitlines()) < (110 if option else 40)

@@ -428,7 +428,7 @@ def print_explanation(
     """Print the evaluation of a pod on all nodes, with a row for each node if `all_nodes` is set.
 
     Otherwise, a long list of feasible nodes is cut. In a long list of infeasible nodes, nodes with
-    the same reason share a row. `arguments` are the words with which a what-if reads the same
+    the same reason share an item. `arguments` are the words with which a what-if reads the same
     cluster and the scheduler's configuration.
     """
     rows_max = None if all_nodes else NODES_MAX
@@ -452,12 +452,12 @@ def print_explanation(
     if found.preemption is not None and found.preemption.nominated:
         verb = "It would preempt" if explanation.node else "Preempts"
         print_line(console, _preempts(found.preemption, verb))
-    _print_feasible(console, found, rows_max)
-    _print_infeasible(console, explanation, rows_max)
     _print_new_nodes(console, explanation, arguments)
+    is_cut = _print_feasible(console, found, rows_max)
+    is_cut |= _print_infeasible(console, explanation, rows_max)
     if found.preemption is not None:
-        _print_preemption(console, found.preemption, rows_max)
-    if _is_cut(found, rows_max):
+        is_cut |= _print_preemption(console, found.preemption, rows_max)
+    if is_cut:
         print_line(console, "Use --all-nodes or -o json to list every node.", "dim")
     if found.room is not None and found.room.by != DEFAULT_PREEMPTION:
         _print_room(console, found.room)
@@ -535,21 +535,15 @@ def _preempts(found: PreemptionEvaluation, verb: str) -> str:
     return f"{verb} {counted(len(victims), 'pod')} on {nodes[0]}: {listed(victims)}."
 
 
-def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
-    """Return whether more than `rows_max` nodes are feasible, or more than that are infeasible."""
-    if rows_max is None:
-        return False
-    refused = sum(status is not None for status in found.verdicts.values())
-    return max(refused, len(found.verdicts) - refused) > rows_max
-
-
-def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -> None:
+def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -> bool:
+    """Print the nodes that fit, the best ones first; return whether nodes are left out."""
     names = [name for name, status in found.verdicts.items() if status is None]
     names.sort(key=lambda name: (-found.totals.get(name, 0), name))
     if not names:
-        return
+        return False
     title = f"feasible nodes ({len(names):,}), scores 0..100 before weights"
-    if rows_max is not None and len(names) > rows_max:
+    is_cut = rows_max is not None and len(names) > rows_max
+    if is_cut:
         rows_max = BEST_MAX  # so that the answer fits one screen
     plugins = [name for name in found.scores if found.weights.get(name)]
     same: list[str] = []
@@ -574,6 +568,7 @@ def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -
     if found.skipped_scores:
         words = ", ".join(found.skipped_scores)
         print_line(console, f"Plugins without scores for this pod: {words}", "dim")
+    return is_cut
 
 
 def _fits_scores(
@@ -609,7 +604,8 @@ def _spaced(plugin: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
 
 
-def _print_infeasible(console: Console, explanation: Explanation, rows_max: int | None) -> None:
+def _print_infeasible(console: Console, explanation: Explanation, rows_max: int | None) -> bool:
+    """Print the nodes that do not fit and why; return whether nodes are left out."""
     has_remedies = bool(explanation.remedies or explanation.too_small)
     ranks = {name: rank for rank, name in enumerate(explanation.remedies)}
     rows = [
@@ -625,10 +621,11 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
     title = f"infeasible nodes ({len(rows):,})"
     remedy_columns = ("would fit after",) if has_remedies else ()
     columns = ("refused by", "because", "preemption may help", *remedy_columns)
-    print_refused(console, title, columns, rows, rows_max)
+    is_cut = print_refused(console, title, columns, rows, rows_max)
     if has_remedies and explanation.exceeds_remedies_max:
         note = f'"would fit after" was computed for the {REMEDIES_MAX:,} nodes that lack least.'
         print_line(console, note, "dim")
+    return is_cut
 
 
 def _print_held(console: Console, explanation: Explanation, arguments: Sequence[str]) -> None:
@@ -738,11 +735,12 @@ def _print_room(console: Console, room: RoomEvaluation) -> None:
     print_line(console, line, style="bold")
 
 
-def _print_preemption(console: Console, found: PreemptionEvaluation, rows_max: int | None) -> None:
+def _print_preemption(console: Console, found: PreemptionEvaluation, rows_max: int | None) -> bool:
+    """Print on which nodes preemption helps, and which not; return whether nodes are left out."""
     if found.ineligible or found.post_filter_error:
         why = found.ineligible or found.post_filter_error
         print_line(console, f"Cannot preempt: {why}")
-        return
+        return False
     rows = [
         (
             name,
@@ -764,4 +762,4 @@ def _print_preemption(console: Console, found: PreemptionEvaluation, rows_max: i
         RefusedNode(name, _verdict(status)) for name, status in sorted(found.rejected.items())
     ]
     title = f"nodes where preemption does not help ({len(rejected):,})"
-    print_refused(console, title, ("refused by", "because"), rejected, rows_max)
+    return print_refused(console, title, ("refused by", "because"), rejected, rows_max)

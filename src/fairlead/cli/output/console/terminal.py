@@ -153,6 +153,10 @@ def table_width(columns: Sequence[str], cells: Sequence[int]) -> int:
     return sum(widths) + GAP * (len(columns) - 1)
 
 
+def _longest_word(texts: Sequence[str]) -> int:
+    return max((cell_len(word) for text in texts for word in text.split()), default=0)
+
+
 def print_table(
     console: Console,
     title: str,
@@ -165,13 +169,16 @@ def print_table(
     """Print the first `rows_max` rows under `title`, and the number of further rows.
 
     If `rows_max` is None, all rows are printed. Without rows, nothing is printed. `numbers` are the
-    headings of right-aligned columns. If the table is too wide, headings are wrapped before cells.
+    headings of right-aligned columns. If the table is too wide, headings are wrapped before cells,
+    and cells of the first column, which are names, are wrapped last.
     """
     if not rows:
         return
     shown = [[one_line(cell) for cell in row] for row in rows[:rows_max]]
     cells = [max(map(cell_len, column)) for column in zip(*shown, strict=True)]
     is_wide = table_width(columns, cells) > console.width
+    words = [_longest_word(texts) for texts in zip(columns, *shown, strict=True)]
+    has_room = cells[0] + sum(words[1:]) + GAP * (len(words) - 1) <= console.width
     table = Table(box=None, pad_edge=False)
     for column, width in zip(columns, cells, strict=True):
         is_number = column in numbers
@@ -180,6 +187,7 @@ def print_table(
             column,
             justify="right" if is_number else "left",
             overflow="fold",
+            no_wrap=has_room and column == columns[0],
             max_width=least if is_wide and not is_number else None,
         )
     for row in shown:
