@@ -27,6 +27,7 @@ from cyclopts import (
     CycloptsError,
     MissingArgumentError,
     Parameter,
+    RepeatArgumentError,
     UnknownOptionError,
     UnusedCliTokensError,
 )
@@ -514,6 +515,9 @@ def _usage_error(cause: CycloptsError, tokens: Sequence[str]) -> str:
                 f"{tokens[0]}: {one_line(first)!r} is one argument too many; "
                 f"is {_option_for(tokens[0])} missing? ({_see_help(tokens)})"
             )
+        case RepeatArgumentError(token=token):
+            command = f"{tokens[0]}: " if tokens and _is_command(tokens[0]) else ""
+            return f"{command}{token.keyword} is given more than once ({_see_help(tokens)})"
         case MissingArgumentError(argument=Argument() as argument):
             return f"{_missing(cause, argument, tokens)} ({_see_help(tokens)})"
         case _:

@@ -70,7 +70,7 @@ class ConnectionOptions:
 
 
 NO_CONNECTION: Final = ConnectionOptions()
-BOTH_SOURCES: Final = "name either a SNAPSHOT or a cluster, not both"
+BOTH_SOURCES: Final = "name either a dump (SNAPSHOT) or a cluster, not both"
 KUBECTL_PLUGIN: Final = "kubectl-fairlead"
 LARGE_YAML_BYTES: Final = 50_000_000
 JSON_IS_FASTER: Final = "YAML takes much longer to read than JSON (kubectl get ... -o json)"
@@ -105,7 +105,9 @@ def snapshot_of(
         snapshot = read_snapshot(source, None, max_input or BYTES_MAX, on_read)
         return structs.replace(snapshot, arguments=(*snapshot.arguments, *limit))
     if not options.is_given and not is_kubectl_plugin():
-        problem = "name a SNAPSHOT, or a cluster with --context, --kubeconfig or --in-cluster"
+        problem = (
+            "name a dump (SNAPSHOT), or a cluster with --context, --kubeconfig or --in-cluster"
+        )
         raise InputError("arguments", f"{problem}{_current_hint()}")
     options = with_context(options)
     live = read_cluster(options, max_input, decode=True)

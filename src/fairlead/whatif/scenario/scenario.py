@@ -167,6 +167,9 @@ class Scenario(StrictForm, frozen=True, kw_only=True):
 def read_scenario(path: str | PathLike[str]) -> Scenario:
     """Return the scenario in the file `path`. Raises InputError."""
     document = read_one(fspath(path), "scenario")
+    value = document.value
+    if isinstance(value, dict) and {"apiVersion", "kind"} <= value.keys():
+        raise InputError(document.source, "is a dump, not a scenario; use fairlead whatif")
     with with_lines(document):
         return decode_strictly(document, Scenario)
 

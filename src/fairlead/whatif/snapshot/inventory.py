@@ -475,8 +475,8 @@ class Inventory:
         names = sorted({manifest.ref.name for manifest in objects})
         similar = nearest_names(name, names, _NEAREST_MAX)
         same = [one for one in names if _without_leading_zeros(one) == _without_leading_zeros(name)]
-        generated = [one for one in names if one.startswith(f"{name}-")]
-        nearest = dict.fromkeys((*same, *generated, *similar))
+        longer = [one for one in names if one.startswith((f"{name}-", f"{name}."))]
+        nearest = dict.fromkeys((*same, *longer, *similar))
         keys = [key for near in nearest for key in known if key.rpartition("/")[2] == near]
         hint = f"did you mean {', '.join(keys[:_NEAREST_MAX])}? " if keys else ""
         if len(objects) > _NAMED_MAX:

@@ -121,11 +121,9 @@ def test_the_kubectl_plugin_uses_the_current_context(monkeypatch, default):
 
     monkeypatch.setattr(connection, "read_cluster", read_cluster)
     monkeypatch.setattr(sys, "argv", ["/usr/bin/fairlead"])
-    with pytest.raises(
-        InputError, match=r"name a SNAPSHOT, .* the current context is --context pr"
-    ):
+    with pytest.raises(InputError, match=r"name a dump .* the current context is --context pr"):
         snapshot_of(None, ConnectionOptions())
-    with pytest.raises(InputError, match="name a SNAPSHOT, or a cluster"):
+    with pytest.raises(InputError, match=r"name a dump \(SNAPSHOT\), or a cluster"):
         snapshot_and_target("pod/store/web-0", None, None, ConnectionOptions(), ())
     monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-fairlead"])
     with pytest.raises(InputError, match="prod: does not answer"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
@@ -331,3 +333,11 @@ def test_an_absent_owner_suggests_the_workload_that_it_owns(make, found, name):
     known = [find_kind("deployment"), find_kind("replicationcontroller")]
     with pytest.raises(InputError, match="did you mean replicationcontroller/shop/web-2, which"):
         Inventory(found(*objects)).find("--scale", name, "", known)
+
+
+def test_the_beginning_of_a_long_node_name_finds_the_node(snapshot, make):
+    """Dashboards and the node map shorten the names of cloud providers to the host name."""
+    names = [f"ip-10-1-{at}-7.eu-central-1.compute.internal" for at in range(20)]
+    cluster = snapshot(*(make.node(name) for name in names))
+    with pytest.raises(InputError, match=rf"ip-10-1-14-7; did you mean {re.escape(names[14])}\?"):
+        cluster.inventory().nodes("--drain", "ip-10-1-14-7")

@@ -164,7 +164,7 @@ def snapshot_and_target(
         raise InputError("arguments", "name an object, such as pod/store/web-0")
     is_object = is_kubectl_plugin() and not Path(first or "").exists()
     if not has_source and not is_object:
-        missing = "a SNAPSHOT, or a cluster, and an object: dump.yaml pods, for example"
+        missing = "a dump (SNAPSHOT), or a cluster, and an object: dump.yaml pods, for example"
         raise InputError("arguments", f"name {missing}")
     return snapshot, first or ""
 
