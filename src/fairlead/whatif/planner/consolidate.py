@@ -107,6 +107,7 @@ class ConsolidationPlan(Struct):
     cases, `unsafe` is None. `has_autoscaler` is set if the Deployment or the status of a Cluster
     Autoscaler shows that the cluster has one. It is also set if the cloud provider runs one by
     default. `choice` are the nodes that were chosen for the plan, and those that were refused.
+    `labels` has the labels of the chosen nodes.
     """
 
     total: int
@@ -123,6 +124,7 @@ class ConsolidationPlan(Struct):
     unsafe: DrainRun | None = None
     has_autoscaler: bool = True
     choice: RemovalChoice = field(default_factory=RemovalChoice)
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def most(self) -> int:
@@ -181,6 +183,7 @@ class ConsolidationSearch:
             untried=len(self._free) - len(choice.chosen) - len(choice.failed),
             has_autoscaler=not self._rules.is_assumed,
             choice=choice,
+            labels={name: self._planner.model.node(name).labels for name in choice.chosen},
         )
 
     def explained(self, found: ConsolidationPlan) -> ConsolidationPlan:
@@ -441,7 +444,7 @@ def _steps(found: ConsolidationPlan) -> Iterator[NextStep]:
     steps = tuple(drain_steps(found.removable, plan.drains, plan.to_cordon, plan.flags, plan.best))
     yield from steps
     if steps:
-        yield delete_step(found.removable)
+        yield delete_step({name: found.labels.get(name, {}) for name in found.removable})
 
 
 def _verdict(found: ConsolidationPlan) -> str:

@@ -42,8 +42,10 @@ GKE_NODE_POOL: Final = "cloud.google.com/gke-nodepool"
 AKS_AGENT_POOL: Final = "kubernetes.azure.com/agentpool"
 KOPS_INSTANCE_GROUP: Final = "kops.k8s.io/instancegroup"
 
+KARPENTER_POOL: Final = "karpenter.sh/nodepool"
+
 POOL_LABELS: Final = (
-    "karpenter.sh/nodepool",
+    KARPENTER_POOL,
     EKS_NODE_GROUP,
     EKSCTL_NODE_GROUP,
     GKE_NODE_POOL,

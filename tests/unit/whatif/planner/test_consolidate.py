@@ -393,6 +393,25 @@ def test_the_answer_has_the_commands_that_remove_the_nodes_in_order(planner, mak
     ]
 
 
+@pytest.mark.parametrize(
+    ("label", "says"),
+    [
+        ("eks.amazonaws.com/nodegroup", "lower the desired size of its node group (x by 1)"),
+        ("cloud.google.com/gke-nodepool", "lower the desired size of its node group (x by 1)"),
+        ("karpenter.sh/nodepool", "delete the node; Karpenter then removes its machine"),
+        ("team", "delete the node, and remove its machine"),
+    ],
+)
+def test_a_node_group_gets_a_smaller_size_with_the_deletion(planner, make, label, says):
+    """Otherwise its Auto Scaling group would start a new machine."""
+    nodes = [make.node(name, **{label: "x"}) for name in "ab"]
+    made = planner(*nodes, *deployment(make, "web", ["a"], cpu="3"))
+    found = consolidated(made)
+    found.plan.runs = [safe_run(1, 1)]
+    answer = consolidate_answer(found, made.model, "dump.yaml", ())
+    assert says in (answer.steps or ())[-1].words
+
+
 def test_nodes_that_are_cordoned_already_are_not_cordoned_again(planner, make):
     nodes = {name: make.node(name) for name in "abc"}
     made = planner(*nodes.values(), *deployment(make, "web", ["a"], cpu="3"))

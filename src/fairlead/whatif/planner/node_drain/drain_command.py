@@ -11,12 +11,15 @@ upstream: kubectl/pkg/cmd/drain/drain.go: RunDrain
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from fairlead.api.text.name_list import listed
 from fairlead.whatif.change.kubectl_drain import DrainFlag
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.planner.node_drain.drain_planner import PlannedDrain
 from fairlead.whatif.planner.node_drain.drain_run import DrainRun
+from fairlead.whatif.snapshot.node_pool import KARPENTER_POOL, managed_pool
 
 
 def drain_steps(
@@ -76,10 +79,27 @@ def _drained(nodes: Sequence[str], flags: Sequence[str], run: DrainRun) -> Itera
     yield NextStep(words, command=command, makes_change=True)
 
 
-def delete_step(nodes: Sequence[str]) -> NextStep:
-    """Return the step that deletes the drained `nodes`."""
-    words = "delete the node, and remove its machine"
-    if len(nodes) > 1:
-        words = "delete the nodes, and remove their machines"
+def delete_step(nodes: Mapping[str, Mapping[str, str]]) -> NextStep:
+    """Return the step that deletes the drained `nodes`, which maps their names to their labels.
+
+    The group of a node, such as a managed node group of EKS, replaces a machine unless its desired
+    size is lowered. Karpenter removes the machine of a deleted node itself (upstream: karpenter
+    pkg/controllers/node/termination/controller.go).
+    """
+    pools = [managed_pool(labels) for labels in nodes.values()]
+    groups = Counter(pool[1] for pool in pools if pool is not None and pool[0] != KARPENTER_POOL)
+    several = len(nodes) > 1
+    what = "nodes" if several else "node"
+    machines = "their machines" if several else "its machine"
+    words = f"delete the {what}, and remove {machines}"
+    if groups:
+        sizes = listed([f"{name} by {count:,}" for name, count in sorted(groups.items())])
+        whose = "its node group" if len(groups) == 1 and not several else "each node group"
+        words = (
+            f"delete the {what}, remove {machines}, and lower the desired size of {whose} "
+            f"({sizes}), which otherwise starts a new machine"
+        )
+    elif all(pools):
+        words = f"delete the {what}; Karpenter then removes {machines}"
     command = shlex.join(("kubectl", "delete", "node", *nodes))
     return NextStep(words, command=command, makes_change=True)
