@@ -182,7 +182,7 @@ def _helped(change: _Change) -> str:
     if change.instead:
         more = len(change.instead)
         text += f" or {next(iter(change.instead)) if more == 1 else f'{more:,} others'}"
-    return text if change.alone else f"{text} (frees 0 alone)"
+    return text if change.alone else f"{text} (not enough alone)"
 
 
 def no_change_findings(blockers: Iterable[Blocker]) -> Iterator[str]:

@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import compress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import compress, cycle, islice
 from typing import Final
 
 from msgspec import Struct, field
@@ -87,32 +87,40 @@ _ORDERS_MAX: Final = 4  # number of orders of the nodes; in each, all pods are p
 _ORDERED_MAX: Final = 16  # so many names of nodes take two or three lines
 _NAMED_MAX: Final = 5  # number of nodes that a proposed command names
 _GRACE_MAX: Final = seconds(600)  # longer times to stop are named in an answer
+# New nodes beyond one for each blocked node: pods that are pending already can take their room.
+_MORE_NODES: Final = (0, 2, 4)
 PACES: Final = (1, 2, 4, 8, 16, 32)
 
 
 class NewNodesTrial(Struct, frozen=True):
-    """A trial with one new node like each of `nodes`.
+    """Trials with new nodes like each of `nodes`, whose pods have no room elsewhere.
 
-    Each of `nodes` can be drained with one new node like it. `is_enough` says whether all of them
-    can be drained with all of these new nodes.
+    The last trial had `count` new nodes. With them, `drained` of `nodes` can be drained.
     """
 
     nodes: tuple[str, ...]
-    is_enough: bool
+    count: int
+    drained: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether all of the nodes can be drained with all of the new nodes."""
+        return self.drained == len(self.nodes)
 
 
 class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
-    `flags` are the flags that kubectl needs for the `drains`. `to_cordon` are the nodes of the
-    `drains` that are not cordoned yet. For each workload whose pods take long to stop, `slow` has
-    the longest time that a pod takes. `snapshot` are the words that name the snapshot in a command.
-    `completed` sets these four fields. `left_out` are selected nodes that are exempt from drains,
-    with the reasons. `alone` are the blocked nodes that could be drained alone, with all other
-    nodes in service. No single change unblocks the nodes in `returnable`, but they could be drained
-    if they returned to the cluster afterwards. Their pods would wait for them. `faster` is the run
-    of an upgrade at a faster pace than that of `runs`; None if no faster pace was simulated.
-    `new_nodes` is a trial for several blocked nodes that do not return; None if there was none.
+    `flags` are the flags that kubectl needs for the `drains`, and `blocked_flags` those that it
+    needs for blocked nodes. `to_cordon` are the nodes of the `drains` that are not cordoned yet.
+    For each workload whose pods take long to stop, `slow` has the longest time that a pod takes.
+    `snapshot` are the words that name the snapshot in a command. `completed` sets these five
+    fields. `left_out` are selected nodes that are exempt from drains, with the reasons. `alone` are
+    the blocked nodes that could be drained alone, with all other nodes in service. No single change
+    unblocks the nodes in `returnable`, but they could be drained if they returned to the cluster
+    afterwards. Their pods would wait for them. `faster` is the run of an upgrade at a faster pace
+    than that of `runs`; None if no faster pace was simulated. `new_nodes` is a trial for the nodes
+    of `unplaced`; None if there was none.
     """
 
     nodes: tuple[str, ...]
@@ -120,6 +128,7 @@ class DrainPlan(Struct):
     blockers: list[Blocker] = field(default_factory=list)
     runs: list[DrainRun] = field(default_factory=list)
     flags: tuple[DrainFlag, ...] = ()
+    blocked_flags: tuple[DrainFlag, ...] = ()
     to_cordon: tuple[str, ...] = ()
     slow: Mapping[str, DurationNs] = field(default_factory=dict)
     snapshot: str = PLACEHOLDER
@@ -158,6 +167,12 @@ class DrainPlan(Struct):
     def blocked(self) -> list[str]:
         """The nodes that cannot be drained."""
         return list(dict.fromkeys(one.node for one in self.blockers))
+
+    @property
+    def unplaced(self) -> list[str]:
+        """The blocked nodes that can only not be drained because pods would stay pending."""
+        others = {one.node for one in self.blockers if one.cause not in UNPLACED}
+        return [name for name in self.blocked if name not in others]
 
 
 def begun_plan(model: ClusterModel, nodes: Sequence[str], source: str) -> DrainPlan:
@@ -206,25 +221,30 @@ def plan_drains(
 def _new_nodes_trial(
     planner: DrainPlanner, plan: DrainPlan, order: Sequence[str], progress: Progress
 ) -> NewNodesTrial | None:
-    """Try all new nodes together: one for each blocked node that one new node would unblock.
+    """Try all new nodes together: one for each node of `plan.unplaced`.
 
-    These blocked nodes and those of `plan.drains` are emptied in `order`. Return None if there are
-    fewer than two such blocked nodes.
+    These blocked nodes and those of `plan.drains` are emptied in `order`. Return None if there is
+    no such node, or only one for which a new node is already suggested.
     """
-    edits: dict[str, set[str]] = {}
-    for one in plan.blockers:
-        edits.setdefault(one.node, set()).add(one.edit)
-    nodes = tuple(sorted(name for name in order if edits.get(name) == {new_node_edit(name)}))
-    if len(nodes) < 2:
+    nodes = tuple(sorted(name for name in plan.unplaced if name in order))
+    edits = {one.edit for one in plan.blockers if one.node in nodes}
+    if not nodes or (len(nodes) == 1 and edits == {new_node_edit(nodes[0])}):
         return None
     wanted, model = {*nodes, *(drain.node for drain in plan.drains)}, planner.model
-    progress.begin("trying new nodes", len(wanted))
-    with model.hypothesis():
-        for name in nodes:
-            copy_node(model, model.node(name), f"{name}-copy").add_to(model)
-        place_waiting_pods(model)
-        trial = _tried(planner, [name for name in order if name in wanted], progress)
-    return NewNodesTrial(nodes, is_enough=len(trial.changes) == len(wanted))
+    tried = NewNodesTrial(nodes, 0, 0)
+    for more in _MORE_NODES:
+        progress.begin("trying new nodes", len(wanted))
+        copied = (*nodes, *islice(cycle(nodes), more))
+        with model.hypothesis():
+            for number, name in enumerate(copied):
+                copy_node(model, model.node(name), f"{name}-copy-{number}").add_to(model)
+            place_waiting_pods(model)
+            trial = _tried(planner, [name for name in order if name in wanted], progress)
+        emptied = set(trial.changes)
+        tried = NewNodesTrial(nodes, len(copied), len(emptied & set(nodes)))
+        if tried.is_enough and wanted <= emptied:
+            break
+    return tried
 
 
 def _drainable_alone(
@@ -316,15 +336,21 @@ def completed(plan: DrainPlan, model: ClusterModel) -> DrainPlan:
     ]
     plan.snapshot = model.snapshot_words
     # The pods of a node in the model do not include its finished pods.
-    drained = frozenset(names)
-    finished = (
-        one
-        for one in model.objects
-        if isinstance(one, Pod) and is_terminal(one) and one.spec.node_name in drained
-    )
-    plan.flags = needed_flags((*(pod.pod for pod in pods), *finished))
+    finished = [one for one in model.objects if isinstance(one, Pod) and is_terminal(one)]
+    plan.flags = _flags_of(names, pods, finished)
+    blocked = [name for name in plan.blocked if name not in names]
+    others = [pod for name in blocked for pod in model.node(name).pods.values()]
+    plan.blocked_flags = _flags_of(blocked, others, finished)
     plan.slow = _slow(pods, model.now)
     return plan
+
+
+def _flags_of(
+    nodes: Collection[str], pods: Iterable[PodInfo], finished: Iterable[Pod]
+) -> tuple[DrainFlag, ...]:
+    """Return the flags that kubectl needs for the `pods` of `nodes` and their `finished` pods."""
+    own = (one for one in finished if one.spec.node_name in nodes)
+    return needed_flags((*(pod.pod for pod in pods), *own))
 
 
 def _slow(pods: Iterable[PodInfo], now: Instant) -> dict[str, DurationNs]:
@@ -485,8 +511,9 @@ def drain_answer(
         *_pace_findings(plan),
         *_quota_findings(plan),
         *wait_findings(plan),
-        *no_change_findings(plan.blockers),
+        *_unplaced_findings(plan),
         *_new_node_findings(plan.new_nodes),
+        *no_change_findings(plan.blockers),
         *_return_findings(plan.returnable),
         *order_findings(plan.drains),
         *command_findings(plan),
@@ -513,6 +540,8 @@ def _verdict(plan: DrainPlan) -> str:
             if total > 1
             else f"{plan.nodes[0]} cannot be drained"
         )
+        if plan.unplaced == plan.blocked:
+            which += " without leaving pods pending"
         owners = blocking_owners(plan)
         return f"{which}: blocked by {owners}." if owners else f"{which}."
     which = "All nodes" if not blocked and total > 1 else f"{count:,} of {counted(total, 'node')}"
@@ -785,13 +814,24 @@ def command_findings(plan: DrainPlan) -> Iterator[str]:
             f"A drain waits up to {longest} until pods of {listed(list(plan.slow))} have stopped "
             "(terminationGracePeriodSeconds)."
         )
-    yield from flag_findings(plan.flags)
+    yield from flag_findings(plan.flags, plan.blocked_flags if plan.drains else ())
 
 
-def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:
-    """Yield sentences about lost pods, OpenShift's guard pods, and flags that the drains need."""
-    if flags:
-        parts = (f"{one.flag} ({counted(len(one.pods), 'pod')})" for one in flags)
+def flag_findings(flags: Sequence[DrainFlag], blocked: Sequence[DrainFlag] = ()) -> Iterator[str]:
+    """Yield sentences about lost pods, OpenShift's guard pods, and flags that the drains need.
+
+    `blocked` are the flags that the drains of blocked nodes would need.
+    """
+    count = {one.flag: len(one.pods) for one in flags}
+    more = {one.flag: len(one.pods) for one in blocked}
+    parts = []
+    for flag in dict.fromkeys((*count, *more)):
+        pods = [counted(count[flag], "pod")] if flag in count else []
+        if flag in more:
+            number = f"{more[flag]:,} more" if pods else counted(more[flag], "pod")
+            pods.append(f"{number} on blocked nodes")
+        parts.append(f"{flag} ({', '.join(pods)})")
+    if parts:
         yield f"kubectl drain needs {', '.join(parts)}."
     for one in flags:
         if one.lost:
@@ -930,10 +970,28 @@ def run_tables(run: DrainRun | None) -> tuple[ResultTable, ResultTable]:
     )
 
 
+def _unplaced_findings(plan: DrainPlan) -> Iterator[str]:
+    if unplaced := plan.unplaced:
+        nodes = counted(len(unplaced), "node")
+        verb, these = ("is", "it") if len(unplaced) == 1 else ("are", "them")
+        yield (
+            f"{nodes} {verb} blocked only because pods would stay pending; a drain that accepts "
+            f"pending pods empties {these}."
+        )
+
+
 def _new_node_findings(trial: NewNodesTrial | None) -> Iterator[str]:
     if trial is not None:
-        new = f"With {len(trial.nodes):,} new nodes, one like each of {listed(trial.nodes)},"
-        yield f"{new} these nodes {'can' if trial.is_enough else 'still cannot'} all be drained."
+        can = "can" if trial.is_enough else "still cannot"
+        if trial.count == len(trial.nodes) == 1:
+            yield f"With one new node like {trial.nodes[0]}, this node {can} be drained."
+            return
+        like = ", one like each of" if trial.count == len(trial.nodes) else " like"
+        new = f"With {trial.count:,} new nodes{like} {listed(trial.nodes)},"
+        if trial.drained and not trial.is_enough:
+            yield f"{new} {trial.drained:,} of these nodes can be drained."
+        else:
+            yield f"{new} these nodes {can} all be drained."
 
 
 def _return_findings(nodes: Sequence[str]) -> Iterator[str]:

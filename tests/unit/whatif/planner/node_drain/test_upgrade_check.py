@@ -8,7 +8,11 @@ from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deploy
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import seconds
-from fairlead.whatif.planner.node_drain.drain_plan import run_plan, unsafe_because
+from fairlead.whatif.planner.node_drain.drain_plan import (
+    command_findings,
+    run_plan,
+    unsafe_because,
+)
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
 from fairlead.whatif.planner.node_drain.upgrade_check import (
     budgets_on,
@@ -330,6 +334,17 @@ def test_the_answer_names_pods_that_are_lost(planner, make):
 def test_pods_of_blocked_nodes_need_no_flags_of_kubectl(planner, make):
     pods = [daemon_pod(make, "a"), make.pod("bare", node_name="a")]
     assert checked(planner(not_ready(make.node("a")), *pods)).flags == ()
+
+
+def test_flags_for_pods_of_blocked_nodes_are_counted_apart(planner, make):
+    """They are necessary once the nodes are no longer blocked."""
+    pods = [daemon_pod(make, name) for name in "ab"]
+    pods.append(make.pod("bare", node_name="a"))
+    plan = checked(planner(not_ready(make.node("a")), make.node("b"), *pods))
+    assert next(command_findings(plan)) == (
+        "kubectl drain needs --ignore-daemonsets (1 pod, 1 more on blocked nodes), --force (1 pod "
+        "on blocked nodes)."
+    )
 
 
 def test_a_surge_node_is_a_copy_of_a_ready_node(planner, make):
