@@ -116,6 +116,7 @@ IGNORED_MAX_UNAVAILABLE: Final = (
 )
 _OWNER_EFFECT: Final = "their pods are replaced one for one"
 _NAMED_MAX: Final = 3
+_FILES_MAX: Final = 10
 _SYSTEM: Final = "kube-system"
 _API_SERVER: Final = "kube-apiserver-"
 _WORKLOAD_REF: Final = "workloadRef"
@@ -139,6 +140,10 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     are also possible.
     """
     yield from snapshot.start_notes
+    files = snapshot.files
+    if len(files) > 1:  # a directory may also contain files that are not a part of the dump
+        names = listed(files, _FILES_MAX)
+        yield f"The objects of {len(files):,} files are read as one cluster: {names}."
     if snapshot.empty_files:
         yield (
             f"Empty files were skipped: {listed(snapshot.empty_files, _NAMED_MAX)}. kubectl writes "

@@ -64,8 +64,8 @@ class Snapshot(Struct, frozen=True):
     `has_all_namespaces` is True only if Fairlead read the cluster, because a dump by kubectl may
     contain only one namespace. `start_notes` are the notes about nodes that were starting
     (`starting_node`). `empty_files` are the files of a directory or an archive that were skipped
-    because they are empty. `arguments` are the words that name the cluster in a command, such as
-    (`dump.json`,) or (`--context`, `prod`).
+    because they are empty, and `files` are the others. `arguments` are the words that name the
+    cluster in a command, such as (`dump.json`,) or (`--context`, `prod`).
     """
 
     source: str
@@ -75,6 +75,7 @@ class Snapshot(Struct, frozen=True):
     has_all_namespaces: bool = False
     start_notes: tuple[str, ...] = ()
     empty_files: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     arguments: tuple[str, ...] = (PLACEHOLDER,)
 
     def __repr__(self) -> str:
@@ -128,7 +129,8 @@ def read_dump(
             source, stdin, bytes_max, on_read, empty.append, is_copied=is_copied
         )
         found = _snapshot(STDIN if source == "-" else source, documents, on_read)
-    return replace(found, empty_files=tuple(empty), arguments=(source,))
+    files = tuple(dict.fromkeys(one.source for one in documents))
+    return replace(found, empty_files=tuple(empty), files=files, arguments=(source,))
 
 
 def parse_snapshot(source: str, data: bytes) -> Snapshot:

@@ -682,3 +682,14 @@ def test_a_note_names_pods_and_templates_with_the_gangs_of_1_35(notes, make):
     [note] = [one for one in notes(*COMPLETE, pod, web) if "workloadRef" in one]
     for one in ("(Deployment default/web, Pod default/web", "scheduled one by one"):
         assert one in note
+
+
+def test_the_files_of_a_directory_are_named(make, tmp_path):
+    """An edited object beside the dump is read as a part of the cluster."""
+    for name, one in (("dump.json", make.node("a")), ("change.json", make.node("b"))):
+        (tmp_path / name).write_text(json.dumps(one))
+    says = "The objects of 2 files are read as one cluster: "
+    [note] = [one for one in dump_notes(read_snapshot(str(tmp_path))) if one.startswith(says)]
+    assert note == f"{says}{tmp_path}/change.json, {tmp_path}/dump.json."
+    alone = read_snapshot(str(tmp_path / "dump.json"))
+    assert not any(one.startswith("The objects of") for one in dump_notes(alone))
