@@ -235,10 +235,11 @@ _NODE_COLUMNS: Final = (
 
 
 def _nodes(loads: Sequence[_NodeLoad], options: FrameOptions) -> _Table:
-    def weight(one: _NodeLoad) -> tuple[float, str]:
+    def weight(one: _NodeLoad) -> tuple[bool, float, str]:
         whole = getattr(one.allocatable, options.sort)
         part = getattr(one.used or one.requested, options.sort)
-        return (-part / whole if whole else 0.0, one.node.metadata.name)
+        is_ready = ready_status(one.node) == TRUE
+        return (is_ready, -part / whole if whole else 0.0, one.node.metadata.name)
 
     ordered = sorted(loads, key=weight)
     rows, styles = [], []
@@ -280,8 +281,12 @@ _POD_COLUMNS: Final = (
 def _pods(reading: Reading, pods: Sequence[Pod], options: FrameOptions) -> _Table:
     usage: Mapping[str, Usage] = reading.pod_usage
 
-    def weight(pod: Pod) -> tuple[int, str]:
-        return -getattr(usage.get(pod.key) or _requested(pod), options.sort), pod.key
+    lost = {node.metadata.name for node in reading.nodes if ready_status(node) != TRUE}
+
+    def weight(pod: Pod) -> tuple[bool, int, str]:
+        is_stuck = is_terminating(pod) and pod.spec.node_name in lost
+        amount = getattr(usage.get(pod.key) or _requested(pod), options.sort)
+        return (not is_stuck, -amount, pod.key)
 
     rows = []
     for pod in sorted(pods, key=weight)[: options.pod_rows]:

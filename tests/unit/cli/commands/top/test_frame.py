@@ -6,6 +6,7 @@ from io import StringIO
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from rich.live import Live
 
@@ -17,6 +18,7 @@ from fairlead.cli.commands.top.run import draw
 from fairlead.testing.builders import make_pod
 
 NOW = parse_timestamp("2026-01-01T00:10:00Z")
+LEFT = "2026-01-01T00:09:00Z"
 GIB = 1 << 30
 
 
@@ -265,3 +267,17 @@ def test_if_the_summary_is_taller_than_the_terminal_each_table_has_one_row(frame
         pods=tuple(pod(f"p{number}", "n1") for number in range(9)),
     )
     assert lines.count("... and 8 more") == 2
+
+
+def test_nodes_that_are_not_ready_and_their_terminating_pods_come_first(frame):
+    """They use least, and other pods are terminating in the usual way."""
+    nodes = [*(node(f"n{at}") for at in range(30)), node("zz", ready="Unknown")]
+    pods = [pod(f"p{at:02}", f"n{at}", cpu="2") for at in range(30)]
+    for name, on in (("stuck", "zz"), ("leaving", "n1")):
+        one = pod(name, on, cpu="1m")
+        pods.append(replace(one, metadata=replace(one.metadata, deletion_timestamp=LEFT)))
+    lines = frame(nodes=nodes, pods=pods)
+    rows = [line.split()[0] for line in lines if line.strip()]
+    assert rows[rows.index("NODE") + 1] == "zz"
+    assert rows[rows.index("POD") + 1] == "shop/stuck"
+    assert "shop/leaving" not in rows
