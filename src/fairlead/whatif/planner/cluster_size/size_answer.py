@@ -197,9 +197,10 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         yield f"{question.headroom:.0%} of the cpu and memory of each new node stays free."
     if found.waiting_at_once:
         yield (
-            f"{counted(found.waiting_at_once, 'pod')} would stay pending if all pods were created "
-            "at the same time. The scheduler would spread the first pods, so no node would have "
-            "room for the last large pods. Move large pods first."
+            "Everything runs if the large pods are placed first. If all pods were created at the "
+            f"same time, {counted(found.waiting_at_once, 'pod')} would stay pending, because the "
+            "scheduler would spread the first pods, and no node would have room for the last large "
+            "pods."
         )
 
 

@@ -477,8 +477,9 @@ def test_untried_sets_of_nodes_are_named_in_the_verdict(planner, make, monkeypat
 def test_pods_that_find_no_node_if_all_are_created_at_once_are_counted(count, pods):
     question = SizeQuestion(4, 0, 1.0, Survival(), 0.0, 5, False, ())
     answer = size_answer(question, SizeResult(waiting_at_once=count), "dump.yaml", ()).to_json()
-    said = [one for one in answer["findings"] if "created at the same time" in one]
-    assert [one.partition(" would stay")[0] for one in said] == [pods] * bool(pods)
+    said = [one for one in answer["findings"] if "at the same time, " in one]
+    assert [f"same time, {pods} would stay pending" in one for one in said] == [True] * bool(pods)
+    assert all(one.startswith("Everything runs if the large pods are placed first") for one in said)
 
 
 def test_no_survival_is_claimed_that_no_check_confirmed(planner, make, monkeypatch):
