@@ -1,4 +1,4 @@
-"""Infeasible nodes: a row each if they are few, else a row for nodes with equal reasons."""
+"""Infeasible nodes: a row each if they are few, else an item for nodes with equal reasons."""
 
 from __future__ import annotations
 
@@ -29,31 +29,37 @@ def full(name, remedy="wait"):
 
 @pytest.mark.parametrize("rows_max", [None, 2])
 def test_few_nodes_have_a_row_each(printed, rows_max):
-    assert printed([full("a"), full("b")], rows_max) == [
+    assert printed([full("a"), full("b", "grow")], rows_max) == [
         ["node", "because", "would", "fit", "after"],
         ["a", "full", "wait"],
-        ["b", "full", "wait"],
+        ["b", "full", "grow"],
     ]
 
 
-def test_many_nodes_with_equal_reasons_share_a_row(printed):
+def test_many_nodes_with_equal_reasons_share_an_item(printed):
     """The largest groups are listed first, with the names of their first nodes."""
     rows = [RefusedNode("z", ("tainted",), ""), *(full(name) for name in "abcde")]
     assert printed(rows, 2) == [
-        ["nodes", "because", "would", "fit", "after", "which"],
-        ["5", "full", "wait", "a,", "b,", "c", "and", "2", "more"],
-        ["1", "tainted", "z"],
+        ["5", "nodes:", "a,", "b,", "c", "and", "2", "more"],
+        ["because:", "full"],
+        ["would", "fit", "after:", "wait"],
+        ["z"],
+        ["because:", "tainted"],
     ]
+
+
+def test_few_nodes_with_the_same_reason_and_remedy_share_an_item(printed):
+    assert printed([full("a"), full("b")], 2)[0] == ["2", "nodes:", "a,", "b"]
 
 
 def test_of_different_remedies_the_first_is_shown_with_its_node(printed):
     rows = [full("a", ""), full("b", "wait"), full("c", "grow")]
-    assert printed(rows, 2)[1] == ["3", "full", "b:", "wait", "a,", "b,", "c"]
+    assert printed(rows, 2)[2] == ["would", "fit", "after:", "b:", "wait"]
 
 
-def test_without_remedies_there_is_no_column_for_them(printed):
+def test_without_remedies_an_item_has_none(printed):
     rows = [RefusedNode(name, ("full",)) for name in "abc"]
     assert printed(rows, 2, ("because",)) == [
-        ["nodes", "because", "which"],
-        ["3", "full", "a,", "b,", "c"],
+        ["3", "nodes:", "a,", "b,", "c"],
+        ["because:", "full"],
     ]
