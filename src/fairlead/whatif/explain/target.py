@@ -487,7 +487,7 @@ def _written(files: Sequence[str], inventory: Inventory) -> list[Manifest]:
     raised for pods and workloads that the API server refuses, and for too many pods.
     """
     written = manifests_to_apply(document for path in files for document in read(path))
-    refuse_malformed_fields(one for one, _ in written)
+    refuse_malformed_fields((one for one, _ in written), inventory=inventory)
     classes = priorities_in(inventory.of_kind(PRIORITY_CLASS), (one for one, _ in written))
     parts = (part for one, value in written for part in owned_by(one, value, priorities=classes))
     taken = {one.ref for one, _ in written}

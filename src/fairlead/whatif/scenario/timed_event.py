@@ -133,7 +133,8 @@ def steps_of(
     in it are relative to `folder`. Raises InputError.
     """
     numbered = [
-        _NumberedEvent(source, folder, number, event, seed) for number, event in enumerate(events)
+        _NumberedEvent(source, folder, number, event, seed, inventory)
+        for number, event in enumerate(events)
     ]
     steps: list[ScriptedStep] = []
     outages: list[tuple[_NumberedEvent, Outage]] = []
@@ -185,7 +186,13 @@ class _NumberedEvent:
     """An event and its index in the file; the constructor validates instant, verb and modifiers."""
 
     def __init__(
-        self, source: str, folder: Path, number: int, event: TimedEvent, seed: int
+        self,
+        source: str,
+        folder: Path,
+        number: int,
+        event: TimedEvent,
+        seed: int,
+        inventory: Inventory,
     ) -> None:
         self._source = source
         self._folder = folder
@@ -196,7 +203,7 @@ class _NumberedEvent:
         self.at = field_duration(source, f"{self._field}.at", event.at) or 0
         self._verb = self._only_verb()
         self._check_modifiers()
-        self.originals = [] if event.create is None else self._originals(event.create)
+        self.originals = [] if event.create is None else self._originals(event.create, inventory)
         self.patched: Manifest | None = None  # set by `steps`
         self.outage: Outage | None = None  # set by `steps`, which do not contain its end
 
@@ -340,8 +347,11 @@ class _NumberedEvent:
                     inventory.add(one)
                     yield ScriptedStep.creating(after, one)
 
-    def _originals(self, create: Json | list[Any] | str) -> list[Manifest]:
-        """Return the objects of `create`, checked as kubectl apply checks them."""
+    def _originals(self, create: Json | list[Any] | str, inventory: Inventory) -> list[Manifest]:
+        """Return the objects of `create`, checked as kubectl apply checks them.
+
+        `inventory` are the objects of the cluster.
+        """
         if isinstance(create, str):
             with named_by(self._source, f"{self._field}.create"):
                 written = manifests_to_apply(with_complete_pods(read(str(self._folder / create))))
@@ -351,7 +361,7 @@ class _NumberedEvent:
         found = [one for one, _ in written]
         if not found:
             self._refuse("contains no object", "create")
-        refuse_malformed_fields(found)
+        refuse_malformed_fields(found, inventory=inventory)
         parts = (part for one, value in written for part in owned_by(one, value))
         more = manifests(without_repeated_services(parts))
         refuse_malformed_fields(more)

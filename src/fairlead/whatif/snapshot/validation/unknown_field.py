@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
@@ -42,11 +43,13 @@ def refuse_malformed_fields(
     """Raise InputError for a field that is unknown or has a wrong type, as kubectl apply does.
 
     Fields and values that are also in `before`, the object that a manifest replaces, are accepted.
-    So are unknown fields of a custom resource whose definition is in `inventory`, because the
-    definition may be newer than the fields that Fairlead knows.
+    So are unknown fields of a custom resource whose definition is in `inventory` or in `manifests`,
+    because the definition may be newer than the fields that Fairlead knows.
     """
+    manifests = list(manifests)
     known = [] if before is None else unknown_fields(before)
-    defined = set() if inventory is None else _defined_kinds(inventory)
+    existing = [] if inventory is None else inventory.of_kind(CUSTOM_RESOURCE_DEFINITION)
+    defined = _defined_kinds([*existing, *manifests])
     for manifest in manifests:
         refuse_wrong_types(manifest, before)
         if (manifest.kind.group, manifest.kind.kind) in defined:
@@ -56,9 +59,10 @@ def refuse_malformed_fields(
             raise manifest.refuse(f"unknown field{hint}", field=path)
 
 
-def _defined_kinds(inventory: Inventory) -> set[tuple[str, str]]:
-    """Return (group, kind) of each CustomResourceDefinition in `inventory`."""
-    return {(spec.group, spec.names.kind) for _, spec in inventory.definitions()}
+def _defined_kinds(manifests: Iterable[Manifest]) -> set[tuple[str, str]]:
+    """Return (group, kind) of each custom resource whose definition is in `manifests`."""
+    found = Inventory([one for one in manifests if one.kind is CUSTOM_RESOURCE_DEFINITION])
+    return {(spec.group, spec.names.kind) for _, spec in found.definitions()}
 
 
 def refuse_wrong_types(written: Manifest, before: Manifest | None = None) -> None:
@@ -85,10 +89,17 @@ def unknown_field_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note about the unknown fields of hand-written objects, if there are any.
 
     An object without uid counts as hand-written. Objects with a uid come from a dump and are not
-    checked. The cluster of the dump may have a newer version with more fields. If `manifests`
-    contains several versions of an object, each unknown field is named only once.
+    checked. The cluster of the dump may have a newer version with more fields. Custom resources
+    whose definition is in `manifests` are not checked either. If `manifests` contains several
+    versions of an object, each unknown field is named only once.
     """
-    written = samples(one for one in manifests if not one.ref.uid)
+    manifests = list(manifests)
+    defined = _defined_kinds(manifests)
+    written = [
+        one
+        for one in samples(one for one in manifests if not one.ref.uid)
+        if (one.kind.group, one.kind.kind) not in defined
+    ]
     found = list(
         dict.fromkeys(
             f"{path} of {one.title}{f' (did you mean {near}?)' if near else ''}"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
+import msgspec
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.explain.target import new_pod_to_explain
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.new_pod import read_pod_file
 from fairlead.whatif.question import what_if
+from fairlead.whatif.scenario.timed_event import TimedEvent, steps_of
 from fairlead.whatif.snapshot.manifest import manifests
 from fairlead.whatif.snapshot.validation.unknown_field import unknown_field_notes, unknown_fields
 
@@ -113,17 +118,18 @@ def test_an_applied_workload_with_an_unknown_field_is_refused(
     assert str(refused.value).endswith(f" default/train: {line}")
 
 
-def test_a_field_that_the_definition_in_the_dump_has_is_not_refused(make, snapshot):
-    """Given the definition of a later version, a field that only this version has is accepted."""
-    spec = {"type": "object", "properties": {"minMember": {"type": "integer"}, "later": {}}}
-    spec["properties"]["later"] = {"type": "string"}
+@pytest.fixture
+def definition():
+    """The definition of a later version of PodGroup, with the field `later`."""
+    properties = {"minMember": {"type": "integer"}, "later": {"type": "string"}}
+    spec = {"type": "object", "properties": properties}
     version = {
         "name": "v1beta1",
         "served": True,
         "storage": True,
         "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
     }
-    definition = {
+    return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": "podgroups.scheduling.volcano.sh", "uid": "1"},
@@ -134,9 +140,45 @@ def test_a_field_that_the_definition_in_the_dump_has_is_not_refused(make, snapsh
             "versions": [version],
         },
     }
+
+
+@pytest.fixture
+def later():
+    """A PodGroup of the later version."""
     group = custom(POD_GROUP, {"minMember": 1, "later": "x"})
     del group["status"]
+    return group
+
+
+def test_a_field_that_the_definition_in_the_dump_has_is_not_refused(
+    make, snapshot, definition, later
+):
+    group = later
     what_if(snapshot(make.node("a"), definition), ClusterChange(apply=(group,)))
     group["spec"]["minMembers"] = 2
     with pytest.raises(InputError, match=r"spec\.minMembers: unknown field"):
         what_if(snapshot(make.node("a"), definition), ClusterChange(apply=(group,)))
+
+
+def test_a_definition_that_is_applied_too_decides_which_fields_exist(
+    make, snapshot, definition, later
+):
+    what_if(snapshot(make.node("a")), ClusterChange(apply=(definition, later)))
+
+
+def test_explain_and_scenarios_accept_the_fields_of_a_definition_in_the_dump(
+    make, snapshot, definition, later, tmp_path
+):
+    pod = make.pod("new", cpu="1")
+    file = tmp_path / "group.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [later, pod]}))
+    read = snapshot(make.node("a"), definition)
+    assert new_pod_to_explain(read, [str(file)], "")
+    event = msgspec.convert({"at": "1m", "create": later}, TimedEvent)
+    assert steps_of("s.yaml", tmp_path, [event], read.inventory(), 0)
+
+
+def test_a_hand_written_dump_with_a_definition_gets_no_note(definition, later):
+    found = manifests([Document("f.yaml", one) for one in (definition, later)])
+    assert list(unknown_field_notes(found)) == []
+    assert len(list(unknown_field_notes(found[1:]))) == 1
