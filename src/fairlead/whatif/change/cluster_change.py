@@ -427,6 +427,16 @@ def _add_notes_on_owners(collected: _Steps) -> None:
         before = map(collected.before, own)
         existing = [one for one in before if one is not None]
         collected.notes += ownership_notes(existing, collected.deleted)
+    if collected.resumed:
+        from fairlead.whatif.change.job_set import changed_otherwise  # noqa: PLC0415 - rarely needed
+
+        for one in collected.written.values():
+            before = collected.before(one)
+            if one.identity in collected.resumed and before and changed_otherwise(before, one):
+                collected.notes.append(
+                    f"Of the changes of {one.title}, only that of spec.suspend has an effect; "
+                    "JobSet's controller is not simulated otherwise."
+                )
 
 
 def _deschedule(collected: _Steps, path: str) -> None:

@@ -219,10 +219,20 @@ def resumed_jobs(before: Manifest, after: Manifest, inventory: Inventory) -> lis
     if was == suspend:
         return []
     return [
-        replace(job, content={**job.value, "spec": {**job.value["spec"], "suspend": suspend}})
+        replace(
+            job, content={**job.value, "spec": {**mapping(job.value, "spec"), "suspend": suspend}}
+        )
         for job in inventory.of_kind(JOB)
         if job.is_controlled_by(after)
     ]
+
+
+def changed_otherwise(before: Manifest, after: Manifest) -> bool:
+    """Return whether a change of a JobSet changes other fields of its spec than `suspend`."""
+    if (after.kind.group, after.kind.kind) != (GROUP, KIND):
+        return False
+    was, now = ({**mapping(one.value, "spec"), "suspend": None} for one in (before, after))
+    return was != now
 
 
 def _refuse_without_index(one: Manifest, replicated: _ReplicatedJob, path: str) -> None:

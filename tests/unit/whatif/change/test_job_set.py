@@ -396,6 +396,28 @@ def test_the_jobs_of_a_job_set_are_suspended_and_resumed_with_it(snapshot, make,
     notes = " ".join(answer.changed.notes)
     assert "No pods are created" not in notes
     assert "may undo" not in notes
+    assert "only that of spec.suspend" not in notes
+
+
+@pytest.mark.parametrize("option", ["set", "apply"])
+def test_other_changes_of_a_resumed_job_set_are_said_to_have_no_effect(snapshot, make, option):
+    value = job_set(replicated("w", 2), suspend=True)
+    value["metadata"]["uid"] = "s"
+    owner = {"apiVersion": value["apiVersion"], "kind": "JobSet", "name": "train", "uid": "s"}
+    [job] = jobs(value)
+    job["metadata"] |= {"uid": "j", "ownerReferences": [owner | {"controller": True}]}
+    edits = ("suspend=false", "replicatedJobs[0].replicas=5")
+    change = (
+        ClusterChange(set=tuple(f"jobset/train:spec.{edit}" for edit in edits))
+        if option == "set"
+        else ClusterChange(apply=(job_set(replicated("w", 2, replicas=5), suspend=False),))
+    )
+    answer = what_if(snapshot(make.node("a"), value, job), change)
+    assert len(answer.changed.placed) == 2
+    assert (
+        "Of the changes of JobSet default/train, only that of spec.suspend has an effect; JobSet's "
+        "controller is not simulated otherwise."
+    ) in answer.changed.notes
 
 
 def test_jobs_without_indexes_are_refused_in_an_exclusive_topology():
