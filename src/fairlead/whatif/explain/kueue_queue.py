@@ -9,6 +9,7 @@ pkg/cache/queue/cluster_queue.go: queueOrderingFunc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -111,12 +112,14 @@ def explain_kueue_queues(snapshot: Snapshot) -> TabularAnswer:
     inventory = snapshot.inventory()
     kinds = _kinds(inventory, _CLUSTER_QUEUE)
     queues = sorted((one for kind in kinds for one in inventory.of_kind(kind)), key=_name)
-    every = list(queued_workloads(inventory))
-    rows: list[Row] = []
-    for queue in queues:
-        own = [one for one in every if _is_in(one, queue, inventory)]
-        admitted = sum(one.is_admitted for one in own)
-        rows.append({"queue": _name(queue), "waiting": len(own) - admitted, "admitted": admitted})
+    waiting_in, admitted_in = Counter[str](), Counter[str]()
+    for one in queued_workloads(inventory):
+        counts = admitted_in if one.is_admitted else waiting_in
+        counts[_cluster_queue_of(one, inventory)] += 1
+    rows: list[Row] = [
+        {"queue": name, "waiting": waiting_in[name], "admitted": admitted_in[name]}
+        for name in map(_name, queues)
+    ]
     waiting = sum(row["waiting"] for row in rows)
     wait = f"{counted(waiting, 'workload')} {'waits' if waiting == 1 else 'wait'}"
     amounts = [{"queue": _name(one), **row} for one in queues for row in _amount_rows(one)]
@@ -162,7 +165,7 @@ def explain_kueue_queue(queue: Manifest, snapshot: Snapshot) -> TabularAnswer:
                 {**_row(one), "priority": one.priority, "why": one.why} for one in waiting
             ]),
             ResultTable("admitted", "admitted workloads", _ADMITTED_COLUMNS, [
-                {**_row(one), "uses": _words(one)} for one in admitted
+                {**_row(one), "uses": _reserved_amounts(one)} for one in admitted
             ]),
         ),
         facts={
@@ -188,11 +191,19 @@ def _is_in(workload: QueuedWorkload, queue: Manifest, inventory: Inventory) -> b
     """Return whether `workload` is in `queue`, or in a LocalQueue that names `queue`."""
     if queue.kind.kind == _LOCAL_QUEUE:
         return queue.ref.key == f"{workload.namespace}/{workload.queue}"
+    return _cluster_queue_of(workload, inventory) == _name(queue)
+
+
+def _cluster_queue_of(workload: QueuedWorkload, inventory: Inventory) -> str:
+    """Return the ClusterQueue in which `workload` has quota, or else that of its LocalQueue.
+
+    The result is "" if its LocalQueue does not exist.
+    """
     if workload.cluster_queue:
-        return workload.cluster_queue == _name(queue)
+        return workload.cluster_queue
     kinds = _kinds(inventory, _LOCAL_QUEUE)
-    lines = (inventory.get(kind, workload.namespace, workload.queue) for kind in kinds)
-    return any(text(one.value, "spec", "clusterQueue") == _name(queue) for one in lines if one)
+    found = (inventory.get(kind, workload.namespace, workload.queue) for kind in kinds)
+    return next((text(one.value, "spec", "clusterQueue") for one in found if one), "")
 
 
 def _findings(queue: Manifest, backing: Manifest | None) -> Iterator[str]:
@@ -271,6 +282,6 @@ def _row(one: QueuedWorkload) -> dict[str, object]:
     return {"workload": one.title, "queue": f"{one.namespace}/{one.queue}", "pods": one.pods}
 
 
-def _words(one: QueuedWorkload) -> str:
+def _reserved_amounts(one: QueuedWorkload) -> str:
     amounts = [f"{amount} {name}" for name, amount in sorted(one.reserves.items())]
     return listed(amounts, _NAMED_MAX) if amounts else ""
