@@ -12,6 +12,7 @@ other pods. If it has not, the copy is tried again without this domain.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -228,7 +229,9 @@ class _Copy:
 def _domain_of(model: ClusterModel, found: _Attempt) -> _Domain | None:
     """Return the domain in which pod affinity keeps the Job of the pod without room.
 
-    Return None if there is no such domain, or if no pod of the Job has a node.
+    If there are several, such as a rack and its zone, return the one with the fewest nodes, because
+    another rack of the zone may have room. Return None if there is no such domain, or if no pod of
+    the Job has a node.
     """
     if found.refused_by != "scheduling" or found.first is None:
         return None
@@ -237,10 +240,16 @@ def _domain_of(model: ClusterModel, found: _Attempt) -> _Domain | None:
     if affinity is None or affinity.pod_affinity is None:
         return None
     labels = model.node(node).labels
-    for term in affinity.pod_affinity.required_during_scheduling_ignored_during_execution:
-        if term.topology_key in labels:
-            return found.job, term.topology_key, labels[term.topology_key]
-    return None
+    terms = affinity.pod_affinity.required_during_scheduling_ignored_during_execution
+    keys = sorted({term.topology_key for term in terms if term.topology_key in labels})
+    sizes = Counter(
+        key
+        for info in (model.table.nodes() if len(keys) > 1 else ())
+        for key in keys
+        if info.labels.get(key) == labels[key]
+    )
+    key = min(keys, key=lambda key: (sizes[key], key), default=None)
+    return None if key is None else (found.job, key, labels[key])
 
 
 def _restricted(pod: Pod, requirements: tuple[NodeSelectorRequirement, ...]) -> Pod:

@@ -105,6 +105,19 @@ def test_a_domain_without_room_for_a_copy_is_passed_over(fitted, make, written):
     assert {one["node"][0] for one in answer["nodes"]} <= {"b", "c"}
 
 
+def test_the_smallest_domain_without_room_is_passed_over(fitted, make):
+    """The pods of a Job stay in one zone and in one rack. Rack b of the zone of rack a has room."""
+    pinned = affine(task("a", 3))
+    [required] = pinned["template"]["spec"]["affinity"]["podAffinity"].values()
+    required.insert(0, {**required[0], "topologyKey": "zone"})
+    nodes = [make.node(f"b{n}", cpu="4", rack="b", zone="z") for n in range(3)]
+    used = [make.pod(f"p{n}", node_name=f"b{n}", cpu="2") for n in range(3)]
+    small = make.node("a", cpu="2", rack="a", zone="z")
+    answer, _ = fitted(volcano_job(pinned), small, *nodes, *used)
+    assert answer["small_domains"] == ["rack a"]
+    assert answer["count"] == 2
+
+
 def test_the_reason_is_that_of_the_first_domain_if_no_domain_has_room(fitted, make):
     nodes = [make.node(rack, cpu="2", rack=rack) for rack in "ab"]
     answer, _ = fitted(annotated(job_set(replicated("w", 3)), **{EXCLUSIVE: "rack"}), *nodes)
