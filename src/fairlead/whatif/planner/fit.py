@@ -293,10 +293,11 @@ def _findings(result: FitResult, source: NewPods) -> Iterator[str]:
             f"{result.disks[0]} is attached to one node at a time."
         )
     if result.count and (claims := _shared_claims(source)):
-        the, verb = ("claim", "it") if len(claims) == 1 else ("claims", "them")
+        which = "claim" if len(claims) == 1 else "claims"
         yield (
-            f"All these pods use the same devices, those of the {the} {listed(claims, 3)}. With "
-            f"resourceClaimTemplateName instead of {verb}, each pod would need devices of its own."
+            f"All these pods use the same devices, those of the {which} {listed(claims, 3)}. With "
+            "resourceClaimTemplateName instead of resourceClaimName, each pod would need devices "
+            "of its own."
         )
     if result.waiting.words:
         yield result.waiting.words

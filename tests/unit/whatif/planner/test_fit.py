@@ -787,7 +787,8 @@ def test_pods_that_share_devices_are_noted(snapshot, make):
     assert found["count"] == 4
     assert found["findings"][1] == (
         "All these pods use the same devices, those of the claim one. With "
-        "resourceClaimTemplateName instead of it, each pod would need devices of its own."
+        "resourceClaimTemplateName instead of resourceClaimName, each pod would need devices "
+        "of its own."
     )
 
 
