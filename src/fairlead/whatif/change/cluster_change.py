@@ -431,8 +431,8 @@ def _add_notes_on_owners(collected: _Steps) -> None:
         from fairlead.whatif.change.job_set import changed_otherwise  # noqa: PLC0415 - rarely needed
 
         for one in collected.written.values():
-            before = collected.before(one)
-            if one.identity in collected.resumed and before and changed_otherwise(before, one):
+            first = collected.before(one)
+            if one.identity in collected.resumed and first and changed_otherwise(first, one):
                 collected.notes.append(
                     f"Of the changes of {one.title}, only that of spec.suspend has an effect; "
                     "JobSet's controller is not simulated otherwise."
