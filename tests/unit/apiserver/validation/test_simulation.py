@@ -121,21 +121,6 @@ def test_an_update_strategy_may_lack_fields_that_have_defaults(strategy):
             "Required value",
         ),
         (
-            obj("ResourceQuota", spec={"hard": {"pods": "0"}, "scopes": ["Bogus"]}),
-            "spec.scopes",
-            'Invalid value: ["Bogus"]: unsupported scope',
-        ),
-        (
-            obj(
-                "ResourceQuota",
-                spec={
-                    "scopeSelector": {"matchExpressions": [{"scopeName": "x", "operator": "In"}]}
-                },
-            ),
-            "spec.scopeSelector.matchExpressions[0].scopeName",
-            'Invalid value: "x": unsupported scope',
-        ),
-        (
             obj("ResourceQuota", spec={"scopes": ["Terminating", "NotTerminating"]}),
             "spec.scopes",
             'Invalid value: ["Terminating","NotTerminating"]: conflicting scopes',

@@ -22,9 +22,8 @@ from fairlead.api.objects import ResourceList
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, quantity_or_none
 from fairlead.apiserver.validation.core.resource_quota import (
-    check_scope,
+    check_opposite_scopes,
     check_scope_operator,
-    check_scopes,
 )
 from fairlead.apiserver.validation.meta.field import Causes, invalid
 
@@ -94,7 +93,7 @@ def check_limit_range_form(obj: Json) -> Causes:
 
 
 def check_quota_form(obj: Json) -> Causes:
-    """Yield errors for wrong types, malformed amounts, invalid scopes and unknown operators.
+    """Yield errors for wrong types, malformed amounts, opposite scopes and unknown operators.
 
     `obj` is a ResourceQuota.
     """
@@ -104,21 +103,20 @@ def check_quota_form(obj: Json) -> Causes:
         return
     spec = obj.get("spec") or {}
     yield from _check_amounts("spec.hard", spec.get("hard") or {})
-    # without spec.hard: the server of a dump has accepted the resources
-    yield from check_scopes({"scopes": spec.get("scopes")})
-    yield from _check_selector(spec)
+    # A newer server may have more scopes; a note names the scopes that are unknown here.
+    yield from check_opposite_scopes(spec)
+    yield from _check_operators(spec)
     status = obj.get("status") or {}
     for key in ("hard", "used"):
         yield from _check_amounts(f"status.{key}", status.get(key) or {})
 
 
-def _check_selector(spec: Json) -> Causes:
-    """Yield an error for each unknown scope or operator in the scope selector."""
+def _check_operators(spec: Json) -> Causes:
+    """Yield an error for each unknown operator in the scope selector."""
     selector = spec.get("scopeSelector") or {}
     for index, one in enumerate(selector.get("matchExpressions") or ()):
-        field = f"spec.scopeSelector.matchExpressions[{index}]"
-        yield from check_scope(f"{field}.scopeName", one.get("scopeName", ""))
-        yield from check_scope_operator(f"{field}.operator", one.get("operator", ""))
+        field = f"spec.scopeSelector.matchExpressions[{index}].operator"
+        yield from check_scope_operator(field, one.get("operator", ""))
 
 
 def _wrong_type(obj: Json, form: type[_Form]) -> Cause | None:

@@ -56,7 +56,7 @@ def check_quota(obj: Json) -> Causes:
     """Yield the errors of a new or changed ResourceQuota."""
     spec = obj.get("spec") or {}
     yield from check_limits("spec.hard", spec.get("hard") or {})
-    yield from check_scopes(spec)
+    yield from _check_scopes(spec)
     yield from _check_selector(spec)
 
 
@@ -95,8 +95,7 @@ def _is_standard(name: str) -> bool:
     return name in _STANDARD or name.startswith("requests.hugepages-")
 
 
-def check_scopes(spec: Json) -> Causes:
-    """Yield the errors of `spec.scopes` in the `spec` of a quota."""
+def _check_scopes(spec: Json) -> Causes:
     scopes = spec.get("scopes")
     if not scopes:
         return
@@ -106,9 +105,15 @@ def check_scopes(spec: Json) -> Causes:
             yield invalid(field, scopes, _UNSUPPORTED)
         for _ in _beyond(scope, spec):
             yield invalid(field, scopes, "unsupported scope applied to resource")
+    yield from check_opposite_scopes(spec)
+
+
+def check_opposite_scopes(spec: Json) -> Causes:
+    """Yield an error for each two scopes in the `spec` of a quota that no pod can have together."""
+    scopes = spec.get("scopes") or ()
     for pair in _OPPOSITES:
         if all(scope in scopes for scope in pair):
-            yield invalid(field, scopes, "conflicting scopes")
+            yield invalid("spec.scopes", scopes, "conflicting scopes")
 
 
 def _beyond(scope: str, spec: Json) -> Iterator[str]:
@@ -135,7 +140,8 @@ def _check_selector(spec: Json) -> Causes:
     for one in (selector or {}).get("matchExpressions") or ():
         scope, operator = one.get("scopeName", ""), one.get("operator", "")
         values = one.get("values") or ()
-        yield from check_scope(f"{field}.scopeName", scope)
+        if scope not in SCOPES:
+            yield invalid(f"{field}.scopeName", scope, _UNSUPPORTED)
         for _ in _beyond(scope, spec):
             shown = internal_of("core.v1.ScopeSelector", selector)
             yield invalid(field, shown, "unsupported scope applied to resource")
@@ -147,12 +153,6 @@ def _check_selector(spec: Json) -> Causes:
         elif operator in ("Exists", "DoesNotExist") and values:
             yield invalid(f"{field}.values", list(values), _VALUES)
         yield from check_scope_operator(f"{field}.operator", operator)
-
-
-def check_scope(field: str, scope: str) -> Causes:
-    """Yield an error if `scope`, the scope of a scope requirement, is unknown."""
-    if scope not in SCOPES:
-        yield invalid(field, scope, _UNSUPPORTED)
 
 
 def check_scope_operator(field: str, operator: str) -> Causes:
