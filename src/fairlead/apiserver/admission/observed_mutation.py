@@ -94,8 +94,8 @@ class _Mutation(Struct, frozen=True):
             found |= {"schedulingGates": kept} if kept else {}
         for field in _CONTAINERS:
             own = [self._with_amounts(one) for one in spec.get(field) or ()]
-            names = {one["name"] for one in own}
-            own += [one for one in self.containers[field] if one["name"] not in names]
+            names = {_name(one) for one in own}
+            own += [one for one in self.containers[field] if _name(one) not in names]
             if own:
                 found[field] = own
         present = spec.get("tolerations") or []
@@ -112,7 +112,7 @@ class _Mutation(Struct, frozen=True):
 
         An amount of `container` is kept if it differs from the amount in these pods' template.
         """
-        changed = self.amounts.get(container["name"])
+        changed = self.amounts.get(_name(container))
         if not changed:
             return container
         resources = {**(container.get("resources") or {})}
@@ -164,6 +164,11 @@ class ObservedMutations:
         return {**obj, "spec": mutation.applied_to(obj["spec"])}
 
 
+def _name(container: Json) -> str:
+    """Return the name of `container`; "" if a hand-written pod or template leaves it out."""
+    return str(container.get("name") or "")
+
+
 def _taint(toleration: Json) -> tuple[Any, Any]:
     """Return the key and the effect that `toleration` tolerates; None stands for all."""
     return toleration.get("key"), toleration.get("effect")
@@ -212,13 +217,14 @@ def _mutation(owner: _Owner, pods: Sequence[Pod]) -> _Mutation | None:
     containers: dict[str, list[Json]] = {}
     amounts: dict[str, _Amounts] = {}
     for field in _CONTAINERS:
-        own = {one.get("name"): one for one in stated.get(field) or ()}
+        own = {_name(one): one for one in stated.get(field) or ()}
         admitted = spec.get(field) or []
-        containers[field] = [one for one in admitted if one["name"] not in own]
+        containers[field] = [one for one in admitted if _name(one) not in own]
         if not is_resized:
             for one in admitted:
-                if one["name"] in own and (changed := _changed(own[one["name"]], one)):
-                    amounts[one["name"]] = changed
+                name = _name(one)
+                if name in own and (changed := _changed(own[name], one)):
+                    amounts[name] = changed
     selector = stated.get("nodeSelector") or {}
     tolerated = {_taint(one) for one in stated.get("tolerations") or ()}
     tolerated |= {(key, NO_EXECUTE) for key in TOLERATED_TAINTS}  # by DefaultTolerationSeconds

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from fairlead.api.codec import decode
+from fairlead.api.pods.replicas import LoadedObjects, Replicas
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.chain import served_admission
+from fairlead.apiserver.admission.observed_mutation import ObservedMutations
 from fairlead.apiserver.admission.simulation import NOT_SIMULATED, SimulatedAdmission
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 
 WEBHOOKS = "webhooks are counted instead of called"
 INSTEAD = {
@@ -48,6 +54,26 @@ def test_a_simulation_has_the_mutating_plugins_of_a_server():
 def test_a_simulation_has_the_validating_plugins_of_a_server():
     """They run after all mutating plugins; ResourceQuota is the last."""
     assert simulated(checks_only=True) == served(checks_only=True)
+
+
+def test_containers_without_names_are_compared_with_each_other():
+    """A hand-written pod or template may leave out the names of its containers."""
+    template = {"spec": {"containers": [{"image": "i"}]}}
+    owner = {"kind": "Job", "name": "j", "uid": "j", "controller": True}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template}}
+    meta = {"name": "p", "namespace": "n", "ownerReferences": [owner]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta}
+    observed = ObservedMutations()
+    more = {"image": "i", "resources": {"requests": {"cpu": "1"}}}
+    observed.observe(
+        LoadedObjects(
+            [decode(job | {"metadata": {"name": "j", "namespace": "n", "uid": "j"}})],
+            [Replicas((decode(pod | {"spec": {"containers": [more]}}),))],
+        )
+    )
+    new = pod | template
+    attributes = AdmissionAttributes(Operation.CREATE, POD, new)
+    assert observed.admit(attributes, DeferredStorage())["spec"] == {"containers": [more]}
 
 
 def test_plugins_that_are_not_simulated_exist():

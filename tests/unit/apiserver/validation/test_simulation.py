@@ -116,11 +116,6 @@ def test_an_update_strategy_may_lack_fields_that_have_defaults(strategy):
             f'Invalid value: "x": {QUANTITY}',
         ),
         (
-            obj("Pod", spec={"containers": [{"image": "i"}]}),
-            "spec.containers[0].name",
-            "Required value",
-        ),
-        (
             obj("ResourceQuota", spec={"scopes": ["Terminating", "NotTerminating"]}),
             "spec.scopes",
             'Invalid value: ["Terminating","NotTerminating"]: conflicting scopes',

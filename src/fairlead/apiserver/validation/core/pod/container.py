@@ -249,13 +249,10 @@ def check_scheduled_containers(
 ) -> Causes:
     """Yield the errors of the containers' ports, resources, restart policies and restart rules.
 
-    Also yield an error for each container without a name. Containers are compared by name, such as
-    those of a pod and of its template. `host_network` is the hostNetwork of the pod.
+    `host_network` is the hostNetwork of the pod.
     """
     for index, container in enumerate(containers):
         where = f"{field}[{index}]"
-        if not container.name:
-            yield required(f"{where}.name")
         for number, port in enumerate(container.ports):
             place_of_port = f"{where}.ports[{number}]"
             yield from _check_port(place_of_port, port, host_network=host_network)
@@ -278,8 +275,10 @@ def check_names(field: str, containers: Sequence[Container], names: dict[str, No
 
 
 def check_runnable(field: str, containers: Sequence[Container]) -> Causes:
-    """Yield errors for containers without an image; kubelets need it to start them."""
+    """Yield errors for containers without a name or image; kubelets need both to start them."""
     for index, container in enumerate(containers):
+        if not container.name:
+            yield required(f"{field}[{index}].name")
         if not container.image:
             yield required(f"{field}[{index}].image")
 
