@@ -406,11 +406,15 @@ def test_other_changes_of_a_resumed_job_set_are_said_to_have_no_effect(snapshot,
     owner = {"apiVersion": value["apiVersion"], "kind": "JobSet", "name": "train", "uid": "s"}
     [job] = jobs(value)
     job["metadata"] |= {"uid": "j", "ownerReferences": [owner | {"controller": True}]}
-    edits = ("suspend=false", "replicatedJobs[0].replicas=5")
+    path = "replicatedJobs[0].template.spec.template.spec.nodeSelector"
+    edits = ("suspend=false", path + '={"pool":"a"}')
+    resumed = job_set(replicated("w", 2), suspend=False)
+    pod = resumed["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    pod["nodeSelector"] = {"pool": "a"}
     change = (
         ClusterChange(set=tuple(f"jobset/train:spec.{edit}" for edit in edits))
         if option == "set"
-        else ClusterChange(apply=(job_set(replicated("w", 2, replicas=5), suspend=False),))
+        else ClusterChange(apply=(resumed,))
     )
     answer = what_if(snapshot(make.node("a"), value, job), change)
     assert len(answer.changed.placed) == 2

@@ -175,7 +175,8 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
     with _phase("reading") as progress:
         snapshot = snapshot_of(request.snapshot, request.connection, request.max_input, progress)
     scheduler = _scheduler(request, snapshot, release)
-    if any(request.batch):  # checked even if the explanation does not need the batch scheduler
+    # Checked even if the explanation does not need the batch scheduler.
+    if any(request.batch) and request.batch[0] != SINGLE_PODS:
         batch_config(BatchOptions(*request.batch), scheduler, snapshot.manifests)
     releases = Releases(release, release).with_gates(scheduler.gates)
     if not 1 <= request.seeds <= SEEDS_MAX:
