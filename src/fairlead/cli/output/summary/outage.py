@@ -67,7 +67,15 @@ def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Sect
     tainted = {name for line in rate_lines(outage) for name in line.nodes}
     # If nodes were not tainted, the first line says why: the eviction rate did not allow it.
     least = min(rows, 2) if len(tainted) < len({one.node for one in outage.nodes}) else 1
-    yield Section("course of the outage", rows, show_events, Rank.PROBLEMS, least=least, most=rows)
+    yield Section(
+        "course of the outage",
+        rows,
+        show_events,
+        Rank.PROBLEMS,
+        least=least,
+        most=rows,
+        is_urgent=True,
+    )
     has_chart = outcome.ended_at > start
     yield Section(
         "charts",
