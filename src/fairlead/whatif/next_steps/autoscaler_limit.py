@@ -148,7 +148,7 @@ def _higher_limits(
     for one in autoscaling.totals:
         if one.exceeded_by(group, count):
             needed = one.present + count * one.of_new_node[group]
-            yield f"{one.flag} from {one.maximum:,} to {one.words(needed)}"
+            yield f"{one.flag} from {one.in_unit(one.maximum):,} to {one.words(needed)}"
 
 
 def _helps(tried: Effect, context: StepContext) -> bool:

@@ -47,8 +47,8 @@ class TotalLimit(Struct, frozen=True):
     """The largest amount of one resource in the cluster, and how much of it all nodes have.
 
     `flag` is the flag that sets the maximum, with the GPU type for GPUs. Amounts are numbers of
-    cores, GiB of memory (rounded up), or numbers of GPUs, as `unit` says. `of_new_node` is the
-    amount of a new node, by node group.
+    cores, bytes of memory, or numbers of GPUs. `of_new_node` is the amount of a new node, by node
+    group. `unit` is the unit of the flag: core, GiB or GPU.
     """
 
     flag: str
@@ -62,9 +62,14 @@ class TotalLimit(Struct, frozen=True):
         more = self.of_new_node.get(group, 0)
         return more > 0 and self.present + count * more > self.maximum
 
+    def in_unit(self, amount: int) -> int:
+        """Return `amount` in the unit of the flag, rounded up."""
+        return -(-amount // GIB) if self.unit == "GiB" else amount
+
     def words(self, amount: int) -> str:
-        """Return `amount` with its unit, such as `16 cores`."""
-        return f"{amount:,} GiB" if self.unit == "GiB" else counted(amount, self.unit)
+        """Return `amount` in the unit of the flag, such as `16 cores`, rounded up."""
+        number = self.in_unit(amount)
+        return f"{number:,} GiB" if self.unit == "GiB" else counted(number, self.unit)
 
 
 def total_limits(
@@ -89,16 +94,12 @@ def total_limits(
     return tuple(
         TotalLimit(
             *_FLAGS.get(name, (f"--gpu-total of {name}", "GPU")),
-            _rounded_up(name, limit.maximum),
-            _rounded_up(name, present[name]),
-            {one: _rounded_up(name, amounts.get(name, 0)) for one, amounts in of_new_node.items()},
+            limit.maximum,
+            present[name],
+            {one: amounts.get(name, 0) for one, amounts in of_new_node.items()},
         )
         for name, limit in resource_limits(options).items()
     )
-
-
-def _rounded_up(name: str, amount: int) -> int:
-    return -(-amount // GIB) if name == MEMORY else amount
 
 
 class GpuCountError(Exception):
