@@ -30,7 +30,6 @@ from fairlead.engine.workloads.daemon_set.rule import GENERATION_LABEL, TEMPLATE
 from fairlead.engine.workloads.deployment.revision import REVISION
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.pod_control.pod_template import same_template
-from fairlead.engine.workloads.stateful_set.rule import ON_DELETE
 from fairlead.whatif.change.note.held_rollout import awaited_in_order
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of
@@ -83,22 +82,23 @@ class StuckPod(Struct, frozen=True):
         yield NextStep(then, command=command, makes_change=True)
 
 
-def stuck_pod(workload: Manifest, inventory: Inventory) -> StuckPod | None:
+def stuck_pod(
+    workload: Manifest, inventory: Inventory, to_replace: Sequence[PodInfo]
+) -> StuckPod | None:
     """Return the pod that the rollout of `workload` waits for, and that it does not replace.
 
-    Return None if `workload` is no StatefulSet, if no pod is in the way, or if no pod would be
-    replaced anyway.
+    `to_replace` is the result of `pods_to_replace`. Return None if it is empty, if `workload` is no
+    StatefulSet, or if no pod is in the way.
     """
+    if workload.kind is not STATEFUL_SET or not to_replace:
+        return None
     name = awaited_in_order(workload, workload.value, inventory)
-    revision = text(workload.value, "status", "updateRevision")
-    strategy = text(workload.value, "spec", "updateStrategy", "type")
-    if not (name and revision) or strategy == ON_DELETE:
+    own = next(
+        (revision_of(one) for one in inventory.pods_of(workload) if one.metadata.name == name), ""
+    )
+    if not own:
         return None
-    revisions = {pod.metadata.name: revision_of(pod) for pod in inventory.pods_of(workload)}
-    own = revisions.get(name, "")
-    if not own or {*revisions.values()} <= {revision, ""}:
-        return None
-    return StuckPod(workload.ref, name, own != revision)
+    return StuckPod(workload.ref, name, own != text(workload.value, "status", "updateRevision"))
 
 
 def pods_to_replace(

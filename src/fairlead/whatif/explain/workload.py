@@ -152,12 +152,12 @@ def explain_workload(
     decision = one_more.placement
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
     cron = _cron_schedule(workload, snapshot) if workload.kind == CRON_JOB else None
-    stuck = stuck_pod(workload, snapshot.inventory())
+    old = pods_to_replace(workload, between, kept, kept_revisions(model.store)) if wanted else []
+    stuck = stuck_pod(workload, snapshot.inventory(), old)
     verdict = f"{ref} has no pods now."
     if wanted:
         blocked = _blocked_names(workload, _without(present, all_surplus))
         waiting, up = len(_without(pending, surplus)), len(kept_ready)
-        old = pods_to_replace(workload, between, kept, kept_revisions(model.store))
         is_complete = up >= wanted and not (old or waiting)
         rest = "" if is_complete else _lacking(wanted, up, len(kept), waiting, blocked)
         verdict = _verdict(ref, wanted, up, len(old), rest)

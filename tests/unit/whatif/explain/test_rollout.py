@@ -149,6 +149,19 @@ def test_the_pod_that_stops_a_rollout_is_named(explained, make, current, beginni
     assert explained("sts/web", web, *pods).steps == ()
 
 
+@pytest.mark.parametrize("updated", [True, False], ids=["partition", "change not observed"])
+def test_an_unready_pod_stops_no_rollout_that_replaces_no_pod(explained, make, updated):
+    """The pods below the partition keep their revision."""
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2 if updated else 0}}
+    web, *pods = stateful_set(make, strategy, updated=updated)
+    answer = explained("sts/web", web, *pods)
+    assert not any("rollout waits" in one for one in answer.findings)
+    assert (answer.verdict, answer.steps) == (
+        "2 of 3 wanted pods of sts/default/web are ready: 1 not ready.",
+        (),
+    )
+
+
 def test_an_unready_pod_stops_no_rollout_if_all_pods_have_one_template(explained, make):
     web, *pods = stateful_set(make, {"type": "RollingUpdate"})
     for one in pods:
