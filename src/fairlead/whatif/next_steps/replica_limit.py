@@ -28,11 +28,9 @@ def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
     wanted |= {one.autoscaler: short.proposed for one, short in answer.effect.replica_shortages}
     by_name = {one.autoscaler: one for one in answer.changed.pod_autoscalers}
     for name, count in [*wanted.items()][:NAMES_MAX]:
-        field, limit = "maxReplicas", by_name[name].maximum
-        if count and count < by_name[name].minimum:
-            field, limit = "minReplicas", by_name[name].minimum
-        if count and count != limit and not is_named(name, answer.change.set):
-            edits[name] = f"hpa/{name}:spec.{field}={count}"
+        if count and not is_named(name, answer.change.set):
+            limit = _limit_in_the_way(by_name[name], count)
+            edits[name] = f"hpa/{name}:spec.{limit}={count}"
     tried = context.with_edits(*edits.values()) if edits else None
     if tried is None:
         return
@@ -53,6 +51,17 @@ def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
         f"ask again with {what}{rest}",
         shlex.join(word for name in helped for word in ("--set", edits[name])),
     )
+
+
+def _limit_in_the_way(autoscaler: PodAutoscalerOutcome, count: int) -> str:
+    """Return the field of the HorizontalPodAutoscaler that must be `count` to keep this number.
+
+    Metrics that propose fewer replicas are overruled by minReplicas, and metrics that propose more
+    by maxReplicas.
+    """
+    replicas = autoscaler.replicas
+    is_reduced = replicas is not None and replicas < count <= autoscaler.maximum
+    return "minReplicas" if count < autoscaler.minimum or is_reduced else "maxReplicas"
 
 
 def _rescaled(effect: Effect) -> list[PodAutoscalerOutcome]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.question import what_if
 
 
@@ -55,3 +56,19 @@ def test_a_limit_that_admits_the_replicas_is_suggested(steps, count, limit, rest
 def test_nothing_is_suggested_within_the_limits_or_if_the_question_sets_them(steps):
     assert steps(scale=("deploy/web=3",)) == []
     assert steps(scale=("deploy/web=5",), set=("hpa/web:spec.maxReplicas=4",)) == []
+
+
+def test_more_replicas_than_the_metrics_propose_need_a_higher_minimum(snapshot, make, write):
+    """Two replicas are enough for the load, and five are within the limits."""
+    scaler = autoscaler(2, 9)
+    target = {"type": "Utilization", "averageUtilization": 50}
+    scaler["spec"]["metrics"] = [
+        {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+    ]
+    answer = what_if(
+        snapshot(make.node("a", cpu="64"), make.workload(replicas=2, cpu="1"), scaler),
+        ClusterChange(scale=("deploy/web=5",)),
+        Conditions(load=write("load.yaml", "- workload: deploy/web\n  cpu: 1\n")),
+    )
+    [step] = [one for one in answer.next_steps if "hpa" in one.options]
+    assert step.options == "--set hpa/default/web:spec.minReplicas=5"
