@@ -112,7 +112,7 @@ def explain_object(
     PodGroup, which other functions explain. Raises InputError for an object that does not exist or
     cannot be explained.
     """
-    if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
+    if _kind_of(target) in GROUP_KINDS:
         return None
     inventory = snapshot.inventory()
     if (queues := _explain_queues(snapshot, target, scheduler, batch)) is not None:
@@ -344,7 +344,7 @@ def group_to_explain(
     create. Return None for any other target. Also return None for "" if the files do not have
     exactly one pod or workload. Raises InputError if `files` or `target` is invalid.
     """
-    if find_kind(target) is not None or target.lower() in ("quotas", *QUEUE_KINDS, *KUEUE_KINDS):
+    if find_kind(target) is not None or _kind_of(target) in ("quotas", *QUEUE_KINDS, *KUEUE_KINDS):
         problem = (
             "cannot be combined with --apply, which explains one new pod; fairlead whatif DUMP "
             "--apply FILE says what happens to all pods"
@@ -357,7 +357,7 @@ def group_to_explain(
     added += [pod for pods in members.values() for pod in pods]
     cluster = _with_added(snapshot, added)
     subject = target = _group_of_volcano_job(written, target)
-    if target.partition("/")[0].partition(".")[0].lower() not in GROUP_KINDS:
+    if _kind_of(target) not in GROUP_KINDS:
         candidates = [one for one in written if one.kind is POD or one.kind in WORKLOADS]
         if not target and len(candidates) != 1:
             return None
@@ -379,6 +379,11 @@ def _with_added(snapshot: Snapshot, added: Sequence[Manifest]) -> Snapshot:
     rest = (one for one in added if one.kind is not POD)
     pods = with_new_claims((one for one in added if one.kind is POD), templates)
     return replace(snapshot, manifests=(*snapshot.manifests, *rest, *pods))
+
+
+def _kind_of(target: str) -> str:
+    """Return the kind in `target` in lower case, without its group, such as pg for `PG.x/name`."""
+    return target.partition("/")[0].partition(".")[0].lower()
 
 
 def _group_of_volcano_job(written: Sequence[Manifest], target: str) -> str:

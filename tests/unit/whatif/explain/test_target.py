@@ -737,7 +737,7 @@ def test_why_pods_keep_an_old_revision_is_stated(explained, make, strategy, sent
     assert stated == ([sentence] if sentence and len(set(revisions)) > 1 else [])
 
 
-@pytest.mark.parametrize("target", ["pods", "nodes", "quotas", "queues", "pc"])
+@pytest.mark.parametrize("target", ["pods", "nodes", "quotas", "queues", "pc", "cq", "cq/x"])
 def test_all_objects_are_not_explained_with_new_objects(snapshot, make, write, target):
     file = write("new.json", make.pod("new"))
     batch = BatchOptions()
