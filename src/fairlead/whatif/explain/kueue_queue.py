@@ -9,6 +9,7 @@ pkg/cache/queue/cluster_queue.go: queueOrderingFunc
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -19,6 +20,7 @@ from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import Kind
 from fairlead.whatif.explain.pod import SOURCE
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -94,8 +96,8 @@ def explain_kueue(snapshot: Snapshot, target: str) -> TabularAnswer | None:
     if not kind or not _kinds(inventory, kind):
         return None
     if not slash:
-        return explain_kueue_queues(snapshot)
-    return explain_kueue_queue(inventory.find(SOURCE, f"{kind.lower()}/{key}"), snapshot)
+        return _explain_all(snapshot)
+    return _explain_queue(inventory.find(SOURCE, f"{kind.lower()}/{key}"), snapshot)
 
 
 def _has_other_queues(inventory: Inventory) -> bool:
@@ -107,7 +109,7 @@ def _kinds(inventory: Inventory, name: str) -> list[Kind]:
     return [one for one in inventory.kinds if (one.group, one.kind) == (KUEUE, name)]
 
 
-def explain_kueue_queues(snapshot: Snapshot) -> TabularAnswer:
+def _explain_all(snapshot: Snapshot) -> TabularAnswer:
     """Return a comparison of all ClusterQueues of `snapshot`."""
     inventory = snapshot.inventory()
     kinds = _kinds(inventory, _CLUSTER_QUEUE)
@@ -141,7 +143,7 @@ def _name(queue: Manifest) -> str:
     return queue.ref.name
 
 
-def explain_kueue_queue(queue: Manifest, snapshot: Snapshot) -> TabularAnswer:
+def _explain_queue(queue: Manifest, snapshot: Snapshot) -> TabularAnswer:
     """Return the explanation of `queue`, a LocalQueue or ClusterQueue of `snapshot`."""
     inventory = snapshot.inventory()
     backing = _backing_queue(queue, inventory)
@@ -157,7 +159,8 @@ def explain_kueue_queue(queue: Manifest, snapshot: Snapshot) -> TabularAnswer:
         kind="KueueQueueExplanation",
         source=snapshot.source,
         verdict=f"{queue.kind.kind.lower()}/{queue.ref.key}: {waits} for admission, {runs}.",
-        findings=(*_findings(queue, backing), *_start_of(waiting)),
+        findings=tuple(_findings(queue, backing)),
+        steps=tuple(_steps(waiting, snapshot.arguments)),
         tables=(
             ResultTable("amounts", _amounts_title(queue, backing), _AMOUNT_COLUMNS,
                         [] if backing is None else _amount_rows(backing)),
@@ -230,15 +233,17 @@ def _findings(queue: Manifest, backing: Manifest | None) -> Iterator[str]:
             )
 
 
-def _start_of(waiting: Sequence[QueuedWorkload]) -> Iterator[str]:
-    """Yield the what-if that starts the first of `waiting` that is a Job or a JobSet."""
+def _steps(waiting: Sequence[QueuedWorkload], arguments: Sequence[str]) -> Iterator[NextStep]:
+    """Yield the what-if that starts the first of `waiting` that is a Job or a JobSet.
+
+    `arguments` are the words with which the what-if reads the same cluster.
+    """
     for one in waiting:
         kind, _, key = one.title.partition(" ")
         if kind in ("Job", "JobSet"):
-            yield (
-                f"To see whether the nodes have room for {one.title}: fairlead whatif DUMP --set "
-                f"{kind.lower()}/{key}:spec.suspend=false"
-            )
+            edit = f"{kind.lower()}/{key}:spec.suspend=false"
+            command = shlex.join(("fairlead", "whatif", *arguments, "--set", edit))
+            yield NextStep(f"ask whether the nodes have room for {one.title}", command=command)
             return
 
 

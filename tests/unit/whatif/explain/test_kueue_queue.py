@@ -84,10 +84,10 @@ def test_a_queue_lists_its_quota_and_its_workloads(explained, target, title):
     """Workloads of higher priority come first, as in Kueue."""
     answer = explained(target, cluster_queue(), local_queue(), *WORKLOADS)
     assert answer.verdict == f"{title}: 3 workloads wait for admission, 1 is admitted."
-    [room] = answer.findings
-    assert room == (
-        "To see whether the nodes have room for Job ml/high: fairlead whatif DUMP --set "
-        "job/ml/high:spec.suspend=false"
+    [room] = answer.steps
+    assert (answer.findings, room.code) == (
+        (),
+        f"fairlead whatif {answer.source} --set job/ml/high:spec.suspend=false",
     )
     amounts = ("flavor", "resource", "quota", "borrowing_limit", "reserved", "left")
     assert rows(answer, "amounts", *amounts) == [("a100", GPU, "8", "4", "6", "2")]
