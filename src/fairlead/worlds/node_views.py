@@ -9,25 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
-from msgspec.structs import force_setattr
-
 from fairlead.api.codec import decode
-from fairlead.api.json import Json
-from fairlead.api.objects import ApiObject, Node, NodeCondition, NodeSpec, NodeStatus
+from fairlead.api.objects import ApiObject, Node, NodeCondition, NodeSpec
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.worlds.pod_views import (
-    CONDITIONS,
     VERSION,
+    HasConditions,
     decoded_part,
-    differs_only_in,
     next_metadata,
+    next_status,
 )
 
 
-class _Conditions(Struct):
-    """The conditions of a node, which change more often than the rest of its status."""
-
+class _Conditions(HasConditions):
     conditions: tuple[NodeCondition, ...]
 
 
@@ -68,16 +62,7 @@ def _successor(before: Node, change: StoredChange) -> Node | None:
     return Node(
         metadata=next_metadata(before.metadata, old["metadata"], new["metadata"]),
         spec=spec if is_same_spec else decoded_part(NodeSpec, new.get("spec", {})),
-        status=_next_status(before.status, old.get("status", {}), new.get("status", {})),
+        status=next_status(
+            before.status, _Conditions, old.get("status", {}), new.get("status", {})
+        ),
     )
-
-
-def _next_status(before: NodeStatus, old: Json, new: Json) -> NodeStatus:
-    """Return the view of the status `new`; `before` is the view of the previous status `old`."""
-    if old is new:
-        return before
-    if "conditions" not in new or not differs_only_in(CONDITIONS, old, new):
-        return decoded_part(NodeStatus, new)
-    status: NodeStatus = before.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
-    force_setattr(status, "conditions", decoded_part(_Conditions, new).conditions)
-    return status

@@ -18,7 +18,7 @@ change, the new view differs from the previous one only in its resource version.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -26,20 +26,24 @@ from msgspec.structs import force_setattr
 from fairlead.api.codec import DecodeError, View, decode, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.lazy_dict import LazyDict
-from fairlead.api.objects import ApiObject, ObjectMeta, Pod, PodCondition, PodSpec, PodStatus
+from fairlead.api.objects import ApiObject, ObjectMeta, Pod, PodCondition, PodSpec
 from fairlead.api.pods.replicas import LoadedObjects, pod_at
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 
 VERSION: Final = "resourceVersion"
 _UNVIEWED: Final = frozenset((VERSION, "managedFields"))
-CONDITIONS: Final = frozenset(("conditions",))
+_CONDITIONS: Final = frozenset(("conditions",))
 _NODE: Final = frozenset(("nodeName",))
 
 
-class _Conditions(Struct):
-    """The conditions of a pod, which change more often than the rest of its status."""
+class HasConditions(Struct):
+    """The conditions of a status, which change more often than the rest of it."""
 
+    conditions: tuple[Any, ...]
+
+
+class _Conditions(HasConditions):
     conditions: tuple[PodCondition, ...]
 
 
@@ -103,7 +107,7 @@ def _successor(before: Pod, change: StoredChange) -> Pod | None:
     if spec is None:
         return None
     meta = next_metadata(before.metadata, old["metadata"], new["metadata"])
-    status = _next_status(before.status, old.get("status", {}), new.get("status", {}))
+    status = next_status(before.status, _Conditions, old.get("status", {}), new.get("status", {}))
     return Pod(metadata=meta, spec=spec, status=status)
 
 
@@ -130,14 +134,17 @@ def next_metadata(before: ObjectMeta, old: Json, new: Json) -> ObjectMeta:
     return meta
 
 
-def _next_status(before: PodStatus, old: Json, new: Json) -> PodStatus:
-    """Return the view of the status `new`; `before` is the view of the previous status `old`."""
+def next_status(before: View, conditions: type[HasConditions], old: Json, new: Json) -> View:
+    """Return the view of the status `new`; `before` is the view of the previous status `old`.
+
+    `conditions` is the class into which the conditions of such a status are decoded.
+    """
     if old is new:
         return before
-    if "conditions" not in new or not differs_only_in(CONDITIONS, old, new):
-        return decoded_part(PodStatus, new)
-    status: PodStatus = before.__copy__()  # type: ignore[attr-defined]
-    force_setattr(status, "conditions", decoded_part(_Conditions, new).conditions)
+    if "conditions" not in new or not differs_only_in(_CONDITIONS, old, new):
+        return decoded_part(type(before), new)
+    status: View = before.__copy__()  # type: ignore[attr-defined]
+    force_setattr(status, "conditions", decoded_part(conditions, new).conditions)
     return status
 
 
