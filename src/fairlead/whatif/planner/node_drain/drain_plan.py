@@ -170,7 +170,7 @@ class DrainPlan(Struct):
 
     @property
     def unplaced(self) -> list[str]:
-        """The blocked nodes that can only not be drained because pods would stay pending."""
+        """The blocked nodes whose drains would only leave pods pending."""
         others = {one.node for one in self.blockers if one.cause not in UNPLACED}
         return [name for name in self.blocked if name not in others]
 
