@@ -47,19 +47,12 @@ virtual time. Change or break something, and see which pods move and why.
 Try:
 
     fairlead demo
-
     fairlead whatif --context prod --drain worker-3
-
     fairlead snapshot dump.json --context prod
-
     fairlead whatif dump.json --drain topology.kubernetes.io/zone=eu-1a
-
     fairlead whatif dump.json --fail-zone eu-1a --for 20m
-
     fairlead whatif dump.json --apply change.yaml --fail-on 'priority>=1000'
-
     fairlead explain dump.json pod/store/web-0
-
     fairlead simulate scenario.yaml
 
 The README and `fairlead demo` show a kubectl command that takes such a dump.

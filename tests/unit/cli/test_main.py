@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -93,6 +94,39 @@ def test_every_command_has_help_with_examples(fairlead, command):
 def test_the_usage_names_the_arguments(fairlead, command, arguments):
     _, out, _ = fairlead(command, "--help")
     assert out.splitlines()[0] == f"Usage: fairlead {command} [OPTIONS] {arguments}"
+
+
+def test_the_help_lists_the_own_options_of_a_command_before_those_of_many_commands(fairlead):
+    _, out, _ = fairlead("whatif", "--help")
+    assert re.findall(r"╭─ ([A-Z][a-z ]+) ─", out) == [
+        "Arguments",
+        "Change",
+        "Failing nodes",
+        "Several answers",
+        "Simulation",
+        "Autoscaling",
+        "Cluster",
+        "Scheduler",
+        "Kubernetes version",
+        "Controllers",
+        "Output",
+    ]
+    _, out, _ = fairlead("fit", "--help")
+    assert re.findall(r"╭─ ([A-Z][a-z ]+) ─", out) == [
+        "Arguments",
+        "Parameters",
+        "Cluster",
+        "Scheduler",
+        "Kubernetes version",
+        "Output",
+    ]
+
+
+def test_the_examples_in_the_help_follow_each_other_without_blank_lines(fairlead):
+    _, out, _ = fairlead("whatif", "--help")
+    examples = out.partition("Try:")[2].partition("╭")[0].strip().splitlines()
+    assert len(examples) > 5
+    assert all(line.strip() for line in examples)
 
 
 def test_the_help_states_which_options_can_be_repeated(fairlead):

@@ -43,7 +43,6 @@ def backup(
     Try:
 
         fairlead backup before-upgrade.tar --data-dir ./cluster
-
         fairlead restore before-upgrade.tar --data-dir ./again
 
     Parameters
@@ -85,7 +84,6 @@ def restore(
     Try:
 
         fairlead restore before-upgrade.tar --data-dir ./again
-
         fairlead up --data-dir ./again
 
     Parameters

@@ -55,11 +55,8 @@ def bench(
     Try:
 
         fairlead bench
-
         fairlead bench SchedulingBasic/5000Nodes_10000Pods -o json
-
         fairlead bench Outage/5000Nodes_24h
-
         fairlead bench --baseline benchmarks/releases/0.3.0.json
 
     Parameters

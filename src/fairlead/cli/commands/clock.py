@@ -44,7 +44,6 @@ def clock(
     Try:
 
         fairlead clock advance 5m
-
         fairlead clock speed 60
     """
     change = _change(action, amount)

@@ -29,9 +29,7 @@ def completion(shell: Literal["bash", "zsh", "fish"], /) -> int:
     Try:
 
         fairlead completion bash > ~/.local/share/bash-completion/completions/fairlead
-
         fairlead completion zsh > "${fpath[1]}/_fairlead"
-
         fairlead completion fish > ~/.config/fish/completions/fairlead.fish
 
     Parameters

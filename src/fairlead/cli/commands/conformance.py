@@ -44,7 +44,6 @@ def conformance(
     Try:
 
         fairlead conformance scheduling tests/golden/data/scheduling/*.jsonl.gz
-
         fairlead conformance api --only 'crud.watch*' tests/golden/data/api/*.jsonl.gz
 
     Parameters

@@ -86,11 +86,8 @@ def consolidate(
     Try:
 
         fairlead consolidate dump.yaml
-
         fairlead consolidate dump.yaml --ignore local-storage --instance-types prices.csv
-
         fairlead consolidate dump.yaml --max 10
-
         fairlead consolidate --context prod --nodes pool=web -o json
 
     Parameters

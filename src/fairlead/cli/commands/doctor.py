@@ -64,7 +64,6 @@ def doctor(*, connection: ConnectionOptions = NO_CONNECTION) -> int:
     Try:
 
         fairlead doctor
-
         fairlead doctor --context prod
     """
     print(f"fairlead {__version__}, Python {sys.version.split()[0]}")

@@ -72,11 +72,8 @@ def drain_plan(
     Try:
 
         fairlead drain-plan dump.yaml
-
         fairlead drain-plan dump.yaml --nodes worker-1 --nodes worker-2
-
         fairlead drain-plan dump.yaml --nodes pool=old --for 10m
-
         fairlead drain-plan --context prod --nodes pool=old -o json
 
     Parameters

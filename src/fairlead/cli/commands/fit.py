@@ -121,13 +121,9 @@ def fit(
     Try:
 
         fairlead fit dump.yaml --like deploy/shop/web
-
         fairlead fit dump.yaml --pod web.yaml -o json
-
         fairlead fit dump.yaml --pod jobset.yaml
-
         fairlead fit --context prod --like deploy/shop/web --preempt
-
         fairlead fit dump.yaml --like deploy/shop/web --autoscale auto
 
     Parameters

@@ -55,9 +55,7 @@ def rebalance(
     Try:
 
         fairlead rebalance dump.yaml
-
         fairlead rebalance dump.yaml --moves 5 --ignore local-storage
-
         fairlead rebalance --context prod -o json
 
     Parameters

@@ -64,11 +64,8 @@ def replay(
     Try:
 
         fairlead replay audit.log
-
         fairlead replay audit.log --snapshot dump.json --config scheduler.yaml
-
         fairlead replay trace.sktrace --snapshot nodes.yaml
-
         fairlead replay openb_pod_list_default.csv --snapshot openb_node_list_all_node.csv
 
     Parameters

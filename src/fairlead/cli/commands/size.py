@@ -82,9 +82,7 @@ def size(
     Try:
 
         fairlead size dump.yaml
-
         fairlead size dump.yaml --instance-types types.csv --survive zone
-
         fairlead size --context prod --headroom 20% --keep pool=gpu --effort 50
 
     Parameters

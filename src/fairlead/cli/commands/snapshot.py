@@ -80,13 +80,9 @@ def snapshot(
     Try:
 
         fairlead snapshot cluster.json --context prod
-
         fairlead snapshot --rbac | kubectl apply -f -
-
         fairlead snapshot small.json --from dump.json
-
         fairlead snapshot shared.json --context prod --anonymise names.key
-
         fairlead snapshot answer.txt --from shared-answer.txt --reveal names.key
 
     Parameters

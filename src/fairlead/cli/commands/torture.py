@@ -62,9 +62,7 @@ def torture(
     Try:
 
         fairlead torture --seed 1 --hours 0.5 --jobs 2
-
         fairlead torture --seed 4711 --runs 1 > failure.yaml
-
         fairlead torture failure.yaml
 
     Parameters

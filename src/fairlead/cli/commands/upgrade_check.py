@@ -89,9 +89,7 @@ def upgrade_check(
     Try:
 
         fairlead upgrade-check dump.yaml
-
         fairlead upgrade-check dump.yaml --surge 3 --for 10m
-
         fairlead upgrade-check --context prod --nodes pool=web --surge 0
 
     Parameters

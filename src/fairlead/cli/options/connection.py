@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from fairlead.cli.options.input import MaxInput
-from fairlead.cli.options.parameter import named
+from fairlead.cli.options.parameter import CLUSTER, named
 from fairlead.cli.output.result_file import print_notice
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.whatif.snapshot.snapshot import Snapshot
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=CLUSTER)
 @dataclass(frozen=True)
 class ConnectionOptions:
     """The options that name a running cluster.

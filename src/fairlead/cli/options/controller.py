@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Group, Parameter
 
-from fairlead.cli.options.parameter import named
+from fairlead.cli.options.parameter import CONTROLLERS_SORT_KEY, named
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -29,7 +29,9 @@ def _print_options(console: "Console", options: "ConsoleOptions", panel: "HelpPa
 
 
 def _group(text: str) -> Group:
-    return Group("Controllers", help=text, sort_key=2, help_formatter=_print_options)
+    return Group(
+        "Controllers", help=text, sort_key=CONTROLLERS_SORT_KEY, help_formatter=_print_options
+    )
 
 
 RUNNING: Final = _group(

@@ -4,14 +4,12 @@
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 
-from fairlead.cli.options.parameter import Names, named, repeatable
-
-FAILING: Final = Group("Failing nodes", sort_key=1)
+from fairlead.cli.options.parameter import FAILURE, Names, named, repeatable
 
 
-@Parameter(name="*", group=FAILING)
+@Parameter(name="*", group=FAILURE)
 @dataclass(frozen=True)
 class FailureOptions:
     """The options that choose which nodes fail, how, and when."""

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter, Token
 
+from fairlead.cli.options.parameter import CLUSTER
+
 
 def size(_: type, tokens: Sequence[Token]) -> int:
     """Return the size in `tokens`, such as 4Gi or 500M, in bytes.
@@ -36,5 +38,6 @@ MaxInput = Annotated[
         metavar="SIZE",
         converter=size,
         show_default=False,
+        group=CLUSTER,
     ),
 ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from fairlead.cli.options.parameter import integer
+from fairlead.cli.options.parameter import OUTPUT, integer
 from fairlead.whatif.input.error import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ VERBOSITY_HELP: Final = (
 )
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True)
 class DecisionLogOptions:
     """The options that choose which decisions are logged; by default, no decision is logged."""

@@ -8,18 +8,21 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from fairlead.cli.options.parameter import named
+from fairlead.cli.options.parameter import OUTPUT, named
 from fairlead.cli.output.atomic_file import require_writable
 from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.input.error import InputError
 
 Format = Literal["text", "json"]
-Output = Annotated[Format, Parameter(name=["--output", "-o"], help="Format of the result.")]
+Output = Annotated[
+    Format, Parameter(name=["--output", "-o"], help="Format of the result.", group=OUTPUT)
+]
 SimulationFormat = Literal["text", "json", "markdown"]
 SimulationOutput = Annotated[
     SimulationFormat,
     Parameter(
         name=["--output", "-o"],
+        group=OUTPUT,
         help="Format of the result. With markdown, it is a comment for a pull request.",
     ),
 ]
@@ -28,6 +31,7 @@ AnswerOutput = Annotated[
     AnswerFormat,
     Parameter(
         name=["--output", "-o"],
+        group=OUTPUT,
         help="Format of the answer: text (a summary on one screen), details (the full text), json "
         "or markdown.",
         show_choices=False,
@@ -76,7 +80,7 @@ def _report_path(report: Path | None, default: str, *, is_text: bool, off: bool)
     return Path(default)
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True)
 class OutputOptions:
     """The options that choose the format and the files of a simulation's results."""
@@ -99,7 +103,7 @@ class OutputOptions:
 DEFAULT_OUTPUTS: Final = OutputOptions()
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True)
 class AnswerOutputOptions:
     """The options that choose the format and the files of a what-if's answer."""

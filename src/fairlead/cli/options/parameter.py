@@ -1,4 +1,4 @@
-"""Functions that create the parameters of command-line options."""
+"""Functions that create the parameters of command-line options, and the groups of options."""
 
 from __future__ import annotations
 
@@ -6,9 +6,31 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from cyclopts import Parameter, Token
+from cyclopts import Group, Parameter, Token
 
 Names = tuple[str, ...]
+
+# The groups in the order in which the help prints them. Options of a command that are in none of
+# these groups come first, in the group Parameters.
+CHANGE: Final = Group("Change", sort_key=0)
+FAILURE: Final = Group("Failing nodes", sort_key=1)
+COMPARISON: Final = Group("Several answers", sort_key=2)
+SIMULATION: Final = Group("Simulation", sort_key=3)
+AUTOSCALING: Final = Group("Autoscaling", sort_key=4)
+SHADOW: Final = Group(
+    "Shadow",
+    help=(
+        "Compare Fairlead's decisions with those of the cluster's own schedulers, and write nothing"
+        " to the cluster. The other options of this group need --shadow."
+    ),
+    sort_key=5,
+)
+CLUSTER: Final = Group("Cluster", sort_key=6)
+SCHEDULER: Final = Group("Scheduler", sort_key=7)
+KUBERNETES: Final = Group("Kubernetes version", sort_key=8)
+# `options.controller` has two such groups, whose texts differ.
+CONTROLLERS_SORT_KEY: Final = 9
+OUTPUT: Final = Group("Output", sort_key=10)
 
 # Enough digits for any seed. Parsing a number of thousands of digits would take long.
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")

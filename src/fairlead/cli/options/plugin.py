@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from fairlead.cli.options.parameter import Names, named, repeatable
+from fairlead.cli.options.parameter import SCHEDULER, Names, named, repeatable
+
+_OF_SCHEDULER: Final = Parameter(group=SCHEDULER)
 
 PresentConfig = Annotated[
     str | None,
@@ -16,6 +18,7 @@ PresentConfig = Annotated[
         "configmap/NAMESPACE/NAME for the configuration in a ConfigMap of the dump (default: "
         "kube-scheduler's defaults).",
     ),
+    _OF_SCHEDULER,
 ]
 Plugins = Annotated[
     Names,
@@ -25,6 +28,7 @@ Plugins = Annotated[
         "Append =N to set the weight of its scores (default: 1). The plugin's code runs with your "
         "permissions.",
     ),
+    _OF_SCHEDULER,
 ]
 AllowExtenders = Annotated[
     bool,
@@ -32,6 +36,7 @@ AllowExtenders = Annotated[
         help="Call the HTTP extenders that the scheduler configuration names, and send pods and "
         "nodes to them. Without this option, a configuration with extenders is refused.",
         negative=(),
+        group=SCHEDULER,
     ),
 ]
 BatchConfig = Annotated[
@@ -45,6 +50,7 @@ BatchConfig = Annotated[
         "scheduler runs, and every pod is scheduled on its own. Default: 'fairlead' if there are "
         "pods for a batch scheduler (docs/batch.md), else 'single-pods'.",
     ),
+    _OF_SCHEDULER,
 ]
 RunningBatchConfig = Annotated[
     str | None,
@@ -55,6 +61,7 @@ RunningBatchConfig = Annotated[
         "fairlead (default), kube-batch, kube-batch-upstream or volcano. Needs --controllers "
         "scheduler,batch.",
     ),
+    _OF_SCHEDULER,
 ]
 NewBatchConfig = Annotated[
     str | None,
@@ -71,4 +78,5 @@ BatchPlugins = Annotated[
         "Load your own plugin or action of the batch scheduler, so that --batch-config can name it."
         " The code runs with your permissions.",
     ),
+    _OF_SCHEDULER,
 ]

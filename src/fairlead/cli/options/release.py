@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from fairlead.cli.options.parameter import named
+from fairlead.cli.options.parameter import KUBERNETES, named
 from fairlead.whatif.configuration.release import ReleaseChoice
 
 BEHAVE_LIKE_HELP: Final = (
@@ -20,7 +20,7 @@ GATES_HELP: Final = (
 )
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=KUBERNETES)
 @dataclass(frozen=True)
 class ReleaseOptions:
     """The options --behave-like and --feature-gates; "" means the default."""

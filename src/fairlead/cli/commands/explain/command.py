@@ -146,35 +146,20 @@ def explain(
     Try:
 
         fairlead explain dump.yaml pods
-
         fairlead explain dump.yaml nodes
-
         fairlead explain dump.yaml pod/store/web-0
-
         fairlead explain dump.yaml deploy/store/web
-
         fairlead explain dump.yaml node/worker-3
-
         fairlead explain dump.yaml pdb/store/web
-
         fairlead explain dump.yaml pc/critical
-
         fairlead explain dump.yaml pc
-
         fairlead explain dump.yaml hpa/store/web
-
         fairlead explain dump.yaml --apply pod.yaml
-
         fairlead explain pod/store/web-0 --context prod
-
         fairlead explain dump.yaml podgroup/research/train
-
         fairlead explain dump.yaml quota/store/compute
-
         fairlead explain dump.yaml queue/research
-
         fairlead explain dump.yaml queues
-
         fairlead explain pod/store/web-0 --process https://localhost:10259 --token-file token
 
     Parameters

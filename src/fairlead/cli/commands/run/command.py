@@ -102,13 +102,9 @@ def run(
     Try:
 
         fairlead run --context dev --config scheduler.yaml
-
         fairlead run --in-cluster --controllers scheduler,batch --batch-config fairlead
-
         fairlead run --context dev --plugin examples/plugins/node_price.py:NodePrice
-
         fairlead run --context dev --dashboard
-
         fairlead run --context prod --shadow --for 1h --decisions decisions.jsonl
     """
     from fairlead.cli.commands.run.run import RunRequest, print_roles, run_controllers

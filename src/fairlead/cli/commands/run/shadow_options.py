@@ -6,18 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 
-from fairlead.cli.options.parameter import Names, named, repeatable
-
-SHADOW: Final = Group(
-    "Shadow",
-    help=(
-        "Compare Fairlead's decisions with those of the cluster's own schedulers, and write nothing"
-        " to the cluster. The other options of this group need --shadow."
-    ),
-    sort_key=1,
-)
+from fairlead.cli.options.parameter import SHADOW, Names, named, repeatable
 
 
 @Parameter(name="*", group=SHADOW)

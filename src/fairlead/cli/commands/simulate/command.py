@@ -81,15 +81,10 @@ def simulate(
     Try:
 
         fairlead simulate examples/priorities/scenario.yaml
-
         fairlead simulate examples/openb/scenario.yaml --snapshot after.json
-
         fairlead simulate scenario.yaml --seed 7 -o json --commands commands.jsonl
-
         fairlead simulate scenario.yaml --node-monitor-grace-period 40s --node-eviction-rate 0.5
-
         fairlead simulate examples/reclaim-loop/scenario.yaml --fail-on loop
-
         fairlead simulate scenario.yaml --plugin cost.py:NodePrice=5 --profile-plugins
 
     Parameters

@@ -96,11 +96,8 @@ def sweep(
     Try:
 
         fairlead sweep scenario.yaml --vary seed=0..49
-
         fairlead sweep scenario.yaml --lose zone@10m --vary cluster.generated.nodes=80,90,100
-
         fairlead sweep scenario.yaml --vary seed=0..999 --random 100 --fail-on 'pending>0'
-
         fairlead sweep scenario.yaml --vary seed=0..999 --on dask://scheduler:8786
 
     Parameters

@@ -46,7 +46,6 @@ def top(
     Try:
 
         fairlead top
-
         fairlead top --context prod --sort memory --once
     """
     from fairlead.cli.commands.top.run import show_cluster

@@ -188,15 +188,10 @@ def up(
     Try:
 
         fairlead up --nodes 20 --zones 3 --kubeconfig cluster.yaml
-
         fairlead up --paused, and then: fairlead clock advance 5m
-
         fairlead up --snapshot cluster.json
-
         fairlead up --nodes 12 --zones 3 --dashboard
-
         fairlead up --nodes 5 -- kubectl get nodes
-
         eval "$(fairlead up --detach)", and later: fairlead down
     """
     from fairlead.apiserver.endpoints.audit import AuditLevel

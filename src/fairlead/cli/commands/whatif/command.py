@@ -56,25 +56,15 @@ def whatif(
     Try:
 
         kubectl get nodes,pods -A -o json | fairlead whatif - --drain worker-3
-
         fairlead whatif --context prod --drain worker-3
-
         fairlead whatif dump.yaml --apply new.yaml --scale deploy/store/web=20
-
         fairlead whatif dump.yaml --add-nodes 10 --like worker-3 --delete node/pool=old
-
         fairlead whatif dump.yaml --set-resources deploy/store/web=cpu=2,memory=4Gi
-
         fairlead whatif dump.yaml --cordon pool=old --fail-on 'priority>=1000'
-
         fairlead whatif dump.yaml --fail-zone eu-1a --for 20m
-
         fairlead whatif dump.yaml --fail-fraction 60%@eu-1a --node-eviction-rate 0.5
-
         fairlead whatif dump.yaml --change 'a:--drain n1' --change 'b:--drain n2 --drain n3'
-
         fairlead whatif dump.yaml --drain pool=old --max-unavailable 1 --for 5m
-
         fairlead whatif monday.yaml --against-snapshot friday.yaml
 
     Parameters

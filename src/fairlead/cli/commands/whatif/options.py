@@ -4,9 +4,13 @@
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 
 from fairlead.cli.options.parameter import (
+    AUTOSCALING,
+    CHANGE,
+    COMPARISON,
+    SIMULATION,
     Names,
     integer,
     named,
@@ -23,9 +27,7 @@ from fairlead.cli.options.plugin import (
 )
 from fairlead.cli.options.provision_time import ProvisionTimes
 
-_CHANGE: Final = Group("Change", sort_key=0)
-_RUN: Final = Group("Simulation", sort_key=3)
-_COMPARISON: Final = Group("Several answers", sort_key=4)
+_OF_AUTOSCALING: Final = Parameter(group=AUTOSCALING)
 
 CONDITIONS: Final = """\
 Exit with status 3 if CONDITION is true after the change. A condition can describe pods, for \
@@ -42,7 +44,7 @@ lists all conditions.
 """
 
 
-@Parameter(name="*", group=_CHANGE)
+@Parameter(name="*", group=CHANGE)
 @dataclass(frozen=True)
 class ChangeOptions:
     """The options that describe the change, named like the fields of ClusterChange."""
@@ -250,7 +252,7 @@ class ChangeOptions:
     ] = ""
 
 
-@Parameter(name="*", group=_RUN)
+@Parameter(name="*", group=SIMULATION)
 @dataclass(frozen=True)
 class RunOptions:
     """The options that apply to both simulations, with and without the change."""
@@ -332,7 +334,8 @@ class RunOptions:
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
             help="Node autoscaler to run in both simulations; 'auto' means the autoscaler that "
-            "runs in the dump's cluster."
+            "runs in the dump's cluster.",
+            group=AUTOSCALING,
         ),
     ] = "off"
     load: Annotated[
@@ -344,6 +347,7 @@ class RunOptions:
             "HorizontalPodAutoscalers scale the workloads by this load. Times in the file count "
             "from the change.",
         ),
+        _OF_AUTOSCALING,
     ] = None
     node_groups: Annotated[
         str,
@@ -352,6 +356,7 @@ class RunOptions:
             "With --autoscale cluster-autoscaler: file with the node groups, described in "
             "docs/cluster-autoscaler.md (default: groups derived from node labels).",
         ),
+        _OF_AUTOSCALING,
     ] = ""
     instance_types: Annotated[
         str | None,
@@ -363,6 +368,7 @@ class RunOptions:
             " To take the prices from a CSV file of OpenCost, give both files, separated by a "
             "comma: TYPES,PRICES.",
         ),
+        _OF_AUTOSCALING,
     ] = None
     node_pools: Annotated[
         str | None,
@@ -371,11 +377,12 @@ class RunOptions:
             "With --autoscale karpenter: file with NodePools and NodeOverlays, in addition to those"
             " in the dump.",
         ),
+        _OF_AUTOSCALING,
     ] = None
-    provision_time: ProvisionTimes = ()
+    provision_time: Annotated[ProvisionTimes, _OF_AUTOSCALING] = ()
 
 
-@Parameter(name="*", group=_COMPARISON)
+@Parameter(name="*", group=COMPARISON)
 @dataclass(frozen=True)
 class ComparisonOptions:
     """The options that request several answers, to compare them."""
