@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from fairlead.cli.main import COMMANDS, HELP, USUAL_EXIT_CODES
+from fairlead.cli.main import COMMAND_GROUPS, HELP, USUAL_EXIT_CODES
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "fairlead.1"
 EXAMPLE: Final = re.compile(r"^ {4}(.*)$", re.MULTILINE)
@@ -73,10 +73,12 @@ def man_page() -> str:
     """Return the page in roff."""
     description, _, examples = HELP.partition("Try:\n")
     parts = [HEAD.strip(), ".SH DESCRIPTION", _escaped(description.strip()), ".SH COMMANDS"]
-    for command in COMMANDS:
-        parts += [".TP", f".B {_escaped(command.name)}", _escaped(command.text)]
-        if command.exit_codes != USUAL_EXIT_CODES:
-            parts.append(_escaped(command.exit_codes))
+    for title, commands in COMMAND_GROUPS.items():
+        parts.append(f".SS {title}")
+        for command in commands:
+            parts += [".TP", f".B {_escaped(command.name)}", _escaped(command.text)]
+            if command.exit_codes != USUAL_EXIT_CODES:
+                parts.append(_escaped(command.exit_codes))
     parts.append(".SH EXAMPLES")
     for example in EXAMPLE.findall(examples):
         parts += [".PP", ".nf", f".B {_escaped(example)}", ".fi"]

@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
-from itertools import dropwhile, pairwise, takewhile
+from itertools import chain, dropwhile, pairwise, takewhile
 from pathlib import Path
 from types import FrameType
 from typing import Final, NamedTuple, NoReturn
@@ -25,6 +25,7 @@ from cyclopts import (
     App,
     Argument,
     CycloptsError,
+    Group,
     MissingArgumentError,
     Parameter,
     RepeatArgumentError,
@@ -85,7 +86,7 @@ class CommandEntry(NamedTuple):
     on_failure: str = ""
 
 
-COMMANDS: Final = (
+_QUESTIONS: Final = (
     CommandEntry(
         "whatif",
         "fairlead.cli.commands.whatif.command:whatif",
@@ -143,6 +144,13 @@ COMMANDS: Final = (
         "Propose pod moves that make room or even out nodes.",
     ),
     CommandEntry(
+        "watch",
+        "fairlead.cli.commands.watch.command:watch",
+        "Answer what-if questions again whenever a cluster changes.",
+    ),
+)
+_SCENARIOS: Final = (
+    CommandEntry(
         "simulate",
         "fairlead.cli.commands.simulate.command:simulate",
         "Run a scenario in virtual time.",
@@ -159,17 +167,8 @@ COMMANDS: Final = (
         "fairlead.cli.commands.replay:replay",
         "Compare recorded placements with the scheduler's rules.",
     ),
-    CommandEntry(
-        "snapshot",
-        "fairlead.cli.commands.snapshot:snapshot",
-        "Write the objects of a running cluster to a file.",
-    ),
-    CommandEntry(
-        "conformance",
-        "fairlead.cli.commands.conformance:conformance",
-        "Replay decisions recorded from upstream binaries.",
-        "Exit status: 0 all cases agree; 1 some cases differ; 2 bad input.",
-    ),
+)
+_CONTROL_PLANE: Final = (
     CommandEntry(
         "up",
         "fairlead.cli.commands.up.command:up",
@@ -181,16 +180,6 @@ COMMANDS: Final = (
         "down",
         "fairlead.cli.commands.up.detached:down",
         "End the cluster that `fairlead up --detach` started.",
-    ),
-    CommandEntry(
-        "backup",
-        "fairlead.cli.commands.backup:backup",
-        "Copy the data directory of a cluster to a file.",
-    ),
-    CommandEntry(
-        "restore",
-        "fairlead.cli.commands.backup:restore",
-        "Restore a cluster from a backup.",
     ),
     CommandEntry(
         "clock",
@@ -208,6 +197,23 @@ COMMANDS: Final = (
         "Print a link to the dashboard of a running cluster.",
     ),
     CommandEntry(
+        "backup",
+        "fairlead.cli.commands.backup:backup",
+        "Copy the data directory of a cluster to a file.",
+    ),
+    CommandEntry(
+        "restore",
+        "fairlead.cli.commands.backup:restore",
+        "Restore a cluster from a backup.",
+    ),
+)
+_REAL_CLUSTERS: Final = (
+    CommandEntry(
+        "snapshot",
+        "fairlead.cli.commands.snapshot:snapshot",
+        "Write the objects of a running cluster to a file.",
+    ),
+    CommandEntry(
         "run",
         "fairlead.cli.commands.run.command:run",
         "Schedule the pods of a real cluster.",
@@ -215,15 +221,12 @@ COMMANDS: Final = (
         "because leadership was lost; 2 bad input. With --rbac: 0 printed the roles.",
     ),
     CommandEntry(
-        "watch",
-        "fairlead.cli.commands.watch.command:watch",
-        "Answer what-if questions again whenever a cluster changes.",
-    ),
-    CommandEntry(
         "extender",
         "fairlead.cli.commands.extender.command:extender",
         "Serve plugins as an extender of kube-scheduler.",
     ),
+)
+_ITSELF: Final = (
     CommandEntry(
         "demo",
         "fairlead.cli.commands.demo:demo",
@@ -242,6 +245,12 @@ COMMANDS: Final = (
         "Print a completion script for bash, zsh or fish.",
     ),
     CommandEntry(
+        "conformance",
+        "fairlead.cli.commands.conformance:conformance",
+        "Replay decisions recorded from upstream binaries.",
+        "Exit status: 0 all cases agree; 1 some cases differ; 2 bad input.",
+    ),
+    CommandEntry(
         "bench",
         "fairlead.cli.commands.bench:bench",
         "Run kube-scheduler's benchmark workloads.",
@@ -254,6 +263,15 @@ COMMANDS: Final = (
         "Exit status: 0 every law held; 1 a law was broken; 2 bad input.",
     ),
 )
+# {title in `fairlead --help`: commands}
+COMMAND_GROUPS: Final = {
+    "Questions about a cluster": _QUESTIONS,
+    "Scenarios and recordings": _SCENARIOS,
+    "A simulated control plane": _CONTROL_PLANE,
+    "Real clusters": _REAL_CLUSTERS,
+    "Fairlead itself": _ITSELF,
+}
+COMMANDS: Final = tuple(chain.from_iterable(COMMAND_GROUPS.values()))
 
 
 def main() -> None:
@@ -430,14 +448,20 @@ def _app(requested: str) -> App:
         default_parameter=Parameter(show_default=_shown_default),
         suppress_keyboard_interrupt=False,
     )
-    for order, command in enumerate(COMMANDS):
-        app.command(
-            command.path,
-            name=command.name,
-            help=None if command.name == requested else command.text,
-            help_epilogue=command.exit_codes,
-            sort_key=order,
-        )
+    for place, (title, commands) in enumerate(COMMAND_GROUPS.items()):
+        group = Group(title, sort_key=place)
+        for order, command in enumerate(commands):
+            app.command(
+                command.path,
+                name=command.name,
+                help=None if command.name == requested else command.text,
+                help_epilogue=command.exit_codes,
+                group=group,
+                sort_key=order,
+            )
+    other = Group("Other", sort_key=len(COMMAND_GROUPS))
+    for flag in (*app.help_flags, *app.version_flags):
+        app[flag].group = other
     return app
 
 

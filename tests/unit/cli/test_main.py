@@ -15,7 +15,7 @@ import pytest
 
 from fairlead import __version__
 from fairlead.cli import main
-from fairlead.cli.main import SignalError, clean_up_on_signals, run
+from fairlead.cli.main import COMMAND_GROUPS, SignalError, clean_up_on_signals, run
 from fairlead.cli.output.atomic_file import AtomicFile
 from fairlead.engine.framework.user_plugin.guard import checked
 
@@ -94,6 +94,14 @@ def test_every_command_has_help_with_examples(fairlead, command):
 def test_the_usage_names_the_arguments(fairlead, command, arguments):
     _, out, _ = fairlead(command, "--help")
     assert out.splitlines()[0] == f"Usage: fairlead {command} [OPTIONS] {arguments}"
+
+
+def test_the_help_lists_the_commands_in_groups(fairlead):
+    _, out, _ = fairlead("--help")
+    assert re.findall(r"╭─ ([A-Z][a-z ]+) ─", out) == [*COMMAND_GROUPS, "Other"]
+    questions = out.partition("Questions about a cluster")[2].partition("╰")[0]
+    assert "whatif" in questions
+    assert "conformance" not in questions
 
 
 def test_the_help_lists_the_own_options_of_a_command_before_those_of_many_commands(fairlead):
