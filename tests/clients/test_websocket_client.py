@@ -1,4 +1,4 @@
-"""The program in docs/up.md that watches pods over a WebSocket."""
+"""The program in docs/api-server.md that watches pods over a WebSocket."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-UP = Path(__file__).parents[2] / "docs/up.md"
+UP = Path(__file__).parents[2] / "docs/api-server.md"
 
 
 def test_the_program_of_the_documentation_prints_the_pods(cluster, namespace, pod) -> None:
