@@ -36,6 +36,8 @@ suppress_warnings = ["myst.header"]
 
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(((?!https?:|#)[^)\s]+)\)")
 _GENERATED: Final = "<!-- The site lists the commands here. -->"
+# {page: the pages below it}. The navigation of the site shows the pages below only on demand.
+_BELOW: Final = {"adr/README": "0*", "performance": "performance/*"}
 
 
 def setup(app: Sphinx) -> None:
@@ -53,6 +55,8 @@ def _prepare(_: Sphinx, name: str, source: list[str]) -> None:
         return match[0] if is_page or not target else text
 
     text = _LINK.sub(kept, source[0])
+    if name in _BELOW:
+        text += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{_BELOW[name]}\n```\n"
     source[0] = text.replace(_GENERATED, _commands()) if _GENERATED in text else text
 
 
