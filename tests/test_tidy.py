@@ -1,8 +1,7 @@
 """The rules of ARCHITECTURE.md and STYLE.md that a program can check, with the standard library.
 
 `.importlinter` states the layers, too; here they are checked without an installed tool. Other
-rules do not follow from imports: printing, opening files, iterating over sets, vague names. Sizes
-are reported, not enforced.
+rules do not follow from imports: printing, opening files, iterating over sets, vague names.
 """
 
 from __future__ import annotations
@@ -287,34 +286,8 @@ def test_links_to_sections_have_existing_targets() -> None:
     ] == []
 
 
-def long_functions() -> list[tuple[int, str]]:
-    """Return (length, place) of functions that do not fit a screen, longest first."""
-    found = [
-        ((node.end_lineno or node.lineno) - node.lineno + 1, f"{name}.{node.name}")
-        for name, tree in modules().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    return sorted((entry for entry in found if entry[0] > LONG_FUNCTION), reverse=True)
-
-
-def count_lines(folder: Path) -> int:
-    """Return the number of lines of Python under `folder`."""
-    return sum(len(path.read_text().splitlines()) for path in folder.rglob("*.py"))
-
-
 def test_changelog_fragments_have_no_issue_number() -> None:
     """Towncrier prints the part of a name before the kind as an issue, unless it begins with +."""
     form = re.compile(r"\+[a-z0-9-]+\.(added|changed|fixed|removed)\.md")
     names = {path.name for path in (ROOT / "changelog.d").iterdir()} - {"README.md"}
     assert [name for name in sorted(names) if not form.fullmatch(name)] == []
-
-
-def test_size_report(capsys: pytest.CaptureFixture[str]) -> None:
-    """Sizes are printed, not enforced."""
-    source, tests = count_lines(SOURCE), count_lines(ROOT / "tests")
-    with capsys.disabled():
-        print(f"\n{source} lines of source, {tests} of tests (ratio {tests / source:.2f})")
-        for length, name in long_functions():
-            print(f"  {length} lines: {name}")
-    assert source > 0

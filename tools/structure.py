@@ -19,6 +19,7 @@ from typing import Final
 
 SOURCE: Final = Path(__file__).parent.parent / "src"
 FOLDER_MAX: Final = 15  # modules; plugins of one kind may be more
+FUNCTION_MAX: Final = 70  # lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,18 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
     return sorted(found)
 
 
+def long_functions(modules: Mapping[str, Module]) -> list[str]:
+    """Return the functions that do not fit a screen, with their numbers of lines; longest first."""
+    found = [
+        ((node.end_lineno or node.lineno) - node.lineno + 1, f"{name}.{node.name}")
+        for name, module in modules.items()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    longest = sorted((one for one in found if one[0] > FUNCTION_MAX), reverse=True)
+    return [f"{name}: {length} lines" for length, name in longest]
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print the table; return 1 if a dependency cycle contains a sub-package, else 0."""
     modules = read_modules(SOURCE)
@@ -221,6 +234,7 @@ def main(arguments: Sequence[str]) -> int:
         f"folders with more than {FOLDER_MAX} modules": large_folders(modules),
         "modules with one importer": single_importer(modules),
         "private functions used once": used_once,
+        f"functions with more than {FUNCTION_MAX} lines": long_functions(modules),
     }
     print(f"{'modules':<42}{len(modules):>8,}")
     print(f"{'lines':<42}{lines:>8,}")
