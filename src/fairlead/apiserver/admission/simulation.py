@@ -234,7 +234,8 @@ class _IfListed(Struct, frozen=True):
     and the snapshot has no object of `kind` at all.
 
     Namespaces are looked up for all requests. ServiceAccounts and RuntimeClasses are looked up only
-    for new pods. For these kinds, all other requests are admitted, and neither plugin runs.
+    for new pods. If `kind` is one of these two, all requests that do not create a pod are admitted,
+    and neither plugin runs.
     """
 
     plugin: AdmissionPlugin

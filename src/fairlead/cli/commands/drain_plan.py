@@ -57,8 +57,8 @@ def drain_plan(
 
     - Every workload with several replicas always has a ready pod.
 
-    - On nodes that are not drained, no preemption removes a pod that has no controller. On drained
-      nodes, such pods may be lost.
+    - No pod without a controller is preempted on the nodes that stay in service. On drained nodes,
+      such pods may be lost.
 
     Without `--nodes`, the command simulates no drain. For each node, it checks whether disruption
     budgets allow the evictions, and whether the pods fit on other nodes. It also checks whether

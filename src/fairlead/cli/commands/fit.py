@@ -116,7 +116,7 @@ def fit(
     running cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     For a Volcano Job or a JobSet, the command counts how many whole copies fit, each with all its
-    pods. Limits of queues do not count.
+    pods. The command ignores the limits of queues.
 
     Try:
 

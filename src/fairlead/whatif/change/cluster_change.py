@@ -666,9 +666,9 @@ def _read_manifests(
     """Return the objects of the files to apply, and the owners among them.
 
     Owners are new Jobs of Volcano and new JobSets. The first list contains each object, paired with
-    its value as in the file. It also contains the objects that simulate the owners: PodGroups and
-    Jobs (`owned_by`). Raises InputError, also if the files contain no object, or if a field is
-    malformed.
+    its value as in the file. It also contains the objects that the controllers of the owners would
+    create: PodGroups and batch/v1 Jobs (`owned_by`). Raises InputError if a file cannot be read, if
+    a field is malformed, or if the files contain no object.
     """
     from fairlead.whatif.change.owned_object import (  # noqa: PLC0415
         may_exist,

@@ -11,7 +11,7 @@ PATH = "/fairlead/dashboard"
 
 
 def dashboard(*, connection: LocalConnection = CURRENT_CLUSTER) -> int:
-    """Print a new link to the dashboard of a cluster of `fairlead up --dashboard`.
+    """Print a new link to the dashboard of a cluster that `fairlead up --dashboard` runs.
 
     The link works once, in a browser on the machine where the cluster runs. It opens a session that
     lasts until you close the browser or the cluster ends.
