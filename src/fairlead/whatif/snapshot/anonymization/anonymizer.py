@@ -45,7 +45,7 @@ kept: kinds, API groups, phases, conditions, policies and other enumerations; nu
   fairlead.dev annotations, but not names in them
 dropped: environments, commands, arguments, probes, lifecycle hooks, mounts, security contexts,
   addresses, messages, managed fields, applied configurations, events, Secrets, ConfigMaps,
-  admission policies, webhooks, and kinds that no command reads
+  admission policies, webhooks, CustomResourceDefinitions, and kinds that no command reads
 replaced: every other text (names, namespaces, uids, images, host names, labels, annotations)"""
 
 
@@ -64,12 +64,8 @@ DROPPED_KINDS: Final = frozenset(
         "MutatingAdmissionPolicyBinding",
         "ValidatingWebhookConfiguration",
         "MutatingWebhookConfiguration",
+        "CustomResourceDefinition",
     )
-)
-# Kinds that commands read of a dump, besides LIVE_RESOURCES.
-_DUMPED_KINDS: Final = (
-    ("cluster.x-k8s.io", "MachineDeployment"),
-    ("karpenter.k8s.aws", "EC2NodeClass"),
 )
 _OLD_GROUP: Final = "extensions"  # the former group of kinds that are in apps and policy today
 _DROPPED_FIELDS: Final = frozenset(
@@ -107,7 +103,8 @@ _QUANTITY_MAPS: Final = frozenset(
 _ENUMERATIONS: Final = frozenset(
     _words("""
     selectPolicy controlledValues updateMode mode reclaimPolicy fsGroupPolicy cachingMode pullPolicy
-    trafficDistribution disruptionMode allocationMode source reasons
+    trafficDistribution disruptionMode allocationMode source reasons startupPolicyOrder
+    onJobFailureReasons event events topologyPolicy
     """)
 )
 # Metrics of a HorizontalPodAutoscaler whose field `name` is the name of a resource.
@@ -181,9 +178,7 @@ _ENUMERATED: Final = re.compile(r"([A-Z][A-Za-z]*)?")
 _FINALIZERS: Final = ("kubernetes", FOREGROUND, ORPHAN)
 _NUMERIC_OPERATORS: Final = ("Gt", "Lt")
 
-_READ_KINDS: Final = frozenset(
-    (*((one.kind.group, one.kind.kind) for one in LIVE_RESOURCES), *_DUMPED_KINDS)
-)
+_READ_KINDS: Final = frozenset((one.kind.group, one.kind.kind) for one in LIVE_RESOURCES)
 _READ_NAMES: Final = frozenset(kind for _, kind in _READ_KINDS) - DROPPED_KINDS
 
 Replace = Callable[[str], str]

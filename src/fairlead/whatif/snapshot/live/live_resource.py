@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import joined
-from fairlead.apiserver.kind import KINDS, Kind
+from fairlead.apiserver.kind import KINDS, Kind, kind_of
 from fairlead.whatif.snapshot.installed_autoscaler import STATUS, STATUS_NAMESPACE
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
@@ -31,6 +31,8 @@ replicationcontrollers: evicted pods of ReplicationControllers are not replaced
 controllerrevisions.apps: rollouts of StatefulSets and DaemonSets start anew
 jobs.batch: evicted pods of Jobs are not replaced
 cronjobs.batch: no CronJob starts a Job
+jobs.batch.volcano.sh: Jobs of Volcano are unknown
+jobsets.jobset.x-k8s.io: JobSets are unknown
 services: default topology spread does not see which pods belong together
 persistentvolumeclaims: pods with volumes cannot be placed as on the cluster
 persistentvolumes: pods with volumes cannot be placed as on the cluster
@@ -67,10 +69,14 @@ podgroups.scheduling.k8s.io: gangs are scheduled pod by pod
 nodepools.karpenter.sh: Karpenter's nodes are not added or removed
 nodeclaims.karpenter.sh: Karpenter's nodes are not added or removed
 nodeoverlays.karpenter.sh: Karpenter's prices and capacities are not adjusted
+ec2nodeclasses.karpenter.k8s.aws: Karpenter uses only zones that already have nodes
+machinedeployments.cluster.x-k8s.io: limits of the node groups of Cluster API are unknown
+machinesets.cluster.x-k8s.io: limits of the node groups of Cluster API are unknown
 verticalpodautoscalers.autoscaling.k8s.io: recommended requests are unknown
 workloads.kueue.x-k8s.io: why Kueue holds Jobs back is unknown
 localqueues.kueue.x-k8s.io: the queues of Kueue cannot be explained
 clusterqueues.kueue.x-k8s.io: the queues of Kueue cannot be explained
+customresourcedefinitions.apiextensions.k8s.io: custom resources are not checked
 configmaps: the status of Cluster Autoscaler, with the limits of node groups, is unknown
 """
 # The resources of which only some objects are read: (their namespace, their name or "").
@@ -125,21 +131,20 @@ class LiveResource(Struct, frozen=True):
 
 
 # Kinds that the API server serves only if their CustomResourceDefinition exists.
-_CUSTOM: Final = (
-    Kind("karpenter.sh", "v1", "NodePool", "nodepools", is_custom=True),
-    Kind("karpenter.sh", "v1", "NodeClaim", "nodeclaims", is_custom=True),
-    Kind("karpenter.sh", "v1alpha1", "NodeOverlay", "nodeoverlays", is_custom=True),
-    Kind(
-        "autoscaling.k8s.io",
-        "v1",
-        "VerticalPodAutoscaler",
-        "verticalpodautoscalers",
-        is_custom=True,
-    ),
-    # Older versions of Kueue do not serve v1beta2.
-    Kind("kueue.x-k8s.io", "v1beta1", "Workload", "workloads", is_custom=True),
-    Kind("kueue.x-k8s.io", "v1beta1", "LocalQueue", "localqueues", is_custom=True),
-    Kind("kueue.x-k8s.io", "v1beta1", "ClusterQueue", "clusterqueues", is_custom=True),
+_CUSTOM: Final = tuple(
+    replace(kind_of({"apiVersion": api_version, "kind": kind}), is_custom=True)
+    for api_version, *kinds in (
+        ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler"),
+        ("batch.volcano.sh/v1alpha1", "Job"),
+        ("cluster.x-k8s.io/v1beta1", "MachineDeployment", "MachineSet"),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+        ("karpenter.k8s.aws/v1", "EC2NodeClass"),
+        ("karpenter.sh/v1", "NodePool", "NodeClaim"),
+        ("karpenter.sh/v1alpha1", "NodeOverlay"),
+        # Older versions of Kueue do not serve v1beta2.
+        ("kueue.x-k8s.io/v1beta1", "Workload", "LocalQueue", "ClusterQueue"),
+    )
+    for kind in kinds
 )
 
 

@@ -326,3 +326,24 @@ def test_kinds_that_no_command_reads_are_dropped():
     found = anonymised([database, queue, old])
     assert [one["kind"] for one in found.objects] == ["Deployment"]
     assert found.dropped == {"Database": 1, "Queue": 1}
+
+
+def test_the_policies_of_a_job_set_are_kept_and_the_names_of_its_jobs_are_not():
+    rules = [{"action": "RestartJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}]
+    written = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "train"},
+        "spec": {
+            "replicatedJobs": [{"name": "workers", "replicas": 2}],
+            "startupPolicy": {"startupPolicyOrder": "InOrder"},
+            "successPolicy": {"operator": "All", "targetReplicatedJobs": ["workers"]},
+            "failurePolicy": {"maxRestarts": 3, "rules": rules},
+        },
+    }
+    spec = anonymised([written]).objects[0]["spec"]
+    assert spec["startupPolicy"] == written["spec"]["startupPolicy"]
+    assert spec["failurePolicy"] == written["spec"]["failurePolicy"]
+    name = spec["replicatedJobs"][0]["name"]
+    assert name != "workers"
+    assert spec["successPolicy"] == {"operator": "All", "targetReplicatedJobs": [name]}
