@@ -920,11 +920,16 @@ def _models(change: ClusterChange, inventory: Inventory) -> list[Manifest]:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
             if value:
                 raise InputError(option, "needs --add-nodes")
-    names = list(filter(None, change.like.split(",")))
+    if not change.like:
+        return []
+    from fairlead.whatif.change.new_node import models_of  # noqa: PLC0415 - rarely needed
+
+    names = models_of(change.like)
     if change.instance_type and len(names) > 1:
         problem = "can name only one node with --instance-type: its nodes are spread over the zones"
         raise InputError("--like", problem)
-    return [inventory.find("--like", f"node/{name}") for name in names]
+    found = {name: inventory.find("--like", f"node/{name}") for name in dict.fromkeys(names)}
+    return [found[name] for name in names]
 
 
 def _scale(collected: _Steps) -> None:

@@ -15,6 +15,7 @@ no devices, because the devices of that type are unknown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -54,6 +55,29 @@ from fairlead.whatif.snapshot.node_pool import (
 OPTION: Final = "--add-nodes"
 NODES_MAX: Final = 100_000
 NAME: Final = "new-node"
+_LIKE: Final = "--like"
+_COUNT: Final = re.compile(f"[1-9][0-9]{{0,{len(str(NODES_MAX)) - 1}}}")
+
+
+def models_of(like: str) -> list[str]:
+    """Return the names of the nodes that `like`, a value of --like, copies in one turn.
+
+        a,b    -> a, b
+        a:3,b  -> a, a, a, b
+
+    Raises InputError if a number of copies is malformed or too large.
+    """
+    found: list[str] = []
+    for part in filter(None, like.split(",")):
+        name, colon, count = part.partition(":")
+        if colon and not _COUNT.fullmatch(count):
+            problem = f"{part!r} is neither a node nor NODE:N with N from 1 to {NODES_MAX}"
+            raise InputError(_LIKE, problem)
+        copies = int(count or 1)
+        if len(found) + copies > NODES_MAX:
+            raise InputError(_LIKE, f"{part!r} names more than {NODES_MAX} copies")
+        found += [name] * copies
+    return found
 
 
 def new_nodes(
@@ -77,7 +101,11 @@ def new_nodes(
         raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")
     if not models and not templates:
         raise InputError(OPTION, "needs --like NODE, or --instance-type NAME of --instance-types")
-    sources = [_Model.of(model, templates, inventory) for model in models]
+    by_name = {
+        name: _Model.of(model, templates, inventory)
+        for name, model in {model.ref.name: model for model in models}.items()
+    }
+    sources = [by_name[model.ref.name] for model in models]
     found: list[Json] = []
     for number, name in enumerate(_free_names(count, inventory)):
         source = sources[number % len(sources)] if sources else None

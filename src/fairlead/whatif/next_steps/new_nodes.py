@@ -52,6 +52,7 @@ from fairlead.engine.plugins.node_volume_limits.plugin import TOO_MANY
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.engine.plugins.volume_binding.node_volumes import NODE_CONFLICT, STATUSES
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
+from fairlead.whatif.change.new_node import models_of
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.scheduling_message import is_about_nodes, reasons_of
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -80,8 +81,7 @@ _BY_LABEL: Final = frozenset(
 class NewNodes(Struct, frozen=True):
     """A number of new nodes: `count` nodes like the node `like`.
 
-    `like` may also be several names, separated by commas; these nodes are copied in turn. A name
-    may occur several times.
+    `like` is a value of --like, so it may also name several nodes, which are copied in turn.
     """
 
     count: int
@@ -90,7 +90,7 @@ class NewNodes(Struct, frozen=True):
     @property
     def copies(self) -> dict[str, int]:
         """The number of copies of each node."""
-        names = self.like.split(",")
+        names = models_of(self.like)
         turns = Counter(names[number % len(names)] for number in range(self.count))
         return {name: turns[name] for name in names}
 
@@ -98,7 +98,7 @@ class NewNodes(Struct, frozen=True):
     def words(self) -> str:
         """The new nodes as text, such as `2 more nodes like a, b`."""
         copies = self.copies
-        if len({*copies.values()}) == 1 and len(copies) == len(self.like.split(",")):
+        if len({*copies.values()}) == 1 and len(copies) == len(models_of(self.like)):
             return f"{_more_nodes(self.count)} like {listed(list(copies))}"
         return words_of_copies(copies)
 

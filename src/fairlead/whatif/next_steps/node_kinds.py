@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from math import gcd
 
 from msgspec import Struct
 
@@ -30,9 +30,6 @@ from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 from fairlead.whatif.snapshot.samples import samples
-
-_NAMES_MAX: Final = 12
-"""The highest number of names in a value of --like."""
 
 
 class NodeKind(Struct, frozen=True):
@@ -74,16 +71,12 @@ def kinds_for(
 def mixed(counts: Mapping[str, int]) -> NewNodes:
     """Return new nodes of several kinds; `counts` has the number of copies of each node.
 
-    --like copies its nodes in turn. Therefore it may name a node several times, and the result may
-    have more copies than `counts`, so that --like has at most about _NAMES_MAX names.
+    --like copies its nodes in turn, so the copies of one turn have the same ratio as `counts`.
     """
-    shares = dict(counts)
-    if sum(shares.values()) > _NAMES_MAX:
-        least, most = min(counts.values()), max(1, _NAMES_MAX - len(counts) + 1)
-        shares = {name: min(most, -(-count // least)) for name, count in counts.items()}
-    rounds = max(-(-counts[name] // share) for name, share in shares.items())
-    names = [name for name in sorted(shares) for _ in range(shares[name])]
-    return NewNodes(rounds * len(names), ",".join(names))
+    turns = gcd(*counts.values())
+    each = ((name, count // turns) for name, count in sorted(counts.items()))
+    like = ",".join(name if count == 1 else f"{name}:{count}" for name, count in each)
+    return NewNodes(sum(counts.values()), like)
 
 
 def nodes_of_kinds(

@@ -17,6 +17,7 @@ from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import POD, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
+from fairlead.whatif.change.new_node import models_of
 from fairlead.whatif.next_steps.new_nodes import (
     RULED_OUT,
     NewNodes,
@@ -387,7 +388,7 @@ def _more_nodes(
     # Imported here, because most questions add no nodes, or enough of them.
     from fairlead.whatif.next_steps.node_kinds import kinds_for, mixed  # noqa: PLC0415
 
-    likes = change.like.split(",")
+    likes = models_of(change.like)
     counts = Counter[str]()
     for kind in kinds_for(short, nodes, context):
         same = [one for one in kind.nodes if one.name in likes]
@@ -550,7 +551,7 @@ def _for_pods_that_still_wait(tried: _TriedNodes, context: StepContext) -> NewNo
     The result is None if no copy can take any of these pods. Of each workload, all pods count, or
     none of them.
     """
-    likes, outcome = set(tried.nodes.like.split(",")), tried.effect.changed
+    likes, outcome = set(models_of(tried.nodes.like)), tried.effect.changed
     nodes = [one for one in outcome.nodes if one.name in likes]
     known = (*context.answer.without.nodes, *outcome.nodes)
     by_workload: dict[WorkloadRef, list[PodEnd]] = {}

@@ -120,8 +120,9 @@ class ChangeOptions:
             "NODE",
             "With --add-nodes: the new nodes get the labels, taints and size of this node. "
             "--instance-type sets another size. With several nodes (NODE,NODE), such as one of "
-            "each zone, the new nodes are copies of them in turn. With --instance-type, only one "
-            "node: its new nodes are spread over the zones.",
+            "each zone, the new nodes are copies of them in turn; NODE:3,NODE copies the first "
+            "node three times in each turn. With --instance-type, only one node: its new nodes "
+            "are spread over the zones.",
         ),
     ] = ""
     instance_type: Annotated[
