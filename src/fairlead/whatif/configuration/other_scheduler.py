@@ -10,7 +10,6 @@ notes.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
@@ -24,7 +23,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
-_NO_SCHEDULER: Final = re.compile('no scheduler has the name "(.*)"')
+NO_SCHEDULER: Final = "no scheduler has the name"
 # https://docs.aws.amazon.com/eks/latest/userguide/fargate.html
 _FARGATE: Final = "fargate-scheduler"
 _NO_FARGATE: Final = (
@@ -79,16 +78,15 @@ def rules_note(names: Collection[str]) -> str:
 
 def no_scheduler(name: str) -> str:
     """Return why pods with the schedulerName `name` stay pending: no scheduler has this name."""
-    return f'no scheduler has the name "{name}"'
+    return f'{NO_SCHEDULER} "{name}"'
 
 
-def unknown_schedulers(reasons: Iterable[str]) -> Iterator[str]:
-    """Yield a note for each schedulerName for which `reasons` has a result of `no_scheduler`.
+def unknown_schedulers(names: Iterable[str]) -> Iterator[str]:
+    """Yield a note for each of the schedulerNames `names`, which no scheduler has.
 
     The note says how to let pods with this schedulerName follow a scheduler's rules.
     """
-    found = (_NO_SCHEDULER.fullmatch(reason) for reason in reasons)
-    for name in sorted({one[1] for one in found if one is not None}):
+    for name in sorted(set(names)):
         yield (
             f"If the cluster has a scheduler with the name {name}, add a profile with this name to "
             "the file of --config."

@@ -243,7 +243,7 @@ def _without_scheduler(pod: Pod, missing: str, config: SchedulerConfig) -> Expla
         pod.spec.priority or 0,
         Evaluation(fit_error=why),
         {},
-        notes=tuple(unknown_schedulers([missing])),
+        notes=tuple(unknown_schedulers([name])),
         is_terminating=is_terminating(pod),
     )
 

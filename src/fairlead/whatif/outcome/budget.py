@@ -8,7 +8,7 @@ nodes.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property, partial
 
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from fairlead.api.selector import Labels, selector_matches
 from fairlead.api.text.count import counted
 from fairlead.whatif.outcome.run_outcome import BudgetHistory, PdbBreach, RunOutcome, UndrainedCause
+from fairlead.whatif.outcome.workload import WorkloadRef
 
 
 class BudgetResult(StrEnum):
@@ -177,6 +178,14 @@ def _differs(history: BudgetHistory, known: BudgetHistory | None) -> bool:
     return has_changed or _has_new_rule(history, known) or _shortage(history, known) > 0
 
 
+class _AlikePods(Struct):
+    """How many pods of one workload with equal labels are neither completed nor leaving."""
+
+    workload: WorkloadRef
+    labels: Labels
+    existing: int = 0
+
+
 class _PodsAtEnd(Struct, frozen=True, dict=True):
     """The pods at the end of `run`."""
 
@@ -184,11 +193,7 @@ class _PodsAtEnd(Struct, frozen=True, dict=True):
 
     def lack(self, history: BudgetHistory) -> bool:
         """Return whether the budget exists at the end, and selects no pod then."""
-        selector = history.selector
-        return selector is not None and not any(
-            selector_matches(selector, labels)
-            for labels in self._labels[history.pdb.partition("/")[0]].values()
-        )
+        return history.selector is not None and not any(self._selected(history))
 
     def are_too_few(self, history: BudgetHistory) -> bool:
         """Return whether a workload of the budget wants more pods than it has at the end.
@@ -196,27 +201,32 @@ class _PodsAtEnd(Struct, frozen=True, dict=True):
         A budget with a number as minAvailable counts only pods that exist. So it may need all of
         them now, but not when its workload has all its pods.
         """
-        namespace, selector = history.pdb.partition("/")[0], history.selector
-        existing = Counter(
-            pod.workload
-            for pod in self.run.pods.values()
-            if pod.namespace == namespace
-            and not (pod.is_completed or pod.is_terminating)
-            and selector is not None
-            and selector_matches(selector, pod.labels)
-        )
+        existing: Counter[WorkloadRef] = Counter()
+        for pods in self._selected(history):
+            existing[pods.workload] += pods.existing
         known = self.run.workloads
-        return any(one in known and known[one].wanted > existing[one] for one in existing)
+        return any(
+            one in known and known[one].wanted > count for one, count in existing.items() if count
+        )
+
+    def _selected(self, history: BudgetHistory) -> Iterator[_AlikePods]:
+        """Yield the pods that the budget selects at the end."""
+        selector = history.selector
+        if selector is not None:
+            for pods in self._by_namespace[history.pdb.partition("/")[0]].values():
+                if selector_matches(selector, pods.labels):
+                    yield pods
 
     @cached_property
-    def _labels(self) -> Mapping[str, Mapping[frozenset[tuple[str, str]], Labels]]:
-        """The distinct sets of pod labels, by namespace.
-
-        The pods are read only once for all budgets.
-        """
-        found: dict[str, dict[frozenset[tuple[str, str]], Labels]] = defaultdict(dict)
+    def _by_namespace(self) -> Mapping[str, Mapping[Hashable, _AlikePods]]:
+        """The pods of each namespace, read only once for all budgets."""
+        found: dict[str, dict[Hashable, _AlikePods]] = defaultdict(dict)
         for pod in self.run.pods.values():
-            found[pod.namespace][frozenset(pod.labels.items())] = pod.labels
+            key = pod.workload, frozenset(pod.labels.items())
+            alike = found[pod.namespace].get(key)
+            if alike is None:
+                alike = found[pod.namespace][key] = _AlikePods(pod.workload, pod.labels)
+            alike.existing += not (pod.is_completed or pod.is_terminating)
         return found
 
 

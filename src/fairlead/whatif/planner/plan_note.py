@@ -59,7 +59,7 @@ def plan_notes(
     found = {name for name, pod in unprofiled.items() if not model.missing_scheduler(pod)}
     batch = set() if places_gangs else {n for n in found if model.is_batch(unprofiled[n])}
     others = found - batch
-    unknown = [model.missing_scheduler(pod) for pod in unprofiled.values()]
+    unknown = unprofiled.keys() - found
     # A text shows only the first notes, so those about missing rules come first.
     return (
         *([words] if words else []),

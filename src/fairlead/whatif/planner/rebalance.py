@@ -75,6 +75,8 @@ MOVES_MAX: Final = 10_000
 _GAIN_MIN: Final = 5e-3
 _NODES_TRIED_MAX: Final = 8  # number of the fullest nodes that are tried before the search ends
 
+_Candidate = tuple[NodeInfo, PodInfo]  # a pod that may move, after its node
+
 
 class NodeBalance(Struct, frozen=True):
     """The number of waiting pods, and how even the loads of schedulable, ready nodes are.
@@ -263,7 +265,7 @@ class Rebalancer:
         Moves with a cordon are tried only if no other move gives any waiting pod a place. Return
         None if no single move does.
         """
-        stays: dict[str, list[tuple[NodeInfo, PodInfo]]] = {}
+        stays: dict[str, list[_Candidate]] = {}
         for waiting in list(self._waiting):
             stays[waiting.key] = []
             candidates = (
@@ -271,42 +273,41 @@ class Rebalancer:
                 for info, pod in self._movable(self._model.table.nodes())
                 if pod.priority <= waiting.priority and self._could_hold(info, pod, waiting)
             )
-            if found := self._make_room_for(waiting, candidates, stays[waiting.key]):
+            best, stays[waiting.key] = self._best_for(waiting, candidates)
+            if best is not None and (found := self._commit(*best, waiting)):
                 return found
         for waiting in list(self._waiting):
-            if found := self._make_room_for(waiting, stays[waiting.key], None):
+            best, _ = self._best_for(waiting, stays[waiting.key], cordons=True)
+            if best is not None and (found := self._commit(*best, waiting, cordons=True)):
                 return found
         return None
 
-    def _make_room_for(
-        self,
-        waiting: PodInfo,
-        candidates: Iterable[tuple[NodeInfo, PodInfo]],
-        stays: list[tuple[NodeInfo, PodInfo]] | None,
-    ) -> GainingMove | None:
-        """Make the move of one of `candidates` that gives `waiting` a place; return it, or None.
+    def _best_for(
+        self, waiting: PodInfo, candidates: Iterable[_Candidate], *, cordons: bool = False
+    ) -> tuple[_Candidate | None, list[_Candidate]]:
+        """Return (best candidate, candidates that stay) for the move of one of `candidates`.
 
-        The candidates are pods with their nodes. Those whose replacements would stay on the old
-        node, although a cordon of this node might help, are added to `stays`. If `stays` is None,
-        the node is cordoned during the move.
+        The move of the best candidate gives `waiting` a place, and leaves the nodes the most even;
+        it is None if no move gives `waiting` a place. With `cordons`, the node of the candidate is
+        cordoned during the move. Candidates stay if their replacements would go to the old node,
+        although a cordon of this node might help.
         """
-        best: tuple[float, NodeInfo, PodInfo] | None = None
+        best: tuple[float, _Candidate] | None = None
+        stays = []
         for info, pod in candidates:
             with self._model.hypothesis():
-                move = self._moved(info, pod, waiting, cordons=stays is None)
+                move = self._moved(info, pod, waiting, cordons=cordons)
                 if move is None:
                     continue
                 if move.target == info.name:
                     # The waiting pod cannot be placed on a node that is cordoned already.
-                    if stays is not None and not info.node.spec.unschedulable:
+                    if not info.node.spec.unschedulable:
                         stays.append((info, pod))
                 elif self._images_run(pod, move.target):
                     squares = self._balance().squares
                     if best is None or squares < best[0]:
-                        best = squares, info, pod
-        if best is None:
-            return None
-        return self._commit(best[1], best[2], waiting, cordons=stays is None)
+                        best = squares, (info, pod)
+        return (None if best is None else best[1]), stays
 
     def _even_out(self) -> GainingMove | None:
         """Make a helpful move of a pod, keep it in the model, and return it.

@@ -68,7 +68,11 @@ from fairlead.engine.workloads.job.index_set import format_indexes
 from fairlead.whatif.change.commands import cordon
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, DrainCheck, check_pods
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.configuration.other_scheduler import unknown_schedulers
+from fairlead.whatif.configuration.other_scheduler import (
+    NO_SCHEDULER,
+    no_scheduler,
+    unknown_schedulers,
+)
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.option_type import require_type
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
@@ -993,7 +997,7 @@ class ExperimentRun:
         """Yield notes about pending pods whose scheduler or StorageClass does not exist."""
         if not self._recorder.counts.has_pending():
             return  # Most runs end without pending pods, and reading all pods takes time.
-        yield from unknown_schedulers(one.reason for one in ends)
+        yield from unknown_schedulers(self._unknown_names(ends))
         pending = {one.workload for one in ends if UNBOUND_IMMEDIATE.message in one.reason}
         if not pending:
             return
@@ -1003,6 +1007,13 @@ class ExperimentRun:
             self._experiment.initial,
             (pod for _, _, pod, node in pods if not node),
         )
+
+    def _unknown_names(self, ends: Collection[PodEnd]) -> set[str]:
+        """Return the schedulerNames for which pods in `ends` stay pending without a scheduler."""
+        found = {one.reason: one.workload for one in ends if one.reason.startswith(NO_SCHEDULER)}
+        pods = self._recorder.pods_of({*found.values()})
+        names = {pod.spec.scheduler_name for _, _, pod, _ in pods}
+        return {name for name in names if no_scheduler(name) in found}
 
 
 def _is_deleted_since(begin: Instant, metadata: Json) -> bool:
