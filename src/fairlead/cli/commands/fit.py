@@ -159,6 +159,8 @@ def fit(
         read = read_plan_input(
             snapshot, connection, present, release, progress, elastic, pod_file=file
         )
+        if file is not None:
+            file.refuse_malformed(read.inventory)
         found = file.written if file else read.inventory.look_up(LIKE, like or "", namespace)
         adds_nodes = elastic != NO_AUTOSCALING
         if found and _counts_whole_copies(found, read, autoscale=adds_nodes, preempt=preempt):

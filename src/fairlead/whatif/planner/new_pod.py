@@ -191,6 +191,25 @@ class PodFile(Struct, frozen=True):
         """Return the other objects on which pods can depend and which `inventory` lacks."""
         return [one for one in self.others if one.kind in _NEEDED and not _exists(one, inventory)]
 
+    def refuse_malformed(self, inventory: Inventory) -> None:
+        """Raise InputError for a Volcano Job or a JobSet that cannot be created.
+
+        Its CustomResourceDefinition can be in the file, or in `inventory`, the objects of the
+        cluster.
+        """
+        if not is_owner(self.written):
+            return
+        from fairlead.whatif.snapshot.validation.custom_resource import (  # noqa: PLC0415 - rare
+            refuse_invalid_custom_resources,
+        )
+
+        every = [self.written, *self.others]
+        refuse_malformed_fields(every, inventory=inventory)
+        refuse_invalid_custom_resources(every, inventory)
+        parts = manifests(owned_by(self.written))
+        refuse_malformed_fields(parts)
+        refuse_invalid_workloads([self.written, *parts])
+
     def notes(self, inventory: Inventory) -> Iterator[str]:
         """Yield notes about the other objects that are not used; see `needed`."""
         titles = sorted(one.title for one in self.others if one.kind not in _NEEDED)
@@ -218,8 +237,8 @@ def require_one_source(pod_file: str | None, like: str | None) -> None:
 def read_pod_file(pod_file: str, namespace: str) -> PodFile:
     """Read the file of --pod, which must contain exactly one pod or workload.
 
-    A Volcano Job or a JobSet counts as a workload. `namespace` is the namespace of objects that
-    name none. Raises InputError.
+    A Volcano Job or a JobSet counts as a workload; `PodFile.refuse_malformed` checks it.
+    `namespace` is the namespace of objects that name none. Raises InputError.
     """
     found = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)
     wanted = [one for one in found if one.kind is POD or one.kind in _WORKLOADS or is_owner(one)]
@@ -227,10 +246,9 @@ def read_pod_file(pod_file: str, namespace: str) -> PodFile:
         hint = "" if wanted else custom_hint(found)
         problem = f"contains {len(wanted)} pods and workloads; expected one{hint}"
         raise InputError(pod_file, problem)
-    refuse_malformed_fields(found)
-    parts = manifests(part for one in wanted for part in owned_by(one))
-    refuse_malformed_fields(parts)
-    refuse_invalid_workloads([*wanted, *parts])
+    checked = [one for one in found if not is_owner(one)]
+    refuse_malformed_fields(checked)
+    refuse_invalid_workloads(one for one in checked if one is wanted[0])
     return PodFile(wanted[0], tuple(one for one in found if one is not wanted[0]))
 
 

@@ -65,6 +65,7 @@ from fairlead.whatif.snapshot.manifest import (
     refuse_invalid_annotations,
 )
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
+from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.validation.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
@@ -362,6 +363,7 @@ class _NumberedEvent:
         if not found:
             self._refuse("contains no object", "create")
         refuse_malformed_fields(found, inventory=inventory)
+        _refuse_invalid_custom_resources(found, inventory)
         parts = (part for one, value in written for part in owned_by(one, value))
         more = manifests(without_repeated_services(parts))
         refuse_malformed_fields(more)
@@ -388,7 +390,7 @@ class _NumberedEvent:
     def _lasts(self) -> DurationNs | None:
         return field_duration(self._source, f"{self._field}.for", self._event.for_)
 
-    def _patch(self, target: Manifest, merge: Json) -> list[Command]:
+    def _patch(self, target: Manifest, merge: Json, inventory: Inventory) -> list[Command]:
         patched = merge_patch(target.value, merge)
         for path in UNCHANGEABLE:
             if _field(patched, path) != _field(target.value, path):
@@ -397,7 +399,8 @@ class _NumberedEvent:
             target, source=f"{self._source}: {self._field}.patch.merge", content=patched
         )
         refuse_invalid_annotations(after)
-        refuse_malformed_fields([after], before=target)
+        refuse_malformed_fields([after], before=target, inventory=inventory)
+        _refuse_invalid_custom_resources([after], inventory, before=target)
         refuse_excess([after])
         self.patched = after
         return commands.patch(target.ref, merge)
@@ -422,7 +425,7 @@ class _NumberedEvent:
                         deleted.update(each.ref for each in (*contents, target, *parts))
                         yield from (commands.delete(each.ref) for each in (target, *parts))
             case TimedEvent(patch=PatchForm() as form):
-                yield from self._patch(inventory.find(where, form.target), form.merge)
+                yield from self._patch(inventory.find(where, form.target), form.merge, inventory)
             case TimedEvent(scale=str(text)):
                 yield parse_scale(where, text, inventory)
             case TimedEvent(drain=str(text), max_unavailable=int() | str() as unavailable):
@@ -444,6 +447,20 @@ _NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
     "uncordon": commands.uncordon,
     "drain": commands.drain,
 }
+
+
+def _refuse_invalid_custom_resources(
+    written: Sequence[Manifest], inventory: Inventory, before: Manifest | None = None
+) -> None:
+    """Raise InputError if the API server refuses one of the custom resources in `written`."""
+    if not any(is_custom(one.value["apiVersion"]) for one in written):
+        return
+    # The import takes as long as a small simulation.
+    from fairlead.whatif.snapshot.validation.custom_resource import (  # noqa: PLC0415
+        refuse_invalid_custom_resources,
+    )
+
+    refuse_invalid_custom_resources(written, inventory, before)
 
 
 def _owned(created: Sequence[Manifest], inventory: Inventory) -> list[Manifest]:

@@ -9,6 +9,8 @@ apiserver/pkg/endpoints/handlers/create.go:createHandler
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fairlead.apiserver.apiextensions.custom_type import CustomType
 from fairlead.apiserver.apiextensions.definition.rule_cost import ExpressionLengthBudget
 from fairlead.apiserver.apiextensions.definition.status import with_stored_versions
@@ -24,6 +26,21 @@ from fairlead.apiserver.schema.unknown_field import UnknownFields
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
+
+
+def refuse_invalid_custom_resources(
+    manifests: Iterable[Manifest], inventory: Inventory, before: Manifest | None = None
+) -> None:
+    """Raise InputError if the API server refuses one of the custom resources in `manifests`.
+
+    Their definitions are in `inventory` or in `manifests`; other objects are not checked. `before`
+    is the object that each of them replaces; None if they are new.
+    """
+    manifests = list(manifests)
+    applied = (one for one in manifests if one.kind is CUSTOM_RESOURCE_DEFINITION)
+    types = DefinedTypes(Inventory([*inventory.of_kind(CUSTOM_RESOURCE_DEFINITION), *applied]))
+    for one in manifests:
+        types.refuse_invalid(one, before)
 
 
 class DefinedTypes:

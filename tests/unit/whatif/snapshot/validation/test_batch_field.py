@@ -14,6 +14,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.new_pod import read_pod_file
 from fairlead.whatif.question import what_if
 from fairlead.whatif.scenario.timed_event import TimedEvent, steps_of
+from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import manifests
 from fairlead.whatif.snapshot.validation.unknown_field import unknown_field_notes, unknown_fields
 
@@ -114,7 +115,7 @@ def test_an_applied_workload_with_an_unknown_field_is_refused(
     file = tmp_path / "job.json"
     file.write_text(str(value).replace("'", '"'))
     with pytest.raises(InputError) as refused:
-        read_pod_file(str(file), "")
+        read_pod_file(str(file), "").refuse_malformed(Inventory([]))
     assert str(refused.value).endswith(f" default/train: {line}")
 
 

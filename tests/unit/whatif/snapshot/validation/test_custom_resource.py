@@ -2,11 +2,14 @@
 
 import json
 
+import msgspec
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.planner.new_pod import read_pod_file
 from fairlead.whatif.question import what_if
+from fairlead.whatif.scenario.timed_event import TimedEvent, steps_of
 
 SPEC = {
     "type": "object",
@@ -115,3 +118,58 @@ def test_a_definition_in_the_dump_with_an_odd_field_is_refused(
     with pytest.raises(InputError) as refused:
         what_if(cluster, ClusterChange(set=("widget/w:spec.size=2",)))
     assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("merge", "problem"),
+    [
+        ({"size": 12}, "spec: Invalid value: is too large"),
+        ({"colour": "red"}, "spec.colour: unknown field"),
+    ],
+)
+def test_a_scenario_that_patches_or_creates_an_invalid_custom_resource_is_refused(
+    snapshot, make, tmp_path, merge, problem
+):
+    existing = widget(size=1)
+    cluster = snapshot(make.node("n"), definition(uid="d"), existing).inventory()
+    patch = {"target": "widget/default/w", "merge": {"spec": merge}}
+    created = widget(**{"size": 1, **merge})
+    created["metadata"]["name"] = "v"
+    for form in ({"patch": patch}, {"create": created}):
+        event = msgspec.convert({"at": "1m", **form}, TimedEvent)
+        with pytest.raises(InputError) as refused:
+            steps_of("s.yaml", tmp_path, [event], cluster, 0)
+        assert problem in str(refused.value)
+
+
+TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+def job_definition():
+    """The definition of Volcano's Job in a later version, with the field `later`."""
+    properties = {"tasks": {"type": "array", "x-kubernetes-preserve-unknown-fields": True}}
+    properties["tasks"]["items"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    properties["later"] = {"type": "integer", "maximum": 5}
+    made = definition({"type": "object", "properties": properties}, uid="d")
+    made["metadata"]["name"] = "jobs.batch.volcano.sh"
+    made["spec"]["group"] = "batch.volcano.sh"
+    made["spec"]["names"] = {"plural": "jobs", "singular": "job", "kind": "Job"}
+    made["spec"]["versions"][0]["name"] = "v1alpha1"
+    return made
+
+
+def test_the_workload_of_a_pod_file_is_checked_by_its_definition_in_the_dump(snapshot, make, write):
+    inventory = snapshot(make.node("n"), job_definition()).inventory()
+
+    def checked(later):
+        job = {
+            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "kind": "Job",
+            "metadata": {"name": "train"},
+            "spec": {"tasks": [{"replicas": 1, "template": TEMPLATE}], "later": later},
+        }
+        read_pod_file(str(write("job.json", job)), "").refuse_malformed(inventory)
+
+    checked(5)
+    with pytest.raises(InputError, match=r"spec\.later: Invalid value: 6"):
+        checked(6)
