@@ -18,9 +18,11 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.json import Json, mapping
+from fairlead.api.objects import Job
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB, SERVICE
 from fairlead.apiserver.validation.meta.format import IMMUTABLE, dns_1035_problems
+from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.whatif.change.exclusive_topology import (
     BY_NODE_SELECTOR,
     JOB_KEY,
@@ -208,10 +210,12 @@ def refuse_immutable_change(before: Manifest, after: Manifest) -> None:
 def resumed_jobs(before: Manifest, after: Manifest, inventory: Inventory) -> list[Manifest]:
     """Return the Jobs in `inventory` that the JobSet controller suspends or resumes, changed.
 
+    Completed and failed Jobs are left out.
     `before` and `after` are an object before and after a change. The result is [] unless the object
     is a JobSet whose `suspend` has changed. `inventory` contains the Jobs as they are.
 
-    upstream: pkg/controllers/jobset_controller.go: suspendJobs, resumeJobsIfNecessary
+    upstream: pkg/controllers/jobset_controller.go: reconcile (suspendJobs and
+    resumeJobsIfNecessary get the active Jobs)
     """
     if (after.kind.group, after.kind.kind) != (GROUP, KIND):
         return []
@@ -223,7 +227,7 @@ def resumed_jobs(before: Manifest, after: Manifest, inventory: Inventory) -> lis
             job, content={**job.value, "spec": {**mapping(job.value, "spec"), "suspend": suspend}}
         )
         for job in inventory.of_kind(JOB)
-        if job.is_controlled_by(after)
+        if job.is_controlled_by(after) and not is_finished(job.as_view(Job))
     ]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.job_set import jobs_of
+from fairlead.whatif.change.job_set import jobs_of, resumed_jobs
 from fairlead.whatif.change.pod_priority import PodPriorities
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
@@ -397,6 +398,23 @@ def test_the_jobs_of_a_job_set_are_suspended_and_resumed_with_it(snapshot, make,
     assert "No pods are created" not in notes
     assert "may undo" not in notes
     assert "only that of spec.suspend" not in notes
+
+
+@pytest.mark.parametrize("end", ["Complete", "Failed"])
+def test_a_finished_job_of_a_resumed_job_set_stays_as_it_is(snapshot, make, end):
+    """JobSet's controller suspends and resumes only active Jobs."""
+    value = job_set(replicated("w", 1, replicas=2), suspend=True)
+    value["metadata"]["uid"] = "s"
+    owner = {"apiVersion": value["apiVersion"], "kind": "JobSet", "name": "train", "uid": "s"}
+    owned = jobs(value)
+    for number, one in enumerate(owned):
+        one["metadata"] |= {"uid": f"j{number}", "ownerReferences": [owner | {"controller": True}]}
+    owned[0]["status"] = {"conditions": [{"type": end, "status": "True"}]}
+    inventory = snapshot(make.node("a"), value, *owned).inventory()
+    before = inventory.find("", "jobset/train")
+    spec = {**value["spec"], "suspend": False}
+    after = replace(before, content={**before.value, "spec": spec})
+    assert [one.ref.name for one in resumed_jobs(before, after, inventory)] == ["train-w-1"]
 
 
 @pytest.mark.parametrize("option", ["set", "apply"])
