@@ -244,7 +244,9 @@ def test_a_kubeconfig_of_another_program_is_not_overwritten(tmp_path, capsys):
     for text in ("my notes", "clusters: [{name: production, cluster: {}}]", "clusters: 5", "[1"):
         mine.write_text(text)
         assert run(["up", "--kubeconfig", str(mine)]) == 2
-        assert "config: was not written by fairlead up" in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert "config: was not written by fairlead up" in error
+        assert f"KUBECONFIG={mine}:FILE" in error.replace("\n", "")
         assert mine.read_text() == text
     for name in ("fairlead", "blue"):
         text = kubeconfig("https://127.0.0.1:1", "t", name=name)

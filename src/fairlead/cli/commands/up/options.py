@@ -207,5 +207,8 @@ def _require_replaceable(path: Path) -> None:
         problem = cause.strerror or str(cause)
         raise InputError("--kubeconfig", problem, object_name=str(path)) from None
     if text.strip() and not is_of_a_local_cluster(text):
-        problem = "was not written by fairlead up and would be overwritten; choose another file"
+        problem = (
+            "was not written by fairlead up and would be overwritten; choose another FILE; "
+            f"KUBECONFIG={path}:FILE lets kubectl use both"
+        )
         raise InputError("--kubeconfig", problem, object_name=str(path))
