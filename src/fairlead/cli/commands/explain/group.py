@@ -7,6 +7,7 @@ from typing import Final
 from rich.console import Console
 
 from fairlead.api.quantity import amount_text
+from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.terminal import print_line, print_table
 from fairlead.cli.output.summary.jobs import amounts_text
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, NodeFact, Obstacle
@@ -69,10 +70,21 @@ def _print_queue(console: Console, queue: QueueUsage) -> None:
         amounts_text(queue.allocated),
         amounts_text(queue.request),
         f"{queue.share:.2f}",
-        "yes" if queue.is_overused else "no",
+        _overused(queue),
     )
     columns = ("queue", "weight", "deserved", "allocated", "requested", "share", "overused")
     print_table(console, "its queue", columns, [cells], numbers=("weight", "share"))
+
+
+def _overused(queue: QueueUsage) -> str:
+    """Return whether the queue is overused: it has its deserved amount of every resource.
+
+    A queue can be above its share of some resources and still get more. The text names these.
+    """
+    above = [name for name, held in queue.allocated.items() if held > queue.deserved[name]]
+    if queue.is_overused or not above:
+        return "yes" if queue.is_overused else "no"
+    return f"no, only {listed([name.rpartition('/')[2] for name in above])}"
 
 
 def _print_nodes(console: Console, found: GroupExplanation) -> None:
