@@ -869,6 +869,22 @@ def test_a_flapping_node_is_down_even_if_the_control_plane_does_not_notice(snaps
     assert "The control plane did not notice the failure" in text_of(answer)
 
 
+@pytest.mark.parametrize(
+    ("startup", "words"),
+    [
+        (10, "come back each time, the last time after"),
+        (45, "they do not come back each time, because nodes fail again before they run"),
+    ],
+)
+def test_pods_of_a_flapping_node_come_back_if_they_start_while_it_is_up(
+    snapshot, nodes, startup, words
+):
+    flap = ClusterChange(failures=Failures(flap=("n0@60s/30s",)), lasts="10m")
+    conditions = Conditions(startup=seconds(startup))
+    answer = what_if(snapshot(*nodes, *rollout.at_rest()), flap, conditions)
+    assert words in answer.verdict.first.sentence
+
+
 def test_the_answer_can_be_printed_as_json(drained):
     assert json.loads(json.dumps(whatif_result(drained)))["kind"] == "WhatIfResult"
 

@@ -57,6 +57,7 @@ def outage_outcome(
         last_return_at=max(returns, default=None),
         replaced=sum(pod.is_replaced for pod in back),
         back_with_node=sum(not pod.is_replaced for pod in back),
+        late_with_node=sum(pod.is_late for pod in back if not pod.is_replaced),
         nodes=tuple(_histories(outage)),
         lost=lost,
         preempted=tuple(_preemptions(outage, recorder.preempted)),

@@ -1256,9 +1256,13 @@ def _interrupted(effect: Effect) -> str | None:
         who = counted(pods, "more pod") if has_displaced else _pods(pods)
         if times > 1:  # flapping nodes
             most = "" if len(outage.nodes) == 1 else "up to "
-            latest = f", the last time{after}" if after else ""
-            repeats = f"{most}{times} times, and {come} back each time{latest}"
-            sentences.append(f"{who} {down} {repeats}.")
+            latest = f" each time, the last time{after}" if after else " each time"
+            how = (
+                after + _not_each_time(outage.late_with_node, pods)
+                if outage.late_with_node
+                else latest
+            )
+            sentences.append(f"{who} {down} {most}{times} times, and {come} back{how}.")
         else:
             sentences.append(f"{who} {down} and {come} back{after}.")
     if waited:
@@ -1269,6 +1273,15 @@ def _interrupted(effect: Effect) -> str | None:
     if unneeded and not sentences:
         sentences.append(_needs_no_replacement(unneeded))
     return " ".join(sentences) or None
+
+
+def _not_each_time(late: int, pods: int) -> str:
+    """Return the end of a sentence about `pods`, of which `late` did not always come back."""
+    if pods == 1:
+        return "; it does not come back each time, because its node fails again before it runs"
+    who = "they" if late == pods else f"{late:,} of them"
+    do, they = ("does", "it runs") if late == 1 else ("do", "they run")
+    return f"; {who} {do} not come back each time, because nodes fail again before {they}"
 
 
 def _waiting(waited: Sequence[WaitedPod]) -> str:

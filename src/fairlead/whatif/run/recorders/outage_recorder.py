@@ -101,9 +101,10 @@ class AffectedPod(Struct):
     """A pod that was on a failed `node`; `pod` may be a replacement of another pod.
 
     `since` is the first time at which its node was out of service. `back_at` is the last time at
-    which the pod came back up, with its containers; None if it never did. `restarted_at` is the
-    last time at which its containers restarted on their node. `ended_at` is the time at which the
-    pod failed or was deleted; None if it or a replacement exists.
+    which the pod came back up, with its containers; None if it never did. `is_late` is set if its
+    node failed again before the pod came back up. `restarted_at` is the last time at which its
+    containers restarted on their node. `ended_at` is the time at which the pod failed or was
+    deleted; None if it or a replacement exists.
     """
 
     pod: Pod
@@ -113,6 +114,7 @@ class AffectedPod(Struct):
     evicted_at: Instant | None = None
     is_replaced: bool = False
     back_at: Instant | None = None
+    is_late: bool = False
     restarted_at: Instant | None = None
     ended_at: Instant | None = None
 
@@ -463,7 +465,8 @@ class OutageRecorder(Struct):
         Return the keys of the pods that the caller must update (`_update`).
         """
         failed = self._failed_node(name)
-        if failed.back_at is not None:
+        returned_at = failed.back_at
+        if returned_at is not None:
             failed.back_at, failed.latest = None, FailureTimes(self.now)
         failure = failed.latest
         if state in (NodeState.UNREADY, NodeState.TAINTED) and failure.unready_at is None:
@@ -475,6 +478,8 @@ class OutageRecorder(Struct):
         concerned: dict[str, None] = {}
         for uid, key in self._original_keys_on(name).items():
             pod, affected = self.pods[uid], self.affected.get(key)
+            if affected is not None and returned_at is not None:
+                affected.is_late |= affected.back_at is None or affected.back_at < returned_at
             if not is_current or affected is None or affected.state is _UP:
                 concerned[key] = None
                 self._mark_affected(key, pod)
