@@ -791,7 +791,7 @@ def test_a_rolling_drain_that_waits_for_a_budget_is_not_complete(snapshot, nodes
     change = ClusterChange(drain=("n0", "n5", "n1"), max_unavailable=unavailable)
     answer = what_if(snapshot(*objects), change)
     assert answer.verdict.first.sentence == (
-        "The rolling drain does not complete: 1 of 3 nodes is back, 1 cannot be drained because "
+        "The rolling drain does not complete: 1 of 3 nodes is back, 1 is not empty because "
         "of budget store/api, 1 waits for its turn."
     )
     assert check(parse_fail_on("undrained"), answer.effect).holds
@@ -898,7 +898,7 @@ def test_the_answer_can_be_printed_as_json(drained):
         ),
         (
             {"max_unavailable": 1},
-            "The rolling drain does not complete: 0 of 1 node is back, 1 cannot be drained.",
+            "The rolling drain does not complete: 0 of 1 node is back, 1 is not empty.",
         ),
     ],
 )

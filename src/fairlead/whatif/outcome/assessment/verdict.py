@@ -317,7 +317,7 @@ def _undrained(effect: Effect) -> str | None:
     )
     return (
         f"The rolling drain does not complete: {counted_of(back, len(drains), 'node')} back, "
-        f"{waiting:,} cannot be drained{why}{more}."
+        f"{waiting:,} {'is' if waiting == 1 else 'are'} not empty{why}{more}."
     )
 
 
