@@ -133,7 +133,10 @@ def _section(table: ResultTable) -> Section:
     ]
     rows = [[_cell(row.get(one.key), one) for one in table.columns] for row in table.rows]
     what = f"{table.title} ({len(rows):,})"
-    inner = table_section(what, columns, rows, Rank.VERDICTS if table.shown else Rank.CAUSES)
+    rank = Rank.VERDICTS if table.shown else Rank.CAUSES
+    if table.helps:
+        rank = Rank.NEXT_STEPS
+    inner = table_section(what, columns, rows, rank)
 
     def show(console: Console, count: int) -> None:
         console.print()

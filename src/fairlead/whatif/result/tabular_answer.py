@@ -38,7 +38,9 @@ class ResultColumn(Struct, frozen=True):
 class ResultTable(Struct, frozen=True):
     """A table of an answer; `name` is its field in JSON.
 
-    A terminal shows the first `shown` rows; it does not show the table if `shown` is 0.
+    A terminal shows the first `shown` rows; it does not show the table if `shown` is 0. `helps` is
+    set if the rows are changes that would help. If a screen has no room for everything, such a
+    table comes before notes and other tables.
     """
 
     name: str
@@ -46,6 +48,7 @@ class ResultTable(Struct, frozen=True):
     columns: tuple[ResultColumn, ...]
     rows: Sequence[Row]
     shown: int = 10
+    helps: bool = False
 
 
 class TabularAnswer(Struct, frozen=True):

@@ -74,3 +74,15 @@ def test_no_command_is_left_out_for_a_row_of_a_table(capsys):
     assert [line for line in text.splitlines() if line.startswith("Next: ")] == [
         f"Next: {one.clause}: {one.code}" for one in steps
     ]
+
+
+def test_changes_that_would_help_get_lines_before_notes_and_other_tables(capsys):
+    column = (ResultColumn("text", "text"),)
+    others = tuple(
+        ResultTable(f"t{number}", f"table {number}", column, [{"text": "row"}] * 6)
+        for number in range(8)
+    )
+    edits = ResultTable("edits", "what would help", column, [{"text": "edit"}] * 6, helps=True)
+    print_tabular(TabularAnswer("K", "s", "Yes.", (), (*others, edits), {}, ("a note",)), "text")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.strip() for line in lines].count("edit") == 4
