@@ -1,9 +1,9 @@
 """SpreadRule: a rule of a workload that keeps its pods off nodes that have room for them.
 
 Such a rule is a topology spread constraint with DoNotSchedule, or a required anti-affinity term.
-The scheduler checks these rules only on nodes that have room for the requests of the pod. So each
-node that a rule rejects has room (upstream: pkg/scheduler/apis/config/v1/default_plugins.go:
-getDefaultPlugins).
+The scheduler checks these rules only on nodes that have room for the requests of the pod, or that
+would have it after a preemption. So each node that a rule rejects has room, or can get it
+(upstream: pkg/scheduler/apis/config/v1/default_plugins.go: getDefaultPlugins).
 
 A constraint can block the pods of a failed zone. With nodeTaintsPolicy Ignore, the default, the
 nodes of the failed zone still count while their Node objects exist. If maxSkew is 1, a zone that
@@ -31,7 +31,7 @@ from fairlead.engine.plugins.pod_topology_spread.constraint import (
 )
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.whatif.outcome.run_outcome import PodEnd
-from fairlead.whatif.outcome.scheduling_message import reasons_of
+from fairlead.whatif.outcome.scheduling_message import reasons_after_preemption, reasons_of
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 _ANTI_AFFINITY: Final = STATUSES[REPELLED].message
@@ -43,13 +43,15 @@ class SpreadRule(Struct, frozen=True):
 
     `constraints` are all topology spread constraints of the workload's pods; only those with
     DoNotSchedule keep pods pending. `apart` are the topology keys of the required anti-affinity
-    terms. Either `constraints` or `apart` is empty.
+    terms. Either `constraints` or `apart` is empty. `needs_preemption` is set if the rejected nodes
+    would have room only after a preemption.
     """
 
     workload: WorkloadRef
     pods: int
     constraints: Sequence[Json] = ()
     apart: Sequence[str] = ()
+    needs_preemption: bool = False
 
     @property
     def words(self) -> str:
@@ -145,23 +147,27 @@ def spread_rules(
     for ref, pods in sorted(by_workload.items()):
         spec = templates[ref]
         constraints = [one for one in items(spec, _CONSTRAINTS) if _is_constraint(one)]
-        skewed = _rejected(pods, SPREAD_MISMATCH)
+        skewed, full = _rejected(pods, SPREAD_MISMATCH)
         if skewed and any(map(is_hard, constraints)):
-            yield SpreadRule(ref, skewed, constraints=constraints)
+            yield SpreadRule(ref, skewed, constraints=constraints, needs_preemption=full)
         rules = mapping(spec, "affinity", "podAntiAffinity")
         terms = items(rules, "requiredDuringSchedulingIgnoredDuringExecution")
         keys = [key for one in terms if isinstance(key := at(one, "topologyKey"), str)]
-        repelled = _rejected(pods, _ANTI_AFFINITY)
+        repelled, full = _rejected(pods, _ANTI_AFFINITY)
         if repelled and keys:
-            yield SpreadRule(ref, repelled, apart=keys)
+            yield SpreadRule(ref, repelled, apart=keys, needs_preemption=full)
 
 
-def _rejected(pods: Iterable[PodEnd], reason: str) -> int:
-    """Return how many of `pods` a node with room rejected for `reason`.
+def _rejected(pods: Sequence[PodEnd], reason: str) -> tuple[int, bool]:
+    """Return (number of `pods` that nodes rejected for `reason`, whether these nodes lack room).
 
-    The reasons that preemption gives do not count, because these nodes lack room.
+    If nodes with room rejected some of the pods, only these pods count.
     """
-    return sum(any(reason in one for one in reasons_of(pod.reason)) for pod in pods)
+    found = sum(any(reason in one for one in reasons_of(pod.reason)) for pod in pods)
+    if found:
+        return found, False
+    after = (reasons_after_preemption(pod.reason) for pod in pods)
+    return sum(any(reason in one for one in reasons) for reasons in after), True
 
 
 def _min_domains(constraint: Json) -> int:

@@ -31,7 +31,8 @@ def relax_spread(context: StepContext) -> Iterator[NextStep]:
     """Yield steps against topology spread that keeps pods pending.
 
     For each rule that keeps pods off nodes with room, a sentence about the rule is added to
-    `context.causes`. If it helps to delete the Node objects of failed nodes, the failed nodes are
+    `context.causes`. There is no step for nodes that would have room only after a preemption,
+    because other pods would lose their nodes. If it helps to delete the Node objects of failed nodes, the failed nodes are
     the cause, and the deletion is the first step. The second step sets nodeTaintsPolicy Honor, with
     which failed nodes do not count; this step is not tried. If the deletion does not help, the only
     step is a what-if with other topology spread constraints. It is yielded only if it helps.
@@ -40,7 +41,7 @@ def relax_spread(context: StepContext) -> Iterator[NextStep]:
     for alike in _alike(rules):
         verb = "stays" if _pods(alike) == 1 else "stay"
         context.causes.append(f"{_whose_pods(alike)} {verb} pending although {_has_room(alike)}.")
-    rules = [rule for rule in rules if rule.constraints]
+    rules = [rule for rule in rules if rule.constraints and not rule.needs_preemption]
     counting = [rule for rule in rules if rule.ignores_taints]
     deletion = list(_without_failed_nodes(context)) if counting else []
     yield from deletion
@@ -72,7 +73,8 @@ def held_by_failed_zones(pods: Sequence[PodEnd], context: StepContext) -> set[Wo
     return {
         rule.workload
         for rule in (_rules_against(pods, context) if whole else ())
-        if any(
+        if not rule.needs_preemption
+        and any(
             is_hard(one) and one["topologyKey"] in whole and one.get("nodeTaintsPolicy") != HONOR
             for one in rule.constraints
         )
@@ -157,7 +159,10 @@ def ignore_failed_nodes(context: StepContext) -> Iterator[NextStep]:
     counting = [
         rule
         for rule in rules
-        if rule.constraints and rule.ignores_taints and _loses_domain(rule, context)
+        if rule.constraints
+        and not rule.needs_preemption
+        and rule.ignores_taints
+        and _loses_domain(rule, context)
     ]
     editable = [rule for rule in counting if context.can_edit(rule.workload)]
     if editable:
@@ -196,9 +201,9 @@ def _alike(rules: Sequence[SpreadRule]) -> Iterator[list[SpreadRule]]:
     If more than _ALIKE_MAX rules have equal `words`, these rules form one list. Every other rule is
     alone in its list. After the failure of a zone, hundreds of rules can have equal `words`.
     """
-    by_words: dict[str, list[SpreadRule]] = {}
+    by_words: dict[tuple[str, bool], list[SpreadRule]] = {}
     for rule in rules:
-        by_words.setdefault(rule.words, []).append(rule)
+        by_words.setdefault((rule.words, rule.needs_preemption), []).append(rule)
     for group in by_words.values():
         yield from [group] if len(group) > _ALIKE_MAX else ([rule] for rule in group)
 
@@ -220,7 +225,8 @@ def _whose_pods(rules: Sequence[SpreadRule]) -> str:
 
 def _has_room(rules: Sequence[SpreadRule]) -> str:
     whose = "its" if len(rules) == 1 else "their"
-    return f"nodes have room, because of {whose} {rules[0].words}"
+    room = "preemption would make room" if rules[0].needs_preemption else "nodes have room"
+    return f"{room}, because of {whose} {rules[0].words}"
 
 
 def _rules_against(pods: Sequence[PodEnd], context: StepContext) -> list[SpreadRule]:

@@ -39,15 +39,28 @@ def short_reason(message: str) -> str:
     """
     before = reasons_of(message)
     shortened = ", ".join(before)
-    if _AVAILABLE.match(message) is None:
-        return shortened
-    preemption = message.partition(". ")[2].partition("preemption: ")[2]
-    if _NEVER in preemption:
+    if _NEVER in _preemption(message):
         return f"{shortened}; preemptionPolicy is Never"
-    if _AVAILABLE.match(preemption) is None:
-        return shortened
-    remaining = [one for one in reasons_of(preemption) if one not in (*before, *_WITHOUT_VICTIMS)]
+    remaining = [one for one in reasons_after_preemption(message) if one not in before]
     return f"{shortened}; after preemption: {', '.join(remaining)}" if remaining else shortened
+
+
+def reasons_after_preemption(message: str) -> list[str]:
+    """Return the different reasons for which nodes would refuse the pod even after a preemption.
+
+    The list is sorted. It is empty if preemption was not tried, or if `message` is not about nodes.
+    """
+    preemption = _preemption(message)
+    if _AVAILABLE.match(preemption) is None:
+        return []
+    return [one for one in reasons_of(preemption) if one not in _WITHOUT_VICTIMS]
+
+
+def _preemption(message: str) -> str:
+    """Return the part of a FailedScheduling message that is about preemption; "" without one."""
+    if _AVAILABLE.match(message) is None:
+        return ""
+    return message.partition(". ")[2].partition("preemption: ")[2]
 
 
 def with_explanation(reasons: str) -> str:

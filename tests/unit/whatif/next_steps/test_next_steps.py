@@ -1166,6 +1166,20 @@ def test_a_note_names_the_pod_that_waits_instead_with_a_new_node(make, snapshot)
     ]  # fmt: skip
 
 
+def test_a_constraint_that_keeps_pods_off_nodes_with_victims_is_named(snapshot, make, spread):
+    """The reason is only in the part of the scheduler's message that is about preemption."""
+    for one in spread[4:]:
+        one["spec"]["priority"] = 100
+    spread[3]["spec"]["template"]["spec"]["priorityClassName"] = "high"
+    fillers = [make.pod(f"low-{node}", node_name=node, cpu="3", priority=0) for node in "bc"]
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    answer = what_if(snapshot(*spread, *fillers, make.priority_class("high", 100)), change)
+    assert answer.changed.notes[0] == (
+        "2 pods of rs/default/web stay pending although preemption would make room, because of "
+        f"{CONSTRAINT}."
+    )
+
+
 def test_a_constraint_is_made_a_preference_if_only_that_helps(snapshot, spread):
     """Failed nodes do not count, but zone 3 has no room, so zone 2 may run two of four pods."""
     spread[2]["metadata"]["labels"]["topology.kubernetes.io/zone"] = "3"

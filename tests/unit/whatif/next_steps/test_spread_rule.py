@@ -60,19 +60,21 @@ REPELS = "node(s) didn't match pod anti-affinity rules"
 
 
 @pytest.mark.parametrize(
-    ("message", "rules"),
+    ("message", "needs_preemption"),
     [
-        pytest.param(f"0/2 nodes are available: 1 Insufficient cpu, 1 {REPELS}.", 1, id="a node"),
+        pytest.param(
+            f"0/2 nodes are available: 1 Insufficient cpu, 1 {REPELS}.", [False], id="a node"
+        ),
         pytest.param(
             "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: "
             f"2 {REPELS}.",
-            0,
+            [True],
             id="preemption",
         ),
     ],
 )
-def test_a_rule_keeps_pods_off_nodes_with_room_only_if_it_rejects_them_without_preemption(
-    message, rules
+def test_a_rule_that_rejects_pods_after_preemption_keeps_them_off_nodes_without_room(
+    message, needs_preemption
 ):
     workload = WorkloadRef("StatefulSet", "shop", "db")
     terms = [{"topologyKey": "kubernetes.io/hostname"}]
@@ -80,4 +82,6 @@ def test_a_rule_keeps_pods_off_nodes_with_room_only_if_it_rejects_them_without_p
         "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     }
     pod = PodEnd(namespace="shop", name="db-0", requests={}, owner=workload, reason=message)
-    assert len(list(spread_rules([pod], {workload: spec}))) == rules
+    assert [
+        one.needs_preemption for one in spread_rules([pod], {workload: spec})
+    ] == needs_preemption
