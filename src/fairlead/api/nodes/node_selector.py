@@ -36,6 +36,7 @@ __all__ = [
     "required_node_affinity_matches",
     "required_selector_error",
     "requirement_matches",
+    "requirement_words",
     "term_matches",
 ]
 
@@ -50,6 +51,19 @@ _NONE_GIVEN: Final = "for 'in', 'notin' operators, values set can't be empty"
 _SOME_GIVEN: Final = "values set must be empty for exists and does not exist"
 _NOT_ONE_GIVEN: Final = "for 'Gt', 'Lt' operators, exactly one value is required"
 _NO_INTEGER: Final = "for 'Gt', 'Lt' operators, the value must be an integer"
+
+
+def requirement_words(one: NodeSelectorRequirement) -> str:
+    """Return the requirement `one` as text, such as `pool=gpu or pool=mem`."""
+    match one.operator:
+        case "In":
+            return " or ".join(f"{one.key}={value}" for value in one.values)
+        case "Exists":
+            return f"the label {one.key}"
+        case "DoesNotExist":
+            return f"no label {one.key}"
+        case _:
+            return f"{one.key} {one.operator} {', '.join(one.values)}"
 
 
 def required_node_affinity(spec: PodSpec) -> NodeSelector | None:

@@ -10,7 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from fairlead.api.nodes.node_selector import required_node_affinity_matches
+from fairlead.api.nodes.node_selector import (
+    required_node_affinity_matches,
+    requirement_words,
+)
 from fairlead.api.nodes.taint import (
     CONDITION_TAINTS,
     NO_EXECUTE,
@@ -106,19 +109,6 @@ def _absent_label(one: NodeSelectorRequirement, nodes: Sequence[Labels]) -> str:
     if len(shown) == 1:
         return f"No node has {requirement_words(one)}; the only value of {one.key} is {shown[0]}."
     return f"No node has {requirement_words(one)}; the values of {one.key} are {joined(shown)}."
-
-
-def requirement_words(one: NodeSelectorRequirement) -> str:
-    """Return the requirement `one` as text, such as `pool=gpu or pool=mem`."""
-    match one.operator:
-        case "In":
-            return " or ".join(f"{one.key}={value}" for value in one.values)
-        case "Exists":
-            return f"the label {one.key}"
-        case "DoesNotExist":
-            return f"no label {one.key}"
-        case _:
-            return f"{one.key} {one.operator} {', '.join(one.values)}"
 
 
 def _untolerated_taints(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:

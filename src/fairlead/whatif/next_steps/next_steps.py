@@ -21,7 +21,7 @@ from fairlead.whatif.next_steps.drain import (
     perform_drain,
     simulate_to_the_end,
 )
-from fairlead.whatif.next_steps.step_context import NAMES_MAX, Ask, StepContext
+from fairlead.whatif.next_steps.step_context import ELSEWHERE, NAMES_MAX, Ask, StepContext
 from fairlead.whatif.next_steps.topology_spread import ignore_failed_nodes, relax_spread
 from fairlead.whatif.next_steps.unavailable_workload import (
     keep_available,
@@ -127,6 +127,15 @@ def _raise_limits(context: StepContext) -> Iterator[NextStep]:
     return raise_limits(context, autoscaling)
 
 
+def _name_volumes(context: StepContext) -> Iterator[NextStep]:
+    if not any(ELSEWHERE in one.reason for one in context.answer.difference.pending):
+        return iter(())
+    # Imported here, because most changes leave no pod pending for this reason.
+    from fairlead.whatif.next_steps.volume_place import name_volumes  # noqa: PLC0415
+
+    return name_volumes(context)
+
+
 def _shorten_waits(context: StepContext) -> Iterator[NextStep]:
     if not context.answer.effect.waited:
         return iter(())
@@ -213,6 +222,7 @@ _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
         _Row(_add_nodes, tries=True),
         _Row(_raise_limits, tries=True),
         _Row(relax_spread, tries=True),
+        _Row(_name_volumes),
     ),
     OutcomeKind.ERROR: (_RAISE_QUOTAS,),
     OutcomeKind.NOT_CREATED: (_RAISE_QUOTAS,),

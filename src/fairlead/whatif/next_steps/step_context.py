@@ -23,6 +23,7 @@ from fairlead.apiserver.kind import (
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.kubelet.volume_attachment import attaches_to_one_node
+from fairlead.engine.plugins.volume_binding.node_volumes import NODE_CONFLICT, STATUSES
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.answer import WhatIfAnswer
@@ -36,6 +37,8 @@ from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 
 NAMES_MAX: Final = 5  # maximum number of objects that a command names
 TRIES_MAX: Final = 3  # number of remedies of one kind that are tried; each takes a simulation
+ELSEWHERE: Final = STATUSES[NODE_CONFLICT].message
+"""The reason of nodes that cannot use a volume of a pod."""
 _SHUT_DOWN: Final = ("", STOPPED)  # values of --how; the default is "stopped"
 _SCALABLE: Final = frozenset(kind.kind for kind in SCALABLE)
 

@@ -32,10 +32,11 @@ def relax_spread(context: StepContext) -> Iterator[NextStep]:
 
     For each rule that keeps pods off nodes with room, a sentence about the rule is added to
     `context.causes`. There is no step for nodes that would have room only after a preemption,
-    because other pods would lose their nodes. If it helps to delete the Node objects of failed nodes, the failed nodes are
-    the cause, and the deletion is the first step. The second step sets nodeTaintsPolicy Honor, with
-    which failed nodes do not count; this step is not tried. If the deletion does not help, the only
-    step is a what-if with other topology spread constraints. It is yielded only if it helps.
+    because other pods would lose their nodes. If it helps to delete the Node objects of failed
+    nodes, the failed nodes are the cause, and the deletion is the first step. The second step sets
+    nodeTaintsPolicy Honor, with which failed nodes do not count; this step is not tried. If the
+    deletion does not help, the only step is a what-if with other topology spread constraints. It is
+    yielded only if it helps.
     """
     rules = _rules_against(context.answer.difference.pending, context)
     for alike in _alike(rules):
