@@ -37,6 +37,8 @@ class ClusterHistoryRecorder(Struct):
     _node_of: dict[str, str] = field(default_factory=dict)  # {uid of a pod: its node}
     _statuses: dict[str, list[NodeStatusChange]] = field(default_factory=lambda: defaultdict(list))
     _deleted: dict[str, Node] = field(default_factory=dict)
+    # {node: uids of its pods}; None until a node is deleted, because most runs never need it
+    _pods_on: dict[str, dict[str, None]] | None = None
 
     def place(self, uid: str, node: str, at: Instant) -> None:
         """Record that the pod `uid` occupies `node` from the instant `at` on; "" means no node."""
@@ -49,6 +51,11 @@ class ClusterHistoryRecorder(Struct):
             self._node_of[uid] = node
         else:
             del self._node_of[uid]
+        if self._pods_on is not None:
+            if before:
+                del self._pods_on[before][uid]
+            if node:
+                self._pods_on.setdefault(node, {})[uid] = None
         if self.is_loading or len(self._placements) > self.placements_max:
             return
         if before:
@@ -58,7 +65,7 @@ class ClusterHistoryRecorder(Struct):
 
     def load(self, uids: Sequence[str], nodes: Sequence[str]) -> None:
         """Record that, at the start, the pod `uids[i]` is on the node `nodes[i]`, for each `i`."""
-        if self._deleted or not self._node_of.keys().isdisjoint(uids):
+        if self._pods_on is not None or not self._node_of.keys().isdisjoint(uids):
             for uid, node in zip(uids, nodes, strict=True):
                 self.place(uid, node, 0)
         else:
@@ -73,7 +80,11 @@ class ClusterHistoryRecorder(Struct):
     def delete_node(self, node: Node, at: Instant) -> None:
         """Record that `node` is deleted; its pods no longer occupy it."""
         name = node.metadata.name
-        for uid in [uid for uid, on in self._node_of.items() if on == name]:
+        if self._pods_on is None:
+            self._pods_on = {}
+            for uid, on in self._node_of.items():
+                self._pods_on.setdefault(on, {})[uid] = None
+        for uid in list(self._pods_on.get(name, ())):
             self.place(uid, "", at)
         self._deleted[name] = node
         self._add(_absent(name, at))

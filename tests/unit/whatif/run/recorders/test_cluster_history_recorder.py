@@ -70,6 +70,23 @@ def test_a_deleted_node_is_kept_without_its_pods(recorder):
     assert [(one.at, one.exists) for one in history.statuses] == [(0, True), (5, False)]
 
 
+def test_pods_that_move_after_a_deletion_leave_their_new_node_with_it(recorder):
+    recorder.update_node(NODE_B, 1, is_serving=True)
+    recorder.delete_node(NODE_A, 5)
+    recorder.place("u1", "b", 6)
+    recorder.place("u2", "b", 7)
+    recorder.place("u2", "", 8)
+    recorder.delete_node(NODE_B, 9)
+    history = recorder.history(0, lambda uid: uid)
+    assert [(one.at, one.node, one.pod, one.is_arrival) for one in history.placements] == [
+        (5, "a", "u1", False),
+        (6, "b", "u1", True),
+        (7, "b", "u2", True),
+        (8, "b", "u2", False),
+        (9, "b", "u1", False),
+    ]
+
+
 def test_a_node_that_is_deleted_at_the_start_of_the_history_is_left_out(recorder):
     """Its pods leave it at the same instant; no instant of the history has the node."""
     recorder.delete_node(NODE_A, 7)
