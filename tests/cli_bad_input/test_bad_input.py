@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -381,6 +382,18 @@ CASES = [
     snapshot("a mutation without a type", documents(NODE, REGISTRATION +
              "MutatingAdmissionPolicy\nmetadata: {name: p}\nspec: {mutations: [{}]}"),
              "MutatingAdmissionPolicy p: spec.mutations[0]: ", "required field `patchType`"),
+    snapshot("a policy without constraints", documents(
+                 NODE, re.sub("matchConstraints:.*?validations", "validations", POLICY, flags=re.S)),
+             "ValidatingAdmissionPolicy p: spec.matchConstraints: Required value"),
+    snapshot("a policy without rules", documents(NODE, POLICY.replace("operations: [UPDATE], ", "")),
+             "Policy p: spec.matchConstraints.resourceRules[0].operations: Required value"),
+    snapshot("a policy without an expression", documents(NODE, POLICY.replace("true", "")),
+             "Policy p: spec.validations[0].expression: Required value"),
+    snapshot("a binding with an unknown action", documents(
+                 NODE, BOUND_POLICY.replace("Deny", "Refuse")),
+             "Binding b: spec.validationActions[0]: Unsupported value"),
+    snapshot("a webhook without a client", documents(NODE, HOOKS + "[{name: a.b.c}]"),
+             "MutatingWebhookConfiguration h: webhooks[0].clientConfig: Required value"),
     snapshot("webhooks that are a text", documents(NODE, HOOKS + "all"),
              "MutatingWebhookConfiguration h: webhooks: "),
     snapshot("a webhook with a list as name", documents(NODE, HOOKS + "[{name: [a]}]"),

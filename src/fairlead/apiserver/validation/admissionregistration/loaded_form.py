@@ -1,12 +1,19 @@
-"""Checks those fields of admission policies and webhooks that admission reads.
+"""Checks admission policies, their bindings and webhook configurations of a snapshot.
 
-Policies and webhooks have no typed view. Therefore this module checks, when a snapshot is loaded,
-that fields have the right types and that required fields are present. An API server checks more
-(see `policy` and `webhook`).
+These kinds have no typed view. Therefore this module first checks that their fields have the right
+types. Then it applies the rules of an API server (see `policy` and `webhook`), except these, which
+a stored object may break:
+
+- Expressions are not checked, because a later Kubernetes release may have more functions.
+- `sideEffects`, `admissionReviewVersions` and duplicate names of webhooks are not checked, because
+  v1beta1 had no rules about them.
+
+upstream: pkg/apis/admissionregistration/validation/validation.go: validationOptions
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -15,6 +22,7 @@ from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import LabelSelector
 from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.admissionregistration import policy, webhook
 from fairlead.apiserver.validation.meta.field import Causes
 
 GROUP: Final = "admissionregistration.k8s.io/"
@@ -142,25 +150,41 @@ class _Configuration(_Form, frozen=True):
     webhooks: tuple[_Webhook, ...] = ()
 
 
-_FORMS: Final[dict[str, type[_Form]]] = {
-    "ValidatingAdmissionPolicy": _Policy,
-    "ValidatingAdmissionPolicyBinding": _Binding,
-    "MutatingAdmissionPolicy": _Policy,
-    "MutatingAdmissionPolicyBinding": _Binding,
-    "ValidatingWebhookConfiguration": _Configuration,
-    "MutatingWebhookConfiguration": _Configuration,
+_FORMS: Final[dict[str, tuple[type[_Form], Callable[[Json], Causes]]]] = {
+    "ValidatingAdmissionPolicy": (_Policy, policy.check_policy),
+    "ValidatingAdmissionPolicyBinding": (_Binding, policy.check_validating_binding),
+    "MutatingAdmissionPolicy": (_Policy, policy.check_mutating_policy),
+    "MutatingAdmissionPolicyBinding": (_Binding, policy.check_mutating_binding),
+    "ValidatingWebhookConfiguration": (_Configuration, webhook.check_webhooks),
+    "MutatingWebhookConfiguration": (_Configuration, webhook.check_webhooks),
 }
+_DUPLICATE: Final = "FieldValueDuplicate"
+_INVALID: Final = "FieldValueInvalid"
 
 
 def check_admission_form(obj: Json) -> Causes:
-    """Yield the error of the first field of `obj` that has a wrong type or is missing.
+    """Yield the errors of `obj`, except those that an object of an API server may have.
 
-    `obj` is an object of the group admissionregistration.k8s.io in any version.
+    `obj` is an object of the group admissionregistration.k8s.io in any version. If fields have
+    wrong types, only the error of the first one is yielded.
     """
-    form = _FORMS.get(obj["kind"])
-    if form is None:
+    if obj["kind"] not in _FORMS:
         return
+    form, check = _FORMS[obj["kind"]]
+    whole = without_nulls(obj)
     try:
-        decode_as(form, without_nulls(obj))
+        decode_as(form, whole)
     except DecodeError as cause:
-        yield Cause("FieldValueInvalid", cause.problem, cause.field)
+        yield Cause(_INVALID, cause.problem, cause.field)
+        return
+    yield from (cause for cause in check(whole) if not _may_be_stored(cause))
+
+
+def _may_be_stored(error: Cause) -> bool:
+    """Return whether an object of an API server may have `error`; see the module docstring."""
+    webhook, _, field = error.field.rpartition("].")
+    if webhook.startswith("webhooks[") and field.startswith(("sideEffects", "admissionReview")):
+        return True
+    if webhook.startswith("webhooks[") and field == "name" and error.reason == _DUPLICATE:
+        return True
+    return error.reason == _INVALID and error.field.lower().endswith("expression")

@@ -44,7 +44,11 @@ def patched(expression):
 def policies(obj, *mutations, name="p", binding=None, **spec):
     """Return a policy and its binding."""
     constraints = {"resourceRules": [RULE]}
-    spec = {"matchConstraints": constraints, "mutations": list(mutations)} | spec
+    spec = {
+        "matchConstraints": constraints,
+        "mutations": list(mutations),
+        "reinvocationPolicy": "Never",
+    } | spec
     bound = {"policyName": name} | (binding or {})
     return (
         obj("MutatingAdmissionPolicy", name, "", GROUP, spec=spec),
