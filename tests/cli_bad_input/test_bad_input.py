@@ -301,6 +301,8 @@ AUDITED = (
 CASES = [
     change("a label that is not UTF-8", "--set node/n1:metadata.labels.a=\udcff",
            "arguments: 'node/n1:metadata.labels.a=?' is not UTF-8"),
+    change("a report whose name is not UTF-8", "--cordon n1 --report \udcff.html",
+           "arguments: '?.html' is not UTF-8"),
     change(
         "a JobSet with an unknown startup order", "--apply change.yaml",
         "change.yaml", "JobSet shop/j", "spec.startupPolicy.startupPolicyOrder", "Bogus",

@@ -371,7 +371,7 @@ def run(arguments: Sequence[str]) -> int:
     debug = DEBUG_FLAG in arguments
     tokens = [argument for argument in arguments if argument != DEBUG_FLAG]
     try:
-        _refuse_empty(tokens)
+        _refuse_unusable(tokens)
         app = _app(requested=tokens[0] if tokens else "")
         if not _HELP_FLAGS.isdisjoint(tokens[1:]) and _is_command(tokens[0]):
             app[tokens[0]].usage = _usage(app[tokens[0]])
@@ -404,7 +404,7 @@ def values_of(arguments: Sequence[str]) -> dict[str, object]:
     would print.
     """
     try:
-        _refuse_empty(arguments)
+        _refuse_unusable(arguments)
         app = _app(requested=arguments[0])
         _, bound, _ = app.parse_args(list(arguments), exit_on_error=False, print_error=False)
     except (CycloptsError, ValueError) as cause:
@@ -412,11 +412,18 @@ def values_of(arguments: Sequence[str]) -> dict[str, object]:
     return bound.arguments
 
 
-def _refuse_empty(tokens: Sequence[str]) -> None:
-    """Raise InputError for an empty argument, which is usually an unset shell variable."""
-    from fairlead.whatif.input.error import InputError
+def _refuse_unusable(tokens: Sequence[str]) -> None:
+    """Raise InputError for an argument that is empty or not UTF-8.
+
+    An empty argument is usually an unset shell variable. An argument that is not UTF-8 cannot be
+    printed, and the answer repeats most arguments.
+    """
+    from fairlead.whatif.input.error import InputError, one_line
 
     for before, token in zip(("", *tokens), tokens, strict=False):
+        if not _is_utf8(token):
+            shown = one_line(token.encode(errors="replace").decode())
+            raise InputError("arguments", f"{shown!r} is not UTF-8")
         name, is_joined, value = token.partition("=")
         if not token:
             if before.startswith("-"):
@@ -505,9 +512,6 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
             return _unknown_option(tokens, cause.source) or str(cause), exit_code.BAD_INPUT
         case CycloptsError():
             return _usage_error(cause, tokens), exit_code.BAD_INPUT
-        case UnicodeEncodeError() if not_utf8 := [one for one in tokens if not _is_utf8(one)]:
-            shown = one_line(not_utf8[0].encode(errors="replace").decode())
-            return f"arguments: {shown!r} is not UTF-8", exit_code.BAD_INPUT
         case FileNotFoundError(filename=None):  # raised by os.getcwd
             return "the current directory does not exist", exit_code.BAD_INPUT
         case MemoryError():
