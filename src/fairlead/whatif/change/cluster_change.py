@@ -83,6 +83,7 @@ NO_MANAGED_FIELDS: Final = (
 )
 
 _JOB_SET: Final = "JobSet"
+_QUEUE: Final = "Queue"
 _SELECTION: Final = frozenset("=!() ")  # a text without these characters is the name of a node
 # With --add-nodes, the other changes are made when the new nodes are Ready. Otherwise pods that
 # these changes create or evict could not use the new nodes.
@@ -629,13 +630,18 @@ def _apply(collected: _Steps) -> None:
             kept.append((existing, list(kept_fields(existing, value, result))))
         changed = _change_to(collected, existing, result, manifest.source)
         refuse_invalid_change(existing, changed)
+    _refuse_invalid_queues(collected)
     refuse_absent_classes(found, inventory)
     collected.notes += chain(
         owner_notes(owners),
         unsimulated_notes(
-            one
-            for one in found
-            if one.identity not in collected.resumed and not any(one is owner for owner in owners)
+            (
+                one
+                for one in found
+                if one.identity not in collected.resumed
+                and not any(one is owner for owner in owners)
+            ),
+            [one.ref for one in found if collected.before(one) is not None],
         ),
         unknown_annotations(found),
         manifest_notes(written, kept, inventory),
@@ -733,16 +739,16 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
     from fairlead.whatif.snapshot.validation.forbidden_change import (  # noqa: PLC0415
         refuse_forbidden_change,
     )
-    from fairlead.whatif.snapshot.validation.unknown_field import refuse_wrong_types  # noqa: PLC0415
+    from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields  # noqa: PLC0415
 
     changed = replace(existing, content=result, source=source)
-    refuse_wrong_types(changed, existing)
+    refuse_malformed_fields([changed], existing, collected.inventory)
     refuse_invalid_annotations(changed)
     refuse_forbidden_change(existing, changed)
     if existing.kind not in KINDS:
         from fairlead.whatif.change.owned_object import refuse_invalid_owner  # noqa: PLC0415 - rare
 
-        refuse_invalid_owner(existing, changed)
+        refuse_invalid_owner(existing, changed, collected.before(existing))
     _refuse_invalid_custom_resource(collected, changed, existing)
     collected.written[changed.ref] = changed
     collected.inventory.add(replace(changed, source=existing.source))
@@ -779,6 +785,21 @@ def _refuse_invalid_custom_resource(
 
         collected.types = DefinedTypes(collected.inventory)
     collected.types.refuse_invalid(written, before)
+
+
+def _refuse_invalid_queues(collected: _Steps) -> None:
+    """Raise InputError if Volcano refuses a Queue that the change has written so far."""
+    queues = [one for one in collected.written.values() if one.kind.kind == _QUEUE]
+    if not queues:
+        return
+    from fairlead.whatif.snapshot.validation.volcano_queue import (  # noqa: PLC0415 - rarely needed
+        refuse_invalid_queue,
+    )
+
+    for queue in queues:
+        refuse_invalid_queue(
+            queue, collected.before(queue), collected.inventory.of_kind(queue.kind)
+        )
 
 
 def _write_of(before: Manifest | None, after: Manifest) -> tuple[Command, ...]:
@@ -859,9 +880,10 @@ def _set_fields(collected: _Steps, fields: EditedFields) -> None:
     # Only now, because two edits of an object may be valid together, but not one by one.
     for ref, changed in edited.items():
         refuse_invalid_change(originals[ref], changed)
+    _refuse_invalid_queues(collected)
     unsimulated = [one for one in edited.values() if one.identity not in collected.resumed]
     collected.notes += [
-        note for note in unsimulated_notes(unsimulated) if note not in collected.notes
+        note for note in unsimulated_notes(unsimulated, edited) if note not in collected.notes
     ]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha1
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
@@ -31,7 +31,12 @@ from fairlead.whatif.change.exclusive_topology import (
     topology_annotations,
     with_exclusive_topology,
 )
-from fairlead.whatif.change.job_pod_template import JobPodTemplate, TemplateMetadata, part_of
+from fairlead.whatif.change.job_pod_template import (
+    JobPodTemplate,
+    TemplateMetadata,
+    part_of,
+    with_job_defaults,
+)
 from fairlead.whatif.change.pod_priority import PodPriorities
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
@@ -44,6 +49,25 @@ KIND: Final = "JobSet"
 _LABELS: Final = "jobset.sigs.k8s.io"
 _CONTROLLER: Final = "jobset.sigs.k8s.io/jobset-controller"
 _JOBS_MAX: Final = 100_000
+# The fields of a pod's spec that may change in the templates of a suspended JobSet, besides labels
+# and annotations.
+_MUTABLE: Final = ("nodeSelector", "tolerations", "schedulingGates")
+# Fields of the spec that must not change if they are set.
+_FIXED: Final = (
+    "network",
+    "successPolicy",
+    "failurePolicy",
+    "startupPolicy",
+    "volumeClaimPolicies",
+)
+_FIXED_PROBLEM: Final = "Value is immutable"
+_POLICY_DEFAULTS: Final[dict[str, Json]] = {
+    "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True},
+    "successPolicy": {"operator": "All"},
+    "startupPolicy": {"startupPolicyOrder": "AnyOrder"},
+    "failurePolicy": {"maxRestarts": 0, "restartStrategy": "Recreate"},
+}
+_ALWAYS_SET: Final = ("network", "successPolicy", "startupPolicy")
 
 _Count = Annotated[int, Meta(ge=0)]
 
@@ -187,24 +211,64 @@ def jobs_of(
 
 
 def refuse_immutable_change(before: Manifest, after: Manifest) -> None:
-    """Raise InputError if the JobSet `after` has other replicated jobs than `before`.
+    """Raise InputError if the JobSet `after` differs from `before` in an immutable field.
 
-    The names, replicas, groups and dependencies are compared. The templates are not compared,
-    because a template in a file lacks the defaults that the API server adds.
+    While the JobSet is suspended, and when it becomes suspended, some fields of its pod templates
+    may change (see `_MUTABLE`).
 
-    upstream: pkg/webhooks/jobset_webhook.go: ValidateUpdate
+    upstream: pkg/webhooks/jobset_webhook.go: ValidateUpdate; rules `self == oldSelf` in
+    api/jobset/v1alpha2/jobset_types.go
     """
     if (before.kind.group, before.kind.kind) != (GROUP, KIND):
         return
-    old, new = (
-        [
-            (each.name, each.replicas, each.group_name, each.depends_on)
-            for each in _valid_spec(one).replicated_jobs
-        ]
-        for one in (before, after)
-    )
-    if old != new:
+    old, new = mapping(before.value, "spec"), mapping(after.value, "spec")
+    is_suspended = any(spec.get("suspend") is True for spec in (old, new))
+    jobs = [_replicated_jobs(spec, is_suspended=is_suspended) for spec in (old, new)]
+    if jobs[0] != jobs[1]:
         raise after.refuse(IMMUTABLE, field="spec.replicatedJobs")
+    if old.get("managedBy") != new.get("managedBy"):
+        raise after.refuse(IMMUTABLE, field="spec.managedBy")
+    for name in _FIXED:
+        was, now = _policy(name, old.get(name)), _policy(name, new.get(name))
+        if was and now and was != now:
+            raise after.refuse(_FIXED_PROBLEM, field=f"spec.{name}")
+
+
+def _replicated_jobs(spec: Json, *, is_suspended: bool) -> list[Any]:
+    """Return the replicatedJobs in `spec` with all defaults, without fields that may change."""
+    found: list[Any] = []
+    for written in spec.get("replicatedJobs") or ():
+        template = mapping(written, "template")
+        job = mapping(template, "spec")
+        pod = mapping(job, "template")
+        pod = pod | {"spec": {"restartPolicy": "OnFailure", **mapping(pod, "spec")}}
+        job = with_job_defaults({"completionMode": "Indexed", **job, "template": pod})
+        if is_suspended:
+            pod = mapping(job, "template")
+            own = {key: value for key, value in mapping(pod, "spec").items() if key not in _MUTABLE}
+            meta = mapping(pod, "metadata")
+            meta = {key: meta[key] for key in meta if key not in {"labels", "annotations"}}
+            job = job | {"template": {"metadata": meta, "spec": own}}
+        template = template | {"metadata": template.get("metadata") or {}, "spec": job}
+        found.append({"replicas": 1, "groupName": "default", **written, "template": template})
+    return found
+
+
+def _policy(name: str, value: Any) -> Any:
+    """Return `value`, the field `name` of a JobSet's spec, with the defaults of JobSet's webhook.
+
+    upstream: pkg/webhooks/jobset_webhook.go: Default
+    """
+    defaults = _POLICY_DEFAULTS.get(name, {})
+    if value is None:
+        return defaults if name in _ALWAYS_SET else None
+    if not isinstance(value, dict):
+        return value
+    rules = value.get("rules")
+    if name == "failurePolicy" and isinstance(rules, list):
+        named = [{"name": f"failurePolicyRule{at}", **one} for at, one in enumerate(rules)]
+        value = value | {"rules": named}
+    return {**defaults, **value}
 
 
 def resumed_jobs(before: Manifest, after: Manifest, inventory: Inventory) -> list[Manifest]:

@@ -17,7 +17,7 @@ from fairlead.whatif.change.job_set import KIND as JOB_SET
 from fairlead.whatif.change.job_set import job_set_notes, jobs_of, refuse_immutable_change
 from fairlead.whatif.change.pod_priority import PodPriorities
 from fairlead.whatif.change.volcano_job import GROUP as VOLCANO_GROUP
-from fairlead.whatif.change.volcano_job import gang_notes, gang_of
+from fairlead.whatif.change.volcano_job import gang_notes, gang_of, refuse_immutable_field
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -48,20 +48,23 @@ def owned_by(
     return [*gang_of(one, set_name), *jobs_of(one, set_name, priorities)]
 
 
-def refuse_invalid_owner(existing: Manifest, changed: Manifest) -> None:
-    """Raise InputError if `changed` is invalid, but `existing`, the object before it, is valid.
+def refuse_invalid_owner(existing: Manifest, changed: Manifest, first: Manifest | None) -> None:
+    """Raise InputError if `changed` is invalid, but the object before it is valid.
 
-    Also raises InputError if an immutable field changes. Only kinds for which `owned_by` returns
-    objects are checked.
+    `existing` is the object before this change. `first` is the object before all changes; None if a
+    change has created it. Also raises InputError if an immutable field of `first` changes. Only
+    kinds for which `owned_by` returns objects are checked.
     """
     if not is_owner(existing):
         return
     try:
-        owned_by(existing)
+        owned_by(existing if first is None else first)
     except InputError:  # a dump may lack fields
         return
     owned_by(changed)
-    refuse_immutable_change(existing, changed)
+    if first is not None:
+        refuse_immutable_change(first, changed)
+        refuse_immutable_field(first, changed)
 
 
 def is_owner(one: Manifest) -> bool:

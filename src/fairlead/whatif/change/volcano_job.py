@@ -12,17 +12,17 @@ pkg/webhooks/admission/jobs/mutate/mutate_job.go: createPatch
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, mapping
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.batch.scheduler_name import VOLCANO
-from fairlead.whatif.change.job_pod_template import JobPodTemplate, part_of
+from fairlead.whatif.change.job_pod_template import JobPodTemplate, part_of, with_job_defaults
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import decode_strictly
@@ -32,7 +32,13 @@ GROUP: Final = "batch.volcano.sh"
 _POD_GROUP_API: Final = "scheduling.volcano.sh/v1beta1"
 _TASK: Final = "volcano.sh/task-spec"
 _UNNAMED: Final = "default"  # the name of a task without a name is this and its index
-
+# The fields of a Job, and of its tasks, that may change.
+_MUTABLE: Final = ("minAvailable", "priorityClassName", "maxRetry")
+_MUTABLE_IN_TASKS: Final = ("replicas", "minAvailable", "maxRetry")
+_OTHER_FIELDS: Final = (
+    "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec`"
+)
+_OTHER_TASKS: Final = "job updates may not add or remove tasks"
 
 _Count = Annotated[int, Meta(ge=0)]
 
@@ -138,6 +144,46 @@ def _valid_spec(one: Manifest) -> _Spec:
         problem = f"{spec.min_available} is more than the {total} replicas of all tasks"
         raise one.refuse(problem, field="spec.minAvailable")
     return replace(spec, tasks=tuple(tasks.values()))
+
+
+def refuse_immutable_field(before: Manifest, after: Manifest) -> None:
+    """Raise InputError if `after`, a Job of Volcano, differs from `before` in an immutable field.
+
+    upstream: pkg/webhooks/admission/jobs/validate/admit_job.go: validateJobUpdate
+    """
+    if (before.kind.group, before.kind.kind) != (GROUP, JOB.kind):
+        return
+    old, new = _fixed_fields(before.value), _fixed_fields(after.value)
+    was, now = old.pop("tasks"), new.pop("tasks")
+    if len(was) != len(now):
+        raise after.refuse(_OTHER_TASKS, field="spec.tasks")
+    for index, (one, other) in enumerate(zip(was, now, strict=True)):
+        if one != other:
+            raise after.refuse(_OTHER_FIELDS, field=f"spec.tasks[{index}]")
+    for name in {**old, **new}:
+        if old.get(name) != new.get(name):
+            raise after.refuse(_OTHER_FIELDS, field=f"spec.{name}")
+
+
+def _fixed_fields(job: Json) -> dict[str, Any]:
+    """Return the immutable fields in the spec of `job`, with defaults."""
+    spec = mapping(job, "spec")
+    found = {name: value for name, value in spec.items() if name not in _MUTABLE}
+    found = {"queue": "default", "schedulerName": VOLCANO, **found}
+    found["volumes"] = [
+        # The controller writes the name of a claim that it creates.
+        one | {"volumeClaimName": ""} if mapping(one, "volumeClaim") else one
+        for one in spec.get("volumes") or ()
+    ]
+    found["tasks"] = [
+        {name: value for name, value in task.items() if name not in _MUTABLE_IN_TASKS}
+        | {
+            "name": task.get("name") or f"{_UNNAMED}{index}",
+            "template": with_job_defaults({"template": task.get("template")}),
+        }
+        for index, task in enumerate(spec.get("tasks") or ())
+    ]
+    return found
 
 
 def gang_notes(jobs: Sequence[Manifest]) -> Iterator[str]:

@@ -245,7 +245,12 @@ def _findings(found: QueueExplanation) -> Iterator[str]:
         if full:
             yield f"It is at its capability: {_amounts(full, zero=True)}."
     if found.info is not None and found.info.parent:
-        yield f"Its parent is queue {found.info.parent}, whose limits count, too."
+        parent, problem = found.info.parent, found.parent_problem
+        yield (
+            f"It counts as a queue without a parent, because its parent ({parent}) {problem}."
+            if problem
+            else f"Its parent is queue {parent}, whose limits count, too."
+        )
     if found.below:
         queues = listed(found.below, _NAMED_MAX)
         yield (

@@ -473,3 +473,34 @@ def test_an_affinity_of_a_wrong_type_is_an_error_despite_an_exclusive_topology(
     applied = annotated(job_set(one), **{EXCLUSIVE: "rack"})
     with pytest.raises(InputError, match=r"spec\.template\.spec\.affinity.*got `str`"):
         what_if(snapshot(make.node("a")), ClusterChange(apply=(applied,)))
+
+
+def test_defaults_are_no_change_of_an_applied_job_set(snapshot, make):
+    """The API server and JobSet's webhook have added defaults to the JobSet in the dump."""
+    existing = job_set(
+        replicated("w", 1), network={"enableDNSHostnames": True, "publishNotReadyAddresses": True}
+    )
+    spec = existing["spec"]["replicatedJobs"][0]["template"]["spec"]
+    spec |= {"completionMode": "Indexed", "backoffLimit": 6}
+    pod = spec["template"]["spec"]
+    pod |= {"restartPolicy": "OnFailure", "dnsPolicy": "ClusterFirst"}
+    pod["containers"][0]["resources"] = {"requests": {"cpu": "1000m"}}
+    applied = ClusterChange(apply=(job_set(replicated("w", 1)),))
+    assert not what_if(snapshot(make.node("a"), existing), applied).difference.pending
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), [("nodeSelector", "{pool: b}"), ("tolerations", "[{operator: Exists}]")]
+)
+def test_some_fields_of_the_pods_of_a_suspended_job_set_may_change(snapshot, make, path, value):
+    existing = job_set(replicated("w", 1), suspend=True)
+    field = f"spec.replicatedJobs[w].template.spec.template.spec.{path}"
+    what_if(
+        snapshot(make.node("a"), existing), ClusterChange(set=(f"jobset/train:{field}={value}",))
+    )
+    existing["spec"]["suspend"] = False
+    with pytest.raises(InputError, match="replicatedJobs: field is immutable"):
+        what_if(
+            snapshot(make.node("a"), existing),
+            ClusterChange(set=(f"jobset/train:{field}={value}",)),
+        )

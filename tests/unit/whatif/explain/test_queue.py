@@ -302,3 +302,25 @@ def test_the_verdict_names_a_resource_that_the_pods_request(explained, make):
 def test_a_queue_without_a_name_is_an_error(explained, shared):
     with pytest.raises(InputError, match="'queue/' is not KIND/NAME"):
         explained("queue/", *shared)
+
+
+@pytest.mark.parametrize(
+    ("parents", "problem"),
+    [
+        pytest.param({"a": "none"}, "(none) does not exist", id="a missing parent"),
+        pytest.param({"a": "a"}, "(a) is the queue itself", id="the queue itself"),
+        pytest.param({"a": "b", "b": "a"}, "(b) is in a cycle", id="a cycle"),
+    ],
+)
+def test_a_queue_whose_parent_does_not_count_says_why(explained, make, parents, problem):
+    queues = [queue(name, parent=parent) for name, parent in parents.items()]
+    answer = explained("queue/a", node(make, "n", 8), *queues, *gang(make, "g", "a", 1))
+    assert answer.findings == (
+        f"It counts as a queue without a parent, because its parent {problem}.",
+    )
+
+
+def test_a_queue_is_said_to_be_below_an_existing_parent(explained, make):
+    queues = [queue("top"), queue("a", parent="top")]
+    answer = explained("queue/a", node(make, "n", 8), *queues, *gang(make, "g", "a", 1))
+    assert answer.findings == ("Its parent is queue top, whose limits count, too.",)

@@ -64,9 +64,11 @@ class QueueExplanation(Struct, frozen=True):
     set if the configuration has the action reclaim. `below` are the names of the queues whose
     parent it is; `usage` includes what they have allocated, but not what they request. `why_less`
     says why the queue deserves less than its pods request, if it does. `total` is the capacity of
-    the nodes. `holding` are the groups with members on nodes, those with the most members first.
-    `waiting` are the first groups that wait for their minimum, and `waiting_count` is the number of
-    all groups that do. They include PodGroups of Volcano that await admission and have no pods yet.
+    the nodes. `parent_problem` says why the queue is a child of the root although it names another
+    parent, if it does. `holding` are the groups with members on nodes, those with the most members
+    first. `waiting` are the first groups that wait for their minimum, and `waiting_count` is the
+    number of all groups that do. They include PodGroups of Volcano that await admission and have no
+    pods yet.
 
     The next session evicts `victims` to make room for groups of the queue, and evicts `losses`,
     pods of the queue, to make room for groups of other queues. Both contain namespace/name.
@@ -79,6 +81,7 @@ class QueueExplanation(Struct, frozen=True):
     has_shares: bool
     can_reclaim: bool
     below: tuple[str, ...]
+    parent_problem: str
     why_less: str
     total: Mapping[str, int]
     limits: QueueAmounts
@@ -141,6 +144,7 @@ def explain_queue(
         why_less = scarcity(session, name).text() if has_shares else ""
     finally:
         close_session(session)
+    queues = composition.jobs.queues
     jobs = [job for job in composition.jobs.jobs.values() if job.queue == name]
     uncreated = sorted(job.id for job in jobs if is_uncreated(job))[:groups_max]
     more = (explain_group(composition, cluster, one, now) for one in uncreated)
@@ -157,7 +161,14 @@ def explain_queue(
         usages=overview.queues,
         has_shares=has_shares,
         can_reclaim=any(action.name == _RECLAIM for action in composition.actions),
-        below=tuple(sorted(q.name for q in composition.jobs.queues.values() if q.parent == name)),
+        below=tuple(
+            sorted(
+                one.name
+                for one in queues.values()
+                if one.parent == name and not _parent_problem(queues, one.name)
+            )
+        ),
+        parent_problem=_parent_problem(queues, name),
         why_less=why_less,
         total=total,
         limits=limits,
@@ -168,6 +179,22 @@ def explain_queue(
         losses=tuple(decided.losses_of.get(name, ())),
         no_evictions=decided.no_evictions,
     )
+
+
+def _parent_problem(queues: Mapping[str, QueueInfo], name: str) -> str:
+    """Return why the queue is a child of the root although it names another parent.
+
+    Return "" if it names no other parent, or is the child of this parent. `QueueTree` decides this.
+    """
+    seen, at = {name}, queues[name].parent if name in queues else ""
+    if at and at not in queues:
+        return "does not exist"
+    while at in queues:
+        if at in seen:
+            return "is the queue itself" if at == name == queues[name].parent else "is in a cycle"
+        seen.add(at)
+        at = queues[at].parent
+    return ""
 
 
 def _waits(job: JobInfo) -> bool:

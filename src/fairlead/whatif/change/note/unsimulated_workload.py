@@ -7,7 +7,7 @@ API group has no effect either. This may be harmless, or the API group may be wr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -25,6 +25,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
     find_kind,
 )
+from fairlead.engine.core.command import ObjectRef
 from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -44,19 +45,23 @@ _COMPLETE: Final = (
 )
 
 
-def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
+def unsimulated_notes(
+    written: Iterable[Manifest], existing: Container[ObjectRef] = ()
+) -> Iterator[str]:
     """Yield notes about those objects in `written` that nothing simulates.
 
-    For a workload whose controller is not simulated, a note says that no pods are created. For an
-    object of an unknown API group, a note says that it has no effect.
+    For a workload whose controller is not simulated, a note says that no pods are created; if it is
+    in `existing`, a note says that its change has no effect on pods. For an object of an unknown
+    API group, a note says that it has no effect.
     """
     workloads: list[str] = []
+    changed: list[str] = []
     unknown: list[str] = []
     for one in written:
         title, version = f"{one.kind.kind} {one.ref.key}", one.value["apiVersion"]
         if one.kind not in _COMPLETE and _has_containers(one.value):
             if not _is_suspended(one):
-                workloads.append(f"{title} ({version})")
+                (changed if one.ref in existing else workloads).append(f"{title} ({version})")
         elif one.kind.group not in _groups():
             near = find_kind(one.kind.kind)
             hint = f", not {near.api_version}" if near is not None else ""
@@ -66,6 +71,12 @@ def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
             f"No pods are created for {_named(workloads)}, because the controller is not "
             "simulated. To see where the pods would go, apply their template in a Deployment or "
             "Job."
+        )
+    if changed:
+        is_one = len(changed) == 1
+        yield (
+            f"The change of {_named(changed)} has no effect on pods, because the "
+            f"{'controller is' if is_one else 'controllers are'} not simulated."
         )
     if unknown:
         kinds = {one.partition(" ")[0] for one in unknown}

@@ -110,3 +110,20 @@ def test_an_edited_workload_without_a_simulated_controller_is_named(
     running = snapshot(make.node("a"), make.workload(), cron)
     found = what_if(running, ClusterChange(set=edits)).changed.notes
     assert len([one for one in found if "CronJob default/x (batch/v1)" in one]) == is_named
+
+
+@pytest.mark.parametrize("option", ["set", "apply"])
+def test_a_change_of_an_existing_workload_is_said_to_have_no_effect(snapshot, make, option):
+    rollout = custom("Rollout", "argoproj.io/v1alpha1", replicas=1, **TEMPLATE)
+    more = custom("Rollout", "argoproj.io/v1alpha1", replicas=2, **TEMPLATE)
+    change = (
+        ClusterChange(set=("rollout.argoproj.io/x:spec.replicas=2",))
+        if option == "set"
+        else ClusterChange(apply=(more,))
+    )
+    found = what_if(snapshot(make.node("a"), rollout), change).changed.notes
+    [note] = [one for one in found if "Rollout" in one]
+    assert note == (
+        "The change of Rollout default/x (argoproj.io/v1alpha1) has no effect on pods, because the "
+        "controller is not simulated."
+    )
