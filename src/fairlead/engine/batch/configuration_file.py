@@ -27,8 +27,8 @@ Fairlead also reads these keys:
 
 Unknown keys, and unknown values of `rules`, `defects` and `victims`, are refused with a list of the
 known ones. Unknown actions and plugins are refused later, by `engine.batch.compose`. Some keys of
-Volcano are accepted and ignored: `configurations` of actions, and switches for functions that
-Fairlead lacks.
+Volcano are accepted and ignored: `configurations` of actions, `metrics` (where Volcano reads the
+usage of nodes), and switches for functions that Fairlead lacks.
 
 upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 """
@@ -120,6 +120,7 @@ _TOP: Final = (
     "configurations",
     "defaultQueue",
     "defects",
+    "metrics",
     "name",
     "overshoot",
     "rules",

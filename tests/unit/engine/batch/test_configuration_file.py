@@ -69,6 +69,7 @@ def test_queues_may_exceed_their_share_except_in_volcano(text, may_exceed):
 def test_volcanos_plugin_switches_and_action_configurations_are_read():
     config = read_configuration(
         'actions: "enqueue, allocate"\n'
+        "metrics: {type: prometheus, address: http://prometheus:9090}\n"
         "configurations: [{name: allocate, arguments: {enablePredicateErrorCache: true}}]\n"
         "tiers: [{plugins: [{name: gang, enableJobStarving: false, enabledOverused: false}]}]"
     )
