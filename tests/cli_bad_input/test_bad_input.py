@@ -334,6 +334,11 @@ CASES = [
         cluster=documents(NODE, JOB_SET % "suspend: true"),
         content=(JOB_SET % "suspend: true").replace("name: w,", "name: w, replicas: 2,"),
     ),
+    change("a namespace of no object", "--drain n1 --namespace shop",
+           "--namespace: has no effect without --apply, --delete"),
+    change("an applied object of another namespace", "--apply change.yaml -n other",
+           "change.yaml: Pod shop/new: metadata.namespace: shop is not the namespace of",
+           content=OTHER_POD),
     *(
         change(f"{field} of an edited JobSet", f"--set jobset/shop/j:spec.{edit}",
                "--set: JobSet shop/j", f"spec.{field}: ", "immutable",

@@ -84,6 +84,9 @@ NO_MANAGED_FIELDS: Final = (
 
 _JOB_SET: Final = "JobSet"
 _QUEUE: Final = "Queue"
+# The fields of a ClusterChange that name objects, for which its namespace is the default.
+_NAMING: Final = ("apply", "delete", "set", "set_resources", "apply_vpa", "scale")
+_NAMING_OPTIONS: Final = "--apply, --delete, --set, --set-resources, --apply-vpa or --scale"
 _SELECTION: Final = frozenset("=!() ")  # a text without these characters is the name of a node
 # With --add-nodes, the other changes are made when the new nodes are Ready. Otherwise pods that
 # these changes create or evict could not use the new nodes.
@@ -333,6 +336,8 @@ def script_of_change(
         raise InputError(ORDER_OPTION, problem)
     if change.reschedule_order == AS_SCHEDULED and not change.reschedule:
         raise InputError(ORDER_OPTION, "needs --reschedule")
+    if change.namespace and not any(getattr(change, name) for name in _NAMING):
+        raise InputError("--namespace", f"has no effect without {_NAMING_OPTIONS}")
     collected = _Steps(change, snapshot.taken_at, snapshot.inventory())
     classes = {one.ref.name: one for one in collected.inventory.of_kind(PRIORITY_CLASS)}
     models = _models(change, collected.inventory)
@@ -689,6 +694,14 @@ def _read_manifests(
         one for place, given in enumerate(change.apply) for one in _documents(place, given)
     ]
     written = manifests_to_apply(documents, namespace)
+    for manifest, _ in written if change.namespace else ():
+        if manifest.ref.namespace not in {"", change.namespace}:
+            # upstream: cli-runtime/pkg/resource/visitor.go: RequireNamespace
+            raise manifest.refuse(
+                f"{manifest.ref.namespace} is not the namespace of --namespace "
+                f"({change.namespace}); kubectl apply refuses this",
+                field="metadata.namespace",
+            )
     if documents and not written:
         # upstream: kubectl/pkg/cmd/apply/apply.go: Run (no objects passed to apply)
         raise InputError(documents[0].source, "contains no object")
