@@ -192,6 +192,9 @@ VOLCANO_JOB = (
 IN_JOB_SET = "template.spec.template.spec"
 HOOKS = REGISTRATION + "MutatingWebhookConfiguration\nmetadata: {name: h}\nwebhooks: "
 LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: n1, namespace: a}\n"
+SLICE_SPEC = (
+    "{driver: x.io, pool: {name: n1, resourceSliceCount: 1}, nodeName: n1, devices: [{name: d}]}"
+)
 DEFAULT_CLASS = CLASS + "globalDefault: true\n"
 SLICE = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\n"
 PLUGIN = "class P:\n    name = 'P'\n\n    def filter(self, state, pod, node): ...\n"
@@ -452,6 +455,17 @@ CASES = [
              "Binding b: spec.validationActions[0]: Unsupported value"),
     snapshot("a webhook without a client", documents(NODE, HOOKS + "[{name: a.b.c}]"),
              "MutatingWebhookConfiguration h: webhooks[0].clientConfig: Required value"),
+    *(
+        snapshot(f"a slice without {what}", documents(NODE, SLICE + "spec: " + SLICE_SPEC.replace(
+            removed, "")), f"ResourceSlice s: {says}")
+        for what, removed, says in (
+            ("a driver", "driver: x.io, ", "spec.driver: Required value"),
+            ("a pool", "pool: {name: n1, resourceSliceCount: 1}, ", "spec.pool.name: Required"),
+            ("a count", ", resourceSliceCount: 1", "spec.pool.resourceSliceCount: Invalid value"),
+            ("a node", "nodeName: n1, ", "spec: Required value: exactly one of `nodeName`"),
+            ("names of devices", "name: d", "spec.devices[0].name: Required value"),
+        )
+    ),
     snapshot("webhooks that are a text", documents(NODE, HOOKS + "all"),
              "MutatingWebhookConfiguration h: webhooks: "),
     snapshot("a webhook with a list as name", documents(NODE, HOOKS + "[{name: [a]}]"),

@@ -41,6 +41,7 @@ from fairlead.apiserver.validation.meta.field import invalid, non_negative, requ
 from fairlead.apiserver.validation.pod_group import (
     check_scheduled_gang_workload,
 )
+from fairlead.apiserver.validation.resource.resource_slice import check_scheduled_slice
 from fairlead.apiserver.validation.scaling_policy import check_scale_to_zero, check_scaling_policies
 
 
@@ -64,6 +65,7 @@ def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from _check_policies((obj.get("spec") or {}).get("behavior") or {})
             yield from _check_quantities_parse(view)
         case CSIStorageCapacity() | ResourceClaim() | ResourceSlice():
+            yield from check_scheduled_slice(obj) if isinstance(view, ResourceSlice) else ()
             yield from _check_quantities_parse(view)
         case Unstructured(api_version=WORKLOAD.api_version, kind=WORKLOAD.kind):
             yield from check_scheduled_gang_workload(obj)

@@ -165,7 +165,12 @@ def test_an_update_strategy_may_lack_fields_that_have_defaults(strategy):
                 "ResourceSlice",
                 "resource.k8s.io/v1",
                 namespace="",
-                spec={"devices": [{"name": "d", "capacity": {"memory": {"value": "1x"}}}]},
+                spec={
+                    "driver": "x.io",
+                    "pool": {"name": "n", "resourceSliceCount": 1},
+                    "nodeName": "n",
+                    "devices": [{"name": "d", "capacity": {"memory": {"value": "1x"}}}],
+                },
             ),
             "spec.devices[0].capacity[memory].value",
             f'Invalid value: "1x": {QUANTITY}',

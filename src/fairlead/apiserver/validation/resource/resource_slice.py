@@ -89,6 +89,21 @@ def check_slice(obj: Json) -> Causes:
     )
 
 
+def check_scheduled_slice(obj: Json) -> Causes:
+    """Yield those errors of a ResourceSlice that hide its devices from the scheduler.
+
+    These are errors of the driver, the pool and the nodes, and devices without names. `obj` must
+    not contain nulls.
+    """
+    spec = obj.get("spec") or {}
+    yield from check_driver("spec.driver", spec.get("driver", ""))
+    yield from _check_pool("spec.pool", spec.get("pool") or {})
+    yield from _check_place(spec)
+    for index, device in enumerate(spec.get("devices") or ()):
+        if not device.get("name"):
+            yield required(f"spec.devices[{index}].name")
+
+
 def _check_devices(field: str, spec: Json) -> Causes:
     devices = spec.get("devices") or []
     is_advanced = any(one.get("taints") or one.get("consumesCounters") for one in devices)
