@@ -14,11 +14,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from msgspec import Struct
+
 from fairlead.api.json import items, mapping, text
 from fairlead.api.quantity import Quantity, QuantityError, canonical, parse_quantity
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.validation.core.resource import quantity_or_none
 from fairlead.whatif.explain.pod import SOURCE
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.result.tabular_answer import (
@@ -30,7 +33,12 @@ from fairlead.whatif.result.tabular_answer import (
     TabularAnswer,
 )
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.kueue import KUEUE, QueuedWorkload, queued_workloads
+from fairlead.whatif.snapshot.kueue import (
+    KUEUE,
+    QueuedWorkload,
+    decode_object,
+    queued_workloads,
+)
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -81,6 +89,41 @@ _NOTE: Final = (
 )
 
 
+class _QuotaForm(Struct, rename="camel"):
+    name: str
+    nominal_quota: str | int | float
+
+
+class _FlavorForm(Struct):
+    name: str
+    resources: tuple[_QuotaForm, ...] = ()
+
+
+class _GroupForm(Struct):
+    flavors: tuple[_FlavorForm, ...] = ()
+
+
+class _ClusterQueueSpec(Struct, rename="camel"):
+    resource_groups: tuple[_GroupForm, ...] = ()
+    cohort: str = ""
+    cohort_name: str = ""
+    stop_policy: str = ""
+    queueing_strategy: str = ""
+
+
+class _ClusterQueueForm(Struct):
+    spec: _ClusterQueueSpec
+
+
+class _LocalQueueSpec(Struct, rename="camel"):
+    cluster_queue: str
+    stop_policy: str = ""
+
+
+class _LocalQueueForm(Struct):
+    spec: _LocalQueueSpec
+
+
 def explain_kueue(snapshot: Snapshot, target: str) -> TabularAnswer | None:
     """Return the explanation of `target`; None if it is no queue of Kueue.
 
@@ -114,6 +157,8 @@ def _explain_all(snapshot: Snapshot) -> TabularAnswer:
     inventory = snapshot.inventory()
     kinds = _kinds(inventory, _CLUSTER_QUEUE)
     queues = sorted((one for kind in kinds for one in inventory.of_kind(kind)), key=_name)
+    for queue in queues:
+        _refuse_malformed(queue)
     waiting_in, admitted_in = Counter[str](), Counter[str]()
     for one in queued_workloads(inventory):
         counts = admitted_in if one.is_admitted else waiting_in
@@ -144,9 +189,15 @@ def _name(queue: Manifest) -> str:
 
 
 def _explain_queue(queue: Manifest, snapshot: Snapshot) -> TabularAnswer:
-    """Return the explanation of `queue`, a LocalQueue or ClusterQueue of `snapshot`."""
+    """Return the explanation of `queue`, a LocalQueue or ClusterQueue of `snapshot`.
+
+    Raises InputError if the queue, its ClusterQueue or a Workload is malformed.
+    """
     inventory = snapshot.inventory()
+    _refuse_malformed(queue)
     backing = _backing_queue(queue, inventory)
+    if backing is not None:
+        _refuse_malformed(backing)
     own = [one for one in queued_workloads(inventory) if _is_in(one, queue, inventory)]
     waiting = sorted(
         (one for one in own if not one.is_admitted),
@@ -179,6 +230,22 @@ def _explain_queue(queue: Manifest, snapshot: Snapshot) -> TabularAnswer:
         },
         notes=(_NOTE,),
     )  # fmt: skip
+
+
+def _refuse_malformed(queue: Manifest) -> None:
+    """Raise InputError if `queue` has a wrong type, or a bad quota, in a field that is read."""
+    if queue.kind.kind == _LOCAL_QUEUE:
+        decode_object(queue, _LocalQueueForm)
+        return
+    groups = decode_object(queue, _ClusterQueueForm).spec.resource_groups
+    for at, group in enumerate(groups):
+        for index, flavor in enumerate(group.flavors):
+            for number, one in enumerate(flavor.resources):
+                quota = quantity_or_none(one.nominal_quota)
+                if quota is None or quota.nano < 0:
+                    path = f"spec.resourceGroups[{at}].flavors[{index}].resources[{number}]"
+                    problem = f"{one.nominal_quota!r} is not an amount, such as 4 or 16Gi"
+                    raise queue.refuse(problem, field=f"{path}.nominalQuota")
 
 
 def _backing_queue(queue: Manifest, inventory: Inventory) -> Manifest | None:

@@ -17,11 +17,15 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field
 
+from fairlead.api.codec import without_nulls
 from fairlead.api.quantity import QuantityError, canonical
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.admission.quota.amounts import Amounts, add, amounts
 from fairlead.apiserver.kind import JOB
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import Form, decode_strictly
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.served_kind import is_custom
@@ -113,11 +117,11 @@ class QueuedWorkload(Struct, frozen=True):
 def queued_workloads(inventory: Inventory) -> Iterator[QueuedWorkload]:
     """Yield the Workloads of Kueue in `inventory` that have not finished.
 
-    Malformed Workloads are skipped.
+    Raises InputError for a malformed Workload.
     """
     for manifest in _workload_manifests(inventory):
-        form = _workload_form(manifest)
-        if form is None or _is_true(form, "Finished"):
+        form = decode_object(manifest, _WorkloadForm)
+        if _is_true(form, "Finished"):
             continue
         admission = form.status.admission or _AdmissionForm()
         try:
@@ -139,6 +143,17 @@ def queued_workloads(inventory: Inventory) -> Iterator[QueuedWorkload]:
             is_admitted=unmet is None,
             why="" if unmet is None else _why(form, unmet),
         )
+
+
+def decode_object(manifest: Manifest, form: type[Form]) -> Form:
+    """Return those fields of the object `manifest` that `form` has.
+
+    Raises InputError if one of them has a wrong type or is missing.
+    """
+    try:
+        return decode_strictly(Document(manifest.source, without_nulls(manifest.value)), form)
+    except InputError as cause:
+        raise manifest.refuse(cause.problem, field=cause.field) from None
 
 
 def _why(workload: _WorkloadForm, unmet: str) -> str:

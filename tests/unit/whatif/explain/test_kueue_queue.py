@@ -143,6 +143,44 @@ def test_an_inactive_queue_says_why(explained):
     assert explained("cq/gpus", queue).findings == (said,)
 
 
+@pytest.mark.parametrize("target", ["localqueue/ml/team", "clusterqueue/gpus", "clusterqueues"])
+@pytest.mark.parametrize(
+    ("malformed", "problem"),
+    [
+        (
+            workload("w", podSets="x"),
+            "Workload.kueue.x-k8s.io ml/job-w: spec.podSets: expected array",
+        ),
+        (
+            workload("w", priority="x"),
+            "Workload.kueue.x-k8s.io ml/job-w: spec.priority: expected int",
+        ),
+        (cluster_queue(resourceGroups="x"), "ClusterQueue gpus: spec.resourceGroups: expected arr"),
+        (
+            cluster_queue(
+                resourceGroups=[
+                    {"flavors": [{"name": "f", "resources": [{"name": "r", "nominalQuota": "-1"}]}]}
+                ]
+            ),
+            "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: '-1' is not an amount",
+        ),
+    ],
+)
+def test_malformed_objects_of_kueue_are_errors(explained, target, malformed, problem):
+    """Otherwise, their workloads and quotas would be missing in the answer."""
+    queues = () if malformed["kind"] == "ClusterQueue" else (cluster_queue(),)
+    with pytest.raises(InputError) as raised:
+        explained(target, *queues, local_queue(), malformed)
+    assert problem in str(raised.value)
+
+
+def test_a_local_queue_without_a_cluster_queue_is_an_error(explained):
+    queue = local_queue()
+    del queue["spec"]["clusterQueue"]
+    with pytest.raises(InputError, match=r"LocalQueue ml/team: spec\.clusterQueue: is required"):
+        explained("localqueue/ml/team", cluster_queue(), queue)
+
+
 def test_queues_of_volcano_keep_their_names(explained):
     meta = {"name": "team"}
     other = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": meta}
