@@ -147,6 +147,7 @@ metadata: {name: g, namespace: shop}
 spec: %s
 """
 CORE = "apiVersion: v1\nkind: "
+OWNER = "{apiVersion: v1, kind: Node, name: n1, uid: n1, controller: true}"
 RANGE = CORE + "LimitRange\nmetadata: {name: l, namespace: shop}\nspec: "
 QUOTA = CORE + "ResourceQuota\nmetadata: {name: q, namespace: shop}\nspec: "
 NODE_POOL = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\nspec: {}\n"
@@ -426,6 +427,9 @@ CASES = [
                  NODE.replace("name: n1", "name: n1, uid: u"),
                  NODE.replace("name: n1", "name: n2, uid: u")),
              "Node n2: metadata.uid: is also the uid of Node n1"),
+    snapshot("a pod with two controllers", documents(NODE, POD.replace(
+                 "namespace: shop", f"namespace: shop, ownerReferences: [{OWNER}, {OWNER}]")),
+             "Pod shop/web: metadata.ownerReferences: Invalid value: ", "Only one reference can"),
     snapshot("a quota with a list of used amounts", documents(NODE, QUOTA +
              "{hard: {pods: 1}}\nstatus: {used: [{pods: 1}]}"),
              "ResourceQuota shop/q: status.used: "),

@@ -39,11 +39,27 @@ def check_metadata(rules: KindRules, meta: ObjectMeta) -> Causes:
 
 
 def check_owner_ids(meta: ObjectMeta) -> Causes:
-    """Yield an error for each missing kind, name or uid in an owner reference."""
+    """Yield the errors of owner references: a missing kind, name or uid, and a second controller.
+
+    upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateOwnerReferences
+    """
+    controller = ""
     for owner in meta.owner_references:
         for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
             if not value:
                 yield invalid(f"metadata.ownerReferences.{name}", "", "must not be empty")
+        if owner.controller:
+            called = f"{owner.kind}/{owner.name}"
+            if controller:
+                yield invalid(
+                    "metadata.ownerReferences", called, _second_controller(controller, called)
+                )
+            controller = controller or called
+
+
+def _second_controller(first: str, second: str) -> str:
+    why = f'Found "true" in references for {first} and {second}'
+    return f"Only one reference can have Controller set to true. {why}"
 
 
 def check_labels(field: str, labels: Mapping[str, str]) -> Causes:
@@ -157,10 +173,7 @@ def _check_owners(owners: list[Json]) -> Causes:
             continue
         called = f"{owner.get('kind')}/{owner.get('name')}"
         if controller:
-            why = f'Found "true" in references for {controller} and {called}'
-            yield invalid(
-                field, owners, f"Only one reference can have Controller set to true. {why}"
-            )
+            yield invalid(field, owners, _second_controller(controller, called))
         controller = controller or called
 
 
