@@ -83,7 +83,7 @@ def test_extension_points_are_the_protocols_of_the_framework() -> None:
 def test_commands_are_those_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     """The page names every command that `fairlead --help` lists."""
     main.run(["--help"])
-    listed = capsys.readouterr().out.partition(" Commands ")[2].partition("╰")[0]
+    listed = capsys.readouterr().out.partition("╭")[2]
     assert present("Commands") == set(re.findall(r"^│ ([a-z][a-z-]*) ", listed, re.MULTILINE))
 
 
