@@ -41,7 +41,7 @@ class AutoscalingSection(TypedDict, total=False):
     `nodes_without`, `cost_without` and `spent_without` describe the run without the change. They
     are None if there is no such run. `cost` is per hour, and `spent` is the sum since the start.
     Both are None if a price is unknown. The other fields are as in the JSON of the result
-    (docs/results.md).
+    (docs/json.md).
     """
 
     autoscaler: Required[str]

@@ -193,7 +193,7 @@ class ReportData(TypedDict, total=False):
     an autoscaler acted, `waits` is empty, and `autoscaling` has the waits. `waits` is also empty if
     no pod waited long (`RunOutcome.has_long_waits`). A what-if has no `waits`.
 
-    `verdict` and all fields below it are as in the JSON of the result (docs/results.md). In
+    `verdict` and all fields below it are as in the JSON of the result (docs/json.md). In
     addition, `next_steps` has links to parts of the report. Only the page of a running cluster
     (`kind` "live") has `without_pods` and `replaced`. `without_pods` are the permanent workloads
     that have pods, but none on a node in service. `replaced` is the number of displaced pods that

@@ -1,4 +1,4 @@
-"""Queues, waiting groups and gangs in the JSON of a result (docs/results.md)."""
+"""Queues, waiting groups and gangs in the JSON of a result (docs/json.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failed nodes and rolling drains in the JSON of a result (docs/results.md)."""
+"""Failed nodes and rolling drains in the JSON of a result (docs/json.md)."""
 
 from __future__ import annotations
 

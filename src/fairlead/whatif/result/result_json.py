@@ -1,4 +1,4 @@
-"""The versioned JSON of a result (docs/results.md, docs/result-schema.json).
+"""The versioned JSON of a result (docs/json.md, docs/result-schema.json).
 
 The JSON depends only on the input and the seed. It contains no wall-clock time, and no paths except
 those that the user gave.
@@ -55,7 +55,7 @@ def whatif_result(
     divides nodes into pools. If it is "", the pool labels of `answer` are used.
     """
     require_type("whatif_result", "answer", answer, WhatIfAnswer)
-    # docs/result-schema.json lists all fields, and docs/results.md explains them. The values of one
+    # docs/result-schema.json lists all fields, and docs/json.md explains them. The values of one
     # run are in RunOutcome, which whatif/run/experiment_run.py fills from the recorders.
     without, changed, difference = answer.without, answer.changed, answer.difference
     start, recovered = changed.started_at, difference.recovered_after
