@@ -25,6 +25,7 @@ release = version = __version__
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
 exclude_patterns = ["conf.py", "explanation/scenarios", "from-the-documents/scenarios"]
+smartquotes = False  # otherwise, --drain in a heading becomes a dash and the word drain
 html_theme = "furo"
 html_title = "Fairlead"
 html_static_path = ["images"]
