@@ -8,11 +8,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
-from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, Severity
+from fairlead.whatif.outcome.assessment.verdict import Finding, OutcomeKind, Severity
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.result.tabular_answer import (
@@ -73,19 +74,21 @@ class Alternative(Struct, frozen=True):
         """A sort key; the alternative with the best outcome comes first.
 
         An incomplete drain evicts fewer pods than a complete one, so it can seem to disrupt less.
-        Therefore incomplete drains come last. Of alternatives that are equally harmful, the one
-        with the smallest `_not_started` comes first.
+        Therefore incomplete drains come last. Pods that are pending because of the change are no
+        harm if more pods were pending without the change. For example, a new node can let a
+        rollout continue, and the rollout then creates pods that fit on no node. Of alternatives
+        that are equally harmful, the one with the smallest `pending_at_end` comes first.
         """
-        found, first = self.answer.difference, self.answer.verdict.first
+        found = self.answer.difference
         recovered = found.recovered_after
         kinds = list(OutcomeKind)
+        first = self._worst
         harm = len(kinds) - kinds.index(first.kind)
         return (
             not self.answer.effect.is_drain_complete,
             0 if first.severity is Severity.GOOD else harm,
-            len(found.pending) + len(found.gone),
+            self.pending_at_end + len(found.gone),
             len(found.pdb_breaches),
-            self._not_started,
             harm,
             len(found.displaced),
             float("inf") if recovered is None else recovered,
@@ -93,13 +96,27 @@ class Alternative(Struct, frozen=True):
         )
 
     @property
-    def _not_started(self) -> int:
-        """The number of pods that are pending without the change, and pending or removed with it.
+    def pending_at_end(self) -> int:
+        """The number of pods that are pending at the end, or that were pending and are removed.
 
         An alternative that removes pending pods helps them no more than one that changes nothing.
         """
         removed = sum(pod.is_pending for pod in self.answer.difference.removed)
-        return len(self.answer.still_pending) + removed
+        return len(self.answer.changed.pending) + removed
+
+    @property
+    def pending_without(self) -> int:
+        """The number of pods that are pending at the end without the change."""
+        return len(self.answer.effect.without.pending)
+
+    @property
+    def _worst(self) -> Finding:
+        """The most severe finding, except pending pods if fewer pods are pending than without."""
+        findings = self.answer.verdict.findings
+        if self.pending_at_end >= self.pending_without:
+            return findings[0]
+        others = (one for one in findings if one.kind is not OutcomeKind.PENDING)
+        return next(others, Finding(OutcomeKind.STARTED, findings[0].sentence))
 
 
 def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:
@@ -170,7 +187,7 @@ def _failures(found: Sequence[Alternative]) -> Iterator[str]:
 def _best(found: Sequence[Alternative]) -> str:
     rank = min(one.rank for one in found)
     best = [one for one in found if one.rank == rank]
-    sentences = list(dict.fromkeys(one.answer.verdict.first.sentence for one in best))
+    sentences = list(dict.fromkeys(_sentences(one) for one in best))
     if len(found) == 1:
         return f"The only alternative, {best[0].name}: {sentences[0]}"
     if len(best) == len(found):
@@ -178,12 +195,30 @@ def _best(found: Sequence[Alternative]) -> str:
     else:
         start = f"Of {len(found)} alternatives, {_names(best)}"
     if len(sentences) > 1:  # ranks say how much is disrupted, and not what changes
-        each = " ".join(f"{one.name}: {one.answer.verdict.first.sentence}" for one in best)
+        each = " ".join(f"{one.name}: {_sentences(one)}" for one in best)
         least = "equally disruptive" if len(best) == len(found) else "the least disruptive"
         return f"{start} are {least}. {each}"
     verb = "has" if len(best) == 1 else "have"
     which = "same" if len(best) == len(found) else "best"
     return f"{start} {verb} the {which} outcome: {sentences[0]}"
+
+
+def _sentences(one: Alternative) -> str:
+    """Return the verdict, and the number of pending pods if pods are pending without the change."""
+    before, after = one.pending_without, len(one.answer.changed.pending)
+    first = one.answer.verdict.first.sentence
+    if not before:
+        return first
+    are = f"{_pods_are(after)} pending at the end"
+    if after == before:
+        return f"{first} {are}, as without the change."
+    return f"{first} {are}; without the change, {_pods_are(before)}."
+
+
+def _pods_are(count: int) -> str:
+    if not count:
+        return "No pod is"
+    return f"{counted(count, 'pod')} {'is' if count == 1 else 'are'}"
 
 
 def _names(found: Sequence[Alternative]) -> str:

@@ -231,6 +231,32 @@ def test_an_alternative_that_helps_pending_pods_is_better_than_one_that_changes_
     assert "STILL PENDING" not in capsys.readouterr().out
 
 
+def test_an_alternative_with_fewer_pending_pods_is_better_although_it_makes_a_pod_pending(
+    ask, tmp_path
+):
+    """Two pods wait. One alternative starts both, and another pod then finds no room."""
+    [*objects, v, w] = cluster("abcd", {"p": "a", "q": "b", "v": "c", "w": "d"})
+    for pod in (v, w):
+        del pod["spec"]["nodeName"], pod["metadata"]["ownerReferences"]
+        pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "5"
+        pod["status"] = {"phase": "Pending"}
+    (tmp_path / "room.json").write_text(json.dumps([*objects, v, w, REPLICA_SET]))
+    smaller = "--set-resources pod/x/v=cpu=4 --set-resources pod/x/w=cpu=4"
+    helping = f"help:{smaller} --scale rs/x/web=3"
+    changes = ("--change", "nothing:--cordon a", "--change", helping)
+    _, found, _ = ask(*changes)
+    assert [(one["pending"], one["still_pending"]) for one in found["alternatives"]] == [
+        (0, 2),
+        (1, 0),
+    ]
+    assert found["verdict"].startswith("Of 2 alternatives, help has the best outcome: 1 pod of ")
+    assert found["verdict"].endswith(
+        " 1 pod is pending at the end; without the change, 2 pods are."
+    )
+    _, found, _ = ask("--change", "nothing:--cordon a")
+    assert found["verdict"].endswith(" 2 pods are pending at the end, as without the change.")
+
+
 def test_a_workload_that_an_alternative_does_not_create_is_not_untouched(ask, tmp_path):
     """Only `add` creates `new`; it leaves the pods of `web` untouched."""
     new = {**REPLICA_SET, "metadata": {"name": "new", "namespace": "x"}}
