@@ -16,6 +16,9 @@ PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+# The taint for a node that is shut down, as an argument of kubectl taint. If a node has it, its
+# pods are deleted without its kubelet.
+SHUT_DOWN: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
 
 CONDITION_TAINTS: Final = frozenset(
     {

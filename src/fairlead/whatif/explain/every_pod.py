@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
+from fairlead.api.nodes.taint import SHUT_DOWN
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
@@ -26,7 +28,8 @@ from fairlead.whatif.explain.pod_cause import (
     unready_causes,
 )
 from fairlead.whatif.explain.unbound_claim import unbound_claims_of
-from fairlead.whatif.explain.uncreated_pod import uncreated_rows
+from fairlead.whatif.explain.uncreated_pod import held_on_silent_nodes, uncreated_rows
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, in_queue_order
 from fairlead.whatif.result.tabular_answer import (
@@ -40,6 +43,8 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
+_WORKLOADS_MAX: Final = 3  # workloads that are named because they lack pods
+_NODES_MAX: Final = 3  # nodes in a command
 _CLAIMS_MAX: Final = 3  # claims that are named because they are not bound
 _Group = tuple[Row, list[PodCause]]  # a row, and the causes that it counts
 _PODS: Final = ResultColumn("pods", "pods", NUMBER)
@@ -120,7 +125,20 @@ def explain_pods(
             "node_reasons": node_reasons,
         },
         notes=unsimulated_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
+        steps=tuple(_steps(held_on_silent_nodes(model, inventory))),
     )  # fmt: skip
+
+
+def _steps(silent: Sequence[str]) -> Iterator[NextStep]:
+    """Yield the command after which StatefulSets replace their pods on the `silent` nodes."""
+    if not silent or len(silent) > _NODES_MAX:
+        return
+    node = "the machine of the node is" if len(silent) == 1 else "the machines of the nodes are"
+    yield NextStep(
+        f"if {node} off for good, have the pods of StatefulSets replaced elsewhere",
+        command=shlex.join(("kubectl", "taint", "nodes", *silent, SHUT_DOWN)),
+        makes_change=True,
+    )
 
 
 def _verdict(pods: int, pending: int, unready: int, *, has_terminating: bool) -> str:
@@ -145,10 +163,8 @@ def _lacking(uncreated: Sequence[Row]) -> Iterator[str]:
     """Yield a sentence about the pods that the workloads of `uncreated` want and do not have."""
     if uncreated:
         pods = sum(row["pods"] for row in uncreated)
-        of = f"of {uncreated[0]['workload']}"
-        if len(uncreated) > 1:
-            of = f"of {len(uncreated):,} workloads"
-        yield f"{counted(pods, 'pod')} {of} {'is' if pods == 1 else 'are'} not created."
+        of = listed(list(dict.fromkeys(row["workload"] for row in uncreated)), _WORKLOADS_MAX)
+        yield f"{counted(pods, 'pod')} of {of} {'is' if pods == 1 else 'are'} not created."
 
 
 def _findings(model: ClusterModel, nodes: Sequence[Row]) -> Iterator[str]:

@@ -7,7 +7,12 @@ controller copies it from the ReplicaSets, but not while the Deployment is pause
 condition, so a trial finds out whether the API server would refuse its next pod. So does a trial
 for a workload without a status, as in a file of manifests.
 
-upstream: pkg/controller/deployment/sync.go: sync; progress.go: syncRolloutStatus
+A StatefulSet does not create a pod before the old pod of the same name has ended. If the old pod
+does not stop, for example because the kubelet of its node does not answer, the StatefulSet lacks a
+pod, although its status counts the old one.
+
+upstream: pkg/controller/deployment/sync.go: sync; progress.go: syncRolloutStatus;
+pkg/controller/statefulset/stateful_set_control.go: processReplica
 """
 
 from __future__ import annotations
@@ -17,9 +22,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
+from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, items, mapping, number, text
-from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.nodes.readiness import UNKNOWN, ready_status
+from fairlead.api.objects import Pod, StatefulSet
+from fairlead.api.pods.facts import foreign_finalizers, is_terminal, is_terminating
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
@@ -29,7 +37,9 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
 )
 from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.workloads.stateful_set.rule import PARALLEL
+from fairlead.engine.workloads.deletion.pod_finalizers import is_kept_after_end
+from fairlead.engine.workloads.identity import ordinal_of
+from fairlead.engine.workloads.stateful_set.rule import PARALLEL, ordinals_of
 from fairlead.whatif.explain.pod_cause import seconds_since
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -38,6 +48,7 @@ from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import new_pods_of
 from fairlead.whatif.result.tabular_answer import Row
 from fairlead.whatif.run.capacity.wanted_pods import wanted_by
+from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck, stuck_words
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -63,12 +74,23 @@ def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
         status, refusal = mapping(one.value, "status"), refusals.get(one.ref, "")
         own = replica_sets.get(one.identity, [])
         missing = _missing(one, status)
+        ref = WorkloadRef(one.kind.kind, one.ref.namespace, one.ref.name)
+        held = _held_pods(model, one, inventory)
+        if held:
+            first = held[0]
+            rows.append({
+                "pods": len(held),
+                "workload": str(ref),
+                "since_s": seconds_since(model, first.metadata.deletion_timestamp),
+                "why": f"waits for the end of {listed([pod.key for pod in held], 2)}: "
+                       f"{_why_it_stays(model, first)}",
+            })  # fmt: skip
         if (status or refusal) and missing > 0:
             # Clusters are read kind by kind, so a status may be older than the pods.
-            missing = min(missing, wanted_by(one.value) - _existing(inventory.pods_of(one, *own)))
+            existing = _existing(inventory.pods_of(one, *own)) + len(held)
+            missing = min(missing, wanted_by(one.value) - existing)
         if (status or refusal) and missing > 0:
             why, since = (refusal, "") if refusal else _why(one, status, own)
-            ref = WorkloadRef(one.kind.kind, one.ref.namespace, one.ref.name)
             rows.append({
                 "pods": missing,
                 "workload": str(ref),
@@ -76,6 +98,44 @@ def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
                 "why": why,
             })  # fmt: skip
     return sorted(rows, key=lambda row: (-row["pods"], row["workload"]))
+
+
+def held_on_silent_nodes(model: ClusterModel, inventory: Inventory) -> list[str]:
+    """Return the nodes whose kubelets do not answer, and whose pods StatefulSets wait for."""
+    held = (
+        pod for one in inventory.of_kind(STATEFUL_SET) for pod in _held_pods(model, one, inventory)
+    )
+    nodes = (model.find_node(pod.spec.node_name) for pod in held)
+    return sorted({one.name for one in nodes if one and ready_status(one.node) == UNKNOWN})
+
+
+def _held_pods(model: ClusterModel, workload: Manifest, inventory: Inventory) -> list[Pod]:
+    """Return the terminating pods that do not stop and whose names `workload` needs for new pods.
+
+    The result is [] if `workload` is not a StatefulSet.
+    """
+    if workload.kind is not STATEFUL_SET:
+        return []
+    leaving = [pod for pod in inventory.pods_of(workload) if is_terminating(pod)]
+    if not leaving:
+        return []
+    wanted = ordinals_of(decode_as(StatefulSet, workload.value))
+    return [
+        pod
+        for pod in leaving
+        if ordinal_of(workload.ref.name, pod.metadata.name) in wanted and _why_it_stays(model, pod)
+    ]
+
+
+def _why_it_stays(model: ClusterModel, pod: Pod) -> str:
+    """Return why the terminating `pod` does not end; "" if it ends after its grace period."""
+    info = model.find_node(pod.spec.node_name)
+    node = None if info is None else info.node
+    if node is not None and ready_status(node) == UNKNOWN:
+        return f"the kubelet of {node.metadata.name} does not answer"
+    if is_kept_after_end(pod, node, model.now):
+        return f"finalizers keep it ({listed(foreign_finalizers(pod))})"
+    return stuck_words(pod) if is_stuck(pod, node, model.now) else ""
 
 
 def _missing(workload: Manifest, status: Json) -> int:

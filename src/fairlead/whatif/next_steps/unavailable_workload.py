@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.json import Json, at, mapping
-from fairlead.api.nodes.taint import OUT_OF_SERVICE
+from fairlead.api.nodes.taint import OUT_OF_SERVICE, SHUT_DOWN
 from fairlead.apiserver.kind import NODE, RESOURCE_QUOTA, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ON_THIS_NODE
@@ -39,7 +39,6 @@ LONG: Final[DurationNs] = seconds(3600)
 """A failure that lasts this long is worth a command of an operator, even if the nodes return."""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _TAINT: Final = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
-_TAINT_IN_WORDS: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
 
 
 def keep_available(context: StepContext) -> Iterator[NextStep]:
@@ -229,7 +228,7 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
             when, rest = " for so long", "; when the kubelet runs again, remove the taint"
         yield NextStep(
             f"if the failed {which} shut down{when}, have the pods replaced elsewhere{rest}",
-            command=shlex.join(("kubectl", "taint", "nodes", *nodes, _TAINT_IN_WORDS)),
+            command=shlex.join(("kubectl", "taint", "nodes", *nodes, SHUT_DOWN)),
         )
         return
 

@@ -345,6 +345,46 @@ def lacking_job(make):
     return job
 
 
+@pytest.mark.parametrize(
+    ("kubelet", "finalizers", "why"),
+    [
+        ("silent", [], "the kubelet of lost does not answer"),
+        ("ready", ["x.example/y"], "finalizers keep it (x.example/y)"),
+        ("ready", [], None),
+    ],
+    ids=["its kubelet does not answer", "a finalizer keeps it", "it ends after its grace period"],
+)
+def test_a_stateful_set_lacks_the_pods_whose_old_pods_do_not_end(
+    explained, make, kubelet, finalizers, why
+):
+    """The status of a StatefulSet counts terminating pods, so it shows no missing pod."""
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "db"}}, "serviceName": "db",
+            "template": {"metadata": {"labels": {"app": "db"}},
+                         "spec": {"containers": [{"name": "c", "image": "i"}]}}}  # fmt: skip
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet",
+             "metadata": {"name": "db", "namespace": "default", "uid": "u-db"},
+             "spec": spec, "status": {"replicas": 2, "readyReplicas": 1}}  # fmt: skip
+    first = placed(make, "db-0", "a", startTime="2026-03-01T10:06:00Z")
+    pods = [first, placed(make, "db-1", "lost"), placed(make, "db-7", "lost")]
+    for pod in pods:
+        reference = pod["metadata"]["ownerReferences"][0]
+        reference |= {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u-db"}
+    for pod in pods[1:]:  # db-7 is of a time when the StatefulSet had more replicas
+        pod["metadata"] |= {"deletionTimestamp": "2026-03-01T10:05:00Z",
+                            "deletionGracePeriodSeconds": 0, "finalizers": finalizers}  # fmt: skip
+    lost = lost_node(make) if kubelet == "silent" else make.node("lost")
+    answer = explained(make.node("a"), lost, owner, *pods)
+    found = [(row["pods"], row["workload"], row["why"]) for row in rows(answer, "uncreated")]
+    assert found == (
+        [(1, "sts/default/db", f"waits for the end of default/db-1: {why}")] * bool(why)
+    )
+    assert [one.command for one in answer.steps] == (
+        ["kubectl taint nodes lost node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"]
+        if kubelet == "silent"
+        else []
+    )
+
+
 @pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
 def test_workloads_of_custom_resources_that_lack_pods_are_listed(explained, make, kind):
     workload = make.workload(kind, replicas=3)
@@ -401,7 +441,7 @@ def test_pods_of_several_workloads_are_counted(explained, make):
     alone["spec"]["selector"] = {"app": "old"}
     alone["status"] = {"replicas": 0}
     answer = explained(make.node("a"), deployment, owned, alone, placed(make, "other", "a"))
-    assert answer.findings[0] == "3 pods of 2 workloads are not created."
+    assert answer.findings[0] == "3 pods of deploy/default/web, rc/default/old are not created."
 
 
 def test_many_nodes_with_one_reason_share_a_row(explained, make):
