@@ -14,10 +14,16 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from fairlead.api.nodes.autoscaler_taint import DELETION_CANDIDATE, DISRUPTED_TAINT, TO_BE_DELETED
-from fairlead.api.nodes.readiness import TRUE, is_ready_node, ready_condition
-from fairlead.api.nodes.taint import taint_text
+from fairlead.api.nodes.readiness import TRUE, UNKNOWN, is_ready_node, ready_condition, ready_status
+from fairlead.api.nodes.taint import OUT_OF_SERVICE, taint_text
 from fairlead.api.objects import Node, NodeCondition
-from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_guard, is_static
+from fairlead.api.pods.facts import (
+    controller_of,
+    is_daemon_pod,
+    is_guard,
+    is_static,
+    is_terminating,
+)
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.text.count import counted
@@ -100,8 +106,8 @@ _LIMITS: Final = (
     "also simulates what the controllers do with the evicted pods."
 )
 _STAYS_SO: Final = (
-    "fairlead whatif {dump} --fail-node {name} shows what happens if the node stays so: which "
-    "pods are evicted and when, and where they run then."
+    "fairlead whatif {dump} --fail-node {name} compares two cases: the node stays so, with the "
+    "evictions that follow, or it returns now."
 )
 
 
@@ -148,12 +154,16 @@ def explain_node(
     if not is_ready_node(info.node):
         notes = (*notes, _STAYS_SO.format(name=name, dump=snapshot.words))
     edits = list(dict.fromkeys(one.edit for one in blockers if one.edit))
+    # The state of a node that is not Ready is more important than whether it can be drained.
+    first = [*_unready(info.node), _verdict(name, emptied, refused, unplaced)]
     return TabularAnswer(
         kind="NodeExplanation",
         source=snapshot.source,
-        verdict=_verdict(name, emptied, refused, unplaced),
+        verdict=first[0],
         findings=(
+            *first[1:],
             *_state(info.node),
+            *_leaving(info.node, pods),
             _usage(info.node, pods),
             *_placed_first(name, pods, in_dump),
             *_preempted_first(preempted),
@@ -247,12 +257,35 @@ def _harm(drain: PlannedDrain) -> Iterator[str]:
         yield failure_in_words(sorted(set(drain.failing.values())))
 
 
-def _state(node: Node) -> Iterator[str]:
-    """Yield a sentence for each state of `node` that repels new pods or announces its removal."""
+def _unready(node: Node) -> Iterator[str]:
+    """Yield a sentence if the condition Ready of `node` is present and not True."""
     ready = ready_condition(node)
     if ready is not None and not is_ready_node(node):
-        message = ready.message.rstrip(".") or "no message"
-        yield f"It is not Ready ({ready.reason or ready.status}): {message}."
+        why = f": {ready.message.rstrip('.')}" if ready.message else ""
+        yield f"{node.metadata.name} is not Ready ({ready.reason or ready.status}){why}."
+
+
+def _leaving(node: Node, pods: Sequence[PodInfo]) -> Iterator[str]:
+    """Yield a sentence about the terminating pods among `pods`, the pods of `node`."""
+    leaving = sum(is_terminating(pod.pod) for pod in pods)
+    if not leaving:
+        return
+    is_, stay = ("is", "stays") if leaving == 1 else ("are", "stay")
+    until = ""
+    is_marked = any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
+    if ready_status(node) == UNKNOWN and not is_marked:
+        until = (
+            f", and {stay} so until the kubelet answers, or the node is deleted or tainted "
+            f"{OUT_OF_SERVICE}"
+        )
+    yield f"{leaving:,} of its {counted(len(pods), 'pod')} {is_} terminating{until}."
+
+
+def _state(node: Node) -> Iterator[str]:
+    """Yield a sentence for each state of `node` that repels new pods or announces its removal.
+
+    `_unready` says that the node is not Ready.
+    """
     for one in node.status.conditions:
         if one.status == TRUE and one.type in _TAINTED_CONDITIONS:
             yield _condition_sentence(one)

@@ -120,11 +120,13 @@ class Explanation(Struct, frozen=True):
     more. `too_small` explains, by node, why nodes are too small for the pod even without other
     pods.
 
-    `notes` are the assumptions of the explanation. For a pending pod that fits no node, `new_node`
-    says whether a copy of an existing node would take the pod (`find_new_node`). `new_node` is None
-    for other pods, and for every pod if the scheduler has extenders. `larger_node` is a larger node
-    than `new_node`, of which fewer are enough (`fewer_larger_nodes`). It is None if there is no
-    such node.
+    `state` has sentences about a pod that has a node, but is not ready, is terminating, is evicted
+    because of a taint, waits for a volume, or whose node does not exist. `notes` are the
+    assumptions of the explanation. For a pending pod that fits no node, `new_node` says whether a
+    copy of an existing node would take the pod (`find_new_node`). `new_node` is None for other
+    pods, and for every pod if the scheduler has extenders. `larger_node` is a larger node than
+    `new_node`, of which fewer are enough (`fewer_larger_nodes`). It is None if there is no such
+    node.
 
     `is_terminating` says whether the pod is being deleted, and `is_static` whether a kubelet runs
     it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start. The
@@ -154,6 +156,7 @@ class Explanation(Struct, frozen=True):
     for_group: NewNodesForGroup | None = None
     after_rivals: str = ""
     larger_node: NewNode | None = None
+    state: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the pod and its node; a text with all verdicts and scores would be very long."""
@@ -215,10 +218,14 @@ def explain_pod(
     is_gated = any(gate.name == ADMISSION_GATE for gate in found.spec.scheduling_gates)
     why = admission_sentence(manifest, inventory) if is_gated else ""
     more = (*((why,) if why else ()), *_preemption_notes(model, model.pod_info(found)))
+    state: tuple[str, ...] = ()
     if explanation.node:
         info = model.find_node(explanation.node)
         node = None if info is None else info.node
-        more = (*more, *_state_notes(found, explanation.node, node, inventory, model.now))
+        state = (
+            *_state(found, explanation.node, node, inventory, model.now),
+            *_waits_for_volume(found, model.cluster),
+        )
         if explanation.node not in explanation.evaluation.choices:
             more = (*more, *_binding_note(found))
     else:
@@ -226,7 +233,7 @@ def explain_pod(
     if explanation.evaluation.fit_error and not explanation.node:
         more = (*more, *volume_places(found, inventory))
         more = (*more, *unsimulated_in_plan(snapshot.manifests, ADDS_NODES))
-    return replace(explanation, notes=(*explanation.notes, *more))
+    return replace(explanation, state=state, notes=(*explanation.notes, *more))
 
 
 def _without_scheduler(pod: Pod, missing: str, config: SchedulerConfig) -> Explanation:
@@ -272,10 +279,10 @@ def _preemption_notes(model: ClusterModel, pod: PodInfo) -> Iterator[str]:
         yield note
 
 
-def _state_notes(
+def _state(
     pod: Pod, name: str, node: Node | None, inventory: Inventory, now: Instant
 ) -> Iterator[str]:
-    """Yield notes if the node `name` of `pod` is missing, or if `pod` is terminating or not ready.
+    """Yield sentences if the node `name` of `pod` is missing, or `pod` is terminating or not ready.
 
     `node` is the node; None if it is missing. `now` is the time of the dump.
     """
@@ -348,8 +355,8 @@ def _resize_notes(pod: Pod) -> tuple[str, ...]:
     return (f"The pod's resize is pending{because}. {what}.",)
 
 
-def _volume_notes(pod: Pod, cluster: Cluster) -> Iterator[str]:
-    """Yield a note if `pod` waits on its node for a volume that a pod on another node uses."""
+def _waits_for_volume(pod: Pod, cluster: Cluster) -> Iterator[str]:
+    """Yield a sentence if `pod` waits on its node for a volume that a pod on another node uses."""
     if not pod.spec.node_name or pod.status.phase != "Pending":
         return
     volumes = SingleNodeVolumes(cluster)
@@ -413,7 +420,7 @@ def _explanation(
     notes: tuple[str, ...] = (DEPLOYED_NOTE,) if is_guessed else (rules,) if rules else ()
     if is_static(found):
         notes = (_STATIC_NOTE, *notes)
-    notes += (*_resize_notes(found), *_volume_notes(found, model.cluster))
+    notes += _resize_notes(found)
     notes += tuple(_group_notes(found, config))
     if config.version.pod_groups and evaluation.gated is None and not node and not config.extenders:
         trial = try_pod_group(built, info)
@@ -637,7 +644,7 @@ def explanation_json(explanation: Explanation) -> Json:
         "room": None if found.room is None else _room(found.room),
         "held_group": explanation.held_group,
         "after_rivals": explanation.after_rivals,
-        "notes": list(explanation.notes),
+        "notes": [*explanation.state, *explanation.notes],
     }
 
 

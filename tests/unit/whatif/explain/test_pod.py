@@ -146,7 +146,7 @@ def test_a_pending_resize_has_a_note(snapshot, make):
         ("True", True, None),
     ],
 )
-def test_a_pod_that_is_not_ready_has_a_note(snapshot, make, status, ready, note):
+def test_a_pod_that_is_not_ready_says_why_first(snapshot, make, status, ready, note):
     pod = make.pod("web", node_name="a")
     pod["status"] |= {
         "conditions": [{"type": "Ready", "status": status}],
@@ -155,7 +155,9 @@ def test_a_pod_that_is_not_ready_has_a_note(snapshot, make, status, ready, note)
     node = make.node("a")
     node["status"]["conditions"] = [{"type": "Ready", "status": "True" if ready else "False"}]
     found = explain_pod(snapshot(node, pod), "pod/web", SchedulerConfig())
-    assert (note in found.notes) is (note is not None)
+    assert found.state == ((note,) if note else ())
+    if note:
+        assert printed_lines(found)[1] == note
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_a_pod_that_is_not_ready_has_a_note(snapshot, make, status, ready, note)
         (-1, None, ": it is evicted."),
     ],
 )
-def test_a_note_says_when_a_taint_evicts_a_pod(snapshot, make, toleration, added, note):
+def test_a_pod_says_when_a_taint_evicts_it(snapshot, make, toleration, added, note):
     node = make.node("a")
     taint = {"key": "x", "effect": "NoExecute", **({"timeAdded": added} if added else {})}
     node["spec"] = {"taints": [taint, {"key": "y", "effect": "NoSchedule"}]}
@@ -175,16 +177,15 @@ def test_a_note_says_when_a_taint_evicts_a_pod(snapshot, make, toleration, added
     one |= {} if toleration is None else {"tolerationSeconds": toleration}
     spec = {} if toleration == -1 else {"tolerations": [{**one, "effect": "NoExecute"}]}
     pod = make.pod("web", node_name="a", **spec)
-    [found] = explain_pod(snapshot(node, pod), "pod/web", SchedulerConfig()).notes
+    [found] = explain_pod(snapshot(node, pod), "pod/web", SchedulerConfig()).state
     verb = "does not tolerate" if toleration == -1 else "tolerates"
     assert found.startswith(f"The pod {verb} the NoExecute taint x of its node{note}")
 
 
-def test_a_pod_on_a_missing_node_has_a_note(snapshot, make):
+def test_a_pod_on_a_missing_node_says_so(snapshot, make):
     pod = make.pod("web", node_name="gone")
     found = explain_pod(snapshot(make.node("a"), pod), "pod/web", SchedulerConfig())
-    note = "Node gone does not exist, so pod garbage collection deletes the pod."
-    assert note in found.notes
+    assert found.state == ("Node gone does not exist, so pod garbage collection deletes the pod.",)
 
 
 @pytest.mark.parametrize(
@@ -206,13 +207,13 @@ def test_a_pod_on_a_missing_node_has_a_note(snapshot, make):
         ),
     ],
 )
-def test_a_terminating_pod_has_a_note(snapshot, make, finalizers, ready, note):
+def test_a_terminating_pod_says_so(snapshot, make, finalizers, ready, note):
     note = f"The pod is terminating (deletionTimestamp 2026-01-01T00:00:00Z){note}."
     pod = make.pod("web", node_name="a")
     pod["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers}
     node = make.node("a")
     node["status"]["conditions"] = [{"type": "Ready", "status": "True" if ready else "Unknown"}]
-    assert note in explain_pod(snapshot(node, pod), "pod/web", SchedulerConfig()).notes
+    assert explain_pod(snapshot(node, pod), "pod/web", SchedulerConfig()).state == (note,)
 
 
 def test_preemption_shows_candidates_victims_and_the_rule(explained, make):
@@ -559,10 +560,11 @@ DELETED = {"deletionTimestamp": "2026-01-01T02:00:00Z", "deletionGracePeriodSeco
             "a",
             DELETED,
             [
+                "The pod is terminating (deletionTimestamp 2026-01-01T02:00:00Z).",
                 "It is being deleted, and does not move to another node.",
                 f"{WOULD_GO} its own node, {BEST}",
             ],
-            "The pod is terminating (deletionTimestamp 2026-01-01T02:00:00Z).",
+            "",
         ),
     ],
     ids=["chosen again", "another node is better", "own node is cordoned", "terminating"],

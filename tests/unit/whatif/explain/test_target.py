@@ -361,13 +361,29 @@ def test_a_node_whose_kubelet_does_not_answer_cannot_be_drained(explained, make)
     silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     answer = explained("node/a", silent, make.node("b"), replica(make, 1, "a"))
     why = "its kubelet does not answer, so evicted pods never stop"
-    assert answer.verdict == f"a cannot be drained now: {why}."
+    assert answer.verdict == "a is not Ready (Unknown)."
+    assert answer.findings[0] == f"a cannot be drained now: {why}."
     [blocker] = rows(answer, "blockers")
     assert (blocker["owner"], blocker["why"]) == ("node/a", why)
-    pattern = r"fairlead whatif \S*/snapshot.json --fail-node a shows"
+    pattern = r"fairlead whatif \S*/snapshot.json --fail-node a compares two cases: "
     assert any(re.match(pattern, note) for note in answer.notes)
     ready = explained("node/b", silent, make.node("b"), replica(make, 1, "b"))
     assert not any("--fail-node" in note for note in ready.notes)
+
+
+def test_a_node_whose_kubelet_does_not_answer_says_how_many_pods_are_terminating(explained, make):
+    silent = make.node("a")
+    silent["status"]["conditions"] = [
+        {"type": "Ready", "status": "Unknown", "reason": "Lost", "message": "No status."}
+    ]
+    leaving = replica(make, 1, "a")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    answer = explained("node/a", silent, make.node("b"), leaving, replica(make, 2, "a"))
+    assert answer.verdict == "a is not Ready (Lost): No status."
+    assert (
+        "1 of its 2 pods is terminating, and stays so until the kubelet answers, or the node is "
+        "deleted or tainted node.kubernetes.io/out-of-service."
+    ) in answer.findings
 
 
 def test_a_node_says_which_taints_pods_must_tolerate(explained, make):
@@ -389,7 +405,7 @@ def test_the_taint_out_of_service_lets_a_silent_node_be_drained(explained, make)
     taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
     silent["spec"] = {"taints": [taint]}
     answer = explained("node/a", silent, make.node("b"), replica(make, 1, "a"))
-    assert answer.verdict == "a can be drained: its 1 pod moves to another node."
+    assert answer.findings[0] == "a can be drained: its 1 pod moves to another node."
 
 
 @pytest.mark.parametrize(

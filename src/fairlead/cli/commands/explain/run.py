@@ -434,14 +434,10 @@ def print_explanation(
     """
     rows_max = None if all_nodes else NODES_MAX
     found = explanation.evaluation
-    where = f"on node {explanation.node}" if explanation.node else "pending"
-    where += ", terminating" if explanation.is_terminating else ""
-    print_line(console, f"{explanation.pod}: priority {explanation.priority}, {where}", "bold")
+    _print_state(console, explanation)
     if explanation.is_static:  # the scheduler does not place static pods
         _print_notes(console, explanation)
         return
-    if explanation.is_terminating:
-        print_line(console, "It is being deleted, and does not move to another node.")
     if explanation.node:
         print_line(console, _decision_about_bound(found, explanation.node))
     elif explanation.held_group and found.via:
@@ -463,6 +459,17 @@ def print_explanation(
     if found.room is not None and found.room.by != DEFAULT_PREEMPTION:
         _print_room(console, found.room)
     _print_notes(console, explanation)
+
+
+def _print_state(console: Console, explanation: Explanation) -> None:
+    """Print the pod's name, priority and node, and sentences about its present state."""
+    where = f"on node {explanation.node}" if explanation.node else "pending"
+    where += ", terminating" if explanation.is_terminating else ""
+    print_line(console, f"{explanation.pod}: priority {explanation.priority}, {where}", "bold")
+    for sentence in explanation.state:
+        print_line(console, sentence)
+    if explanation.is_terminating and not explanation.is_static:
+        print_line(console, "It is being deleted, and does not move to another node.")
 
 
 def _print_notes(console: Console, explanation: Explanation) -> None:

@@ -102,5 +102,5 @@ def test_a_stuck_pod_blocks_the_drain_of_its_node(dump):
     assert answer.verdict == (f"a cannot be drained now: pod/default/db-0 is being deleted; {WHY}.")
     blockers = next(one.rows for one in answer.tables if one.name == "edits")
     assert "--skip-wait-for-delete-timeout" in blockers[0]["edit"]
-    notes = explain_pod(dump(), "pod/db-0", SchedulerConfig()).notes
-    assert any(WHY in note for note in notes)
+    [state] = explain_pod(dump(), "pod/db-0", SchedulerConfig()).state
+    assert WHY in state
