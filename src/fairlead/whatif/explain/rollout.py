@@ -1,4 +1,4 @@
-"""Finds the pods that the rollout of a workload has yet to replace, and the pod that stops it.
+"""Finds what a rollout changes, which pods it has yet to replace, and the pod that stops it.
 
     kind          a pod has an old template if
     Deployment    another ReplicaSet controls it than the one with the template of the Deployment
@@ -17,11 +17,12 @@ staging/src/k8s.io/kubectl/pkg/polymorphichelpers/rollout_status.go: Status
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from fairlead.api.json import mapping, text
+from fairlead.api.json import Json, items, mapping, text
 from fairlead.api.pods.facts import controller_of
 from fairlead.apiserver.kind import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET
 from fairlead.engine.core.command import ObjectRef
@@ -29,8 +30,14 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.daemon_set.rule import GENERATION_LABEL, TEMPLATE_GENERATION
 from fairlead.engine.workloads.deployment.revision import REVISION
 from fairlead.engine.workloads.identity import ordinal_of
-from fairlead.engine.workloads.pod_control.pod_template import same_template
+from fairlead.engine.workloads.pod_control.pod_template import changed_keys, same_template
 from fairlead.whatif.change.note.held_rollout import awaited_in_order
+from fairlead.whatif.dump_comparison.field_difference import (
+    ADDED,
+    REMOVED,
+    arrow,
+    field_differences,
+)
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -99,6 +106,75 @@ def stuck_pod(
     if not own:
         return None
     return StuckPod(workload.ref, name, own != text(workload.value, "status", "updateRevision"))
+
+
+def template_changes(
+    deployment: Manifest, controllers: Iterable[Manifest], to_replace: Iterable[PodInfo]
+) -> list[str]:
+    """Return what the template of `deployment` changes, as texts such as `image of app a → b`.
+
+    It is compared with the template of most pods in `to_replace`, the result of `pods_to_replace`.
+    `controllers` are the ReplicaSets of `deployment`. The result is [] for other kinds, if there
+    are no such pods, or if the dump does not contain their ReplicaSet.
+    """
+    names = Counter(_controller(pod) for pod in to_replace)
+    oldest = min(names, key=lambda name: (-names[name], name), default="")
+    old = next(
+        (one for one in controllers if one.kind is REPLICA_SET and one.ref.name == oldest), None
+    )
+    if deployment.kind is not DEPLOYMENT or old is None:
+        return []
+    before, after = (mapping(one.value, "spec", "template") for one in (old, deployment))
+    return list(_template_changes(before, after))
+
+
+def _template_changes(before: Json, after: Json) -> Iterator[str]:
+    for name in ("initContainers", "containers"):
+        old, new = _containers(before, name), _containers(after, name)
+        for container in dict.fromkeys((*old, *new)):
+            if container not in new:
+                yield f"container {container} {REMOVED}"
+            elif container not in old:
+                yield f"container {container} {ADDED}"
+            else:
+                yield from _container_changes(container, old[container], new[container])
+    old_spec, new_spec = mapping(before, "spec"), mapping(after, "spec")
+    for key in changed_keys(old_spec, new_spec):
+        if key not in ("initContainers", "containers"):
+            yield _change(key, old_spec.get(key), new_spec.get(key))
+    for name, noun in (("labels", "label"), ("annotations", "annotation")):
+        old_texts, new_texts = mapping(before, "metadata", name), mapping(after, "metadata", name)
+        yield from (f"{noun} {key}" for key in changed_keys(old_texts, new_texts))
+
+
+def _containers(template: Json, name: str) -> dict[str, Json]:
+    return {text(one, "name"): one for one in items(template, "spec", name)}
+
+
+def _container_changes(name: str, before: Json, after: Json) -> Iterator[str]:
+    for key in changed_keys(before, after):
+        if key != "resources":
+            yield _change(f"{key} of {name}", before.get(key), after.get(key))
+            continue
+        for part in ("requests", "limits"):
+            amounts = (mapping(one, key, part) for one in (before, after))
+            yield from field_differences(f"{part} of {name}:", *amounts)
+
+
+def _change(title: str, before: object, after: object) -> str:
+    """Return `title`, with both values if they are short texts or numbers."""
+    is_short = all(one is None or isinstance(one, str | int) for one in (before, after))
+    return f"{title} {arrow(before, after)}" if is_short else title
+
+
+def undo_steps(deployment: Manifest) -> Iterator[NextStep]:
+    """Yield the command that undoes the rollout of `deployment`."""
+    words = ("kubectl", "rollout", "undo", "-n", deployment.ref.namespace)
+    yield NextStep(
+        "if the new template cannot work, revert it",
+        command=shlex.join((*words, f"deploy/{deployment.ref.name}")),
+        makes_change=True,
+    )
 
 
 def pods_to_replace(

@@ -55,7 +55,12 @@ from fairlead.whatif.explain.pod_cause import (
     pending_causes,
     unready_causes,
 )
-from fairlead.whatif.explain.rollout import pods_to_replace, stuck_pod
+from fairlead.whatif.explain.rollout import (
+    pods_to_replace,
+    stuck_pod,
+    template_changes,
+    undo_steps,
+)
 from fairlead.whatif.explain.unbound_claim import unbound_claims_of
 from fairlead.whatif.explain.uncreated_pod import uncreated_rows
 from fairlead.whatif.explain.volume_place import volume_places
@@ -100,6 +105,8 @@ _ZONE_COLUMNS: Final = (
     ResultColumn("pods", "pods", NUMBER),
     ResultColumn("ready", "ready", NUMBER),
 )
+_NO_PROGRESS: Final = ("Progressing", "False")  # a condition and its status
+_CHANGES_MAX: Final = 5  # changes of a template that are named
 _NO_NODE: Final = "node is missing"  # in place of the zone
 _BUDGET_COLUMNS: Final = (
     ResultColumn("budget", "budget", NAME),
@@ -174,6 +181,7 @@ def explain_workload(
             *_deletion(workload),
             *_kept_template(workload, pods),
             *_conditions(workload),
+            *_changes(workload, between, old),
             *_bare_nodes(model, lacking, every),
             *_leaving(model, workload, present),
             *(_surplus_words(workload, surplus, waits=len(kept_ready) < wanted) if surplus
@@ -217,7 +225,10 @@ def explain_workload(
             **({} if cron is None else cron.facts),
         },
         notes=unsimulated_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
-        steps=() if stuck is None else tuple(stuck.steps(snapshot.arguments)),
+        steps=(
+            *(() if stuck is None else stuck.steps(snapshot.arguments)),
+            *(undo_steps(workload) if old and _waits(model, workload, between, kept) else ()),
+        ),
     )  # fmt: skip
 
 
@@ -410,10 +421,37 @@ def _conditions(workload: Manifest) -> Iterator[str]:
         kind, status = text(one, "type"), text(one, "status")
         message = text(one, "message").rstrip(".")
         because = f"({text(one, 'reason')}){f': {message}' if message else ''}."
-        if (kind, status) == ("Progressing", "False"):
+        if (kind, status) == _NO_PROGRESS:
             yield f"Its rollout makes no progress {because}"
         elif (kind, status) == ("ReplicaFailure", "True"):
             yield f"Its pods could not be created when the dump was taken {because}"
+
+
+def _changes(
+    workload: Manifest, controllers: Sequence[Manifest], old: Sequence[PodInfo]
+) -> Iterator[str]:
+    """Yield a sentence about what the rollout of `workload` changes in the template of `old`."""
+    if changes := template_changes(workload, controllers, old):
+        yield f"Its rollout changes: {listed(changes, _CHANGES_MAX)}."
+
+
+def _waits(
+    model: ClusterModel,
+    workload: Manifest,
+    controllers: Sequence[Manifest],
+    pods: Sequence[PodInfo],
+) -> bool:
+    """Return whether the rollout of the Deployment `workload` has new pods that are not ready.
+
+    The result is also True if the controller reports that the rollout makes no progress.
+    """
+    if workload.kind is not DEPLOYMENT:
+        return False
+    conditions = items(workload.value, "status", "conditions")
+    if any((text(one, "type"), text(one, "status")) == _NO_PROGRESS for one in conditions):
+        return True
+    old = {pod.key for pod in pods_to_replace(workload, controllers, pods, {})}
+    return any(pod.key not in old and not is_up(model, pod) for pod in pods)
 
 
 def _nodes_without_pod(

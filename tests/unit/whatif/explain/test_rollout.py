@@ -54,6 +54,39 @@ def test_a_rollout_that_is_finished_or_paused_is_not_mentioned(explained):
         assert verdict == "All 8 wanted pods of deploy/store/web are ready."
 
 
+def test_a_rollout_says_what_it_changes_and_how_to_undo_it(explained):
+    objects = in_progress()
+    template = objects[0]["spec"]["template"]
+    [container] = template["spec"]["containers"]
+    container["resources"] = {"requests": {"cpu": "20"}, "limits": {"memory": "1Gi"}}
+    container["env"] = [{"name": "A", "value": "b"}]
+    container["terminationMessagePath"] = "/dev/termination-log"  # a default
+    template["spec"]["priorityClassName"] = "high"
+    template["metadata"]["annotations"] = {"kubectl.kubernetes.io/restartedAt": "now"}
+    answer = explained("deploy/web", *objects)
+    [found] = [one for one in answer.findings if one.startswith("Its rollout changes")]
+    assert found == (
+        "Its rollout changes: env of c, image of c web:1 → web:2, requests of c: cpu 1 → 20, "
+        "limits of c: memory none → 1Gi, priorityClassName none → high and 1 more."
+    )
+    assert [one.command for one in answer.steps] == ["kubectl rollout undo -n store deploy/web"]
+    answer = explained("deploy/web", *at_rest())
+    assert not any(one.startswith("Its rollout changes") for one in answer.findings)
+    assert answer.steps == ()
+
+
+def test_a_rollout_whose_new_pods_are_ready_is_not_undone(explained):
+    objects = in_progress()
+    for one in objects:
+        if one["kind"] == "Pod":
+            one["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    assert explained("deploy/web", *objects).steps == ()
+    objects[0]["status"]["conditions"] = [
+        {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+    ]
+    assert len(explained("deploy/web", *objects).steps) == 1
+
+
 def stateful_set(make, strategy, *, updated=True, kind="StatefulSet"):
     """A workload whose last pod has the new revision and is not ready."""
     web = make.workload(kind, "web", replicas=3)

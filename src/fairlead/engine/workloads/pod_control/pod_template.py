@@ -162,6 +162,16 @@ def same_template(left: Json, right: Json) -> bool:
     return _are_alike(_without_restart_default(left), _without_restart_default(right))
 
 
+def changed_keys(left: Json, right: Json) -> list[str]:
+    """Return the keys whose values differ, except for nulls, defaults and IGNORED fields."""
+    left, right = _essence(left), _essence(right)
+    return [
+        key
+        for key in sorted({*left, *right})
+        if key not in left or key not in right or not _are_alike(left[key], right[key])
+    ]
+
+
 def _images(template: Json) -> list[Any]:
     """Return the images of the containers in `template`, which may be malformed."""
     spec = template.get("spec")
