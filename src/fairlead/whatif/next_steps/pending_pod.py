@@ -450,10 +450,10 @@ def _best_nodes(
 ) -> Iterator[NextStep]:
     """Try `candidates`; yield a what-if with the new nodes that leave the fewest pods waiting.
 
-    Only the first TRIES_MAX of `candidates` are tried. The trials end as soon as most of the
-    waiting pods run, because a trial takes long in a large cluster. If topology spread keeps pods
-    pending in the first trial, the next trial has equally many copies of each candidate. This
-    trial is left out if fewer pods wait than there are candidates. If some pods still wait, the
+    Only the first TRIES_MAX of `candidates` are tried. If topology spread keeps pods pending in the
+    first trial, the next trial has equally many copies of each candidate. This trial is left out if
+    fewer pods wait than there are candidates. Otherwise, the trials end as soon as most of the
+    waiting pods run, because a trial takes long in a large cluster. If some pods still wait, the
     step says how many pods run. If all of them wait, a note says so. If other pods take the room of
     the new nodes, more nodes are tried (`_more_for_rivals`), and the step names these pods.
 
@@ -466,11 +466,11 @@ def _best_nodes(
     may_mix = waiting >= len(candidates) > 1
     while left:
         found += _tried_nodes(left.popleft(), added, context)
-        if found and 2 * found[-1].gain > waiting:
-            break
-        if may_mix and found and _is_spread(found[0]):
+        if may_mix and found and found[0].gain < waiting and _is_spread(found[0]):
             left.appendleft(_of_each_zone(candidates))
             may_mix = False
+        elif found and 2 * found[-1].gain > waiting:
+            break
     best = max(found, key=lambda one: one.gain, default=None)
     if best is None:
         return

@@ -765,6 +765,26 @@ def test_new_nodes_are_in_a_zone_in_which_topology_spread_admits_pods(
     assert not helped.difference.pending
 
 
+def test_new_nodes_are_in_several_zones_even_if_one_zone_admits_most_pods(make, snapshot):
+    """With maxSkew 4, 3 new nodes in zone a would run 4 of 6 pods; one in each zone runs all."""
+    rule = SPREAD_BY_ZONE | {"maxSkew": 4}
+    web = make.workload("ReplicaSet", "web", replicas=3, cpu="1", topologySpreadConstraints=[rule])
+    web["metadata"]["uid"] = "web"
+    cluster = [web, *(make.node(name, cpu="2", **{ZONE: name}) for name in "abc")]
+    for node in "abc":
+        pod = make.pod(f"web-{node}", cpu="1", node_name=node, owner="web")
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["spec"]["topologySpreadConstraints"] = [rule]
+        cluster += [pod, make.pod(f"full-{node}", cpu="1", node_name=node)]
+    change = ClusterChange(scale=("rs/web=9",))
+    answer = what_if(snapshot(*cluster), change)
+    assert len(answer.difference.pending) == 6
+    words = "ask again with 3 more nodes like a, b, c; fewer may be enough"
+    assert (words, "--add-nodes 3 --like a,b,c") in steps_of(answer)
+    helped = what_if(snapshot(*cluster), replace(change, add_nodes=3, like="a,b,c"))
+    assert not helped.difference.pending
+
+
 def test_new_nodes_are_in_all_zones_between_which_pods_are_spread(make, snapshot, write):
     """Zone c is full with 2 pods, so new nodes in zone b alone would get only a third pod."""
     web = make.workload(replicas=30, cpu="1", topologySpreadConstraints=[SPREAD_BY_ZONE])
