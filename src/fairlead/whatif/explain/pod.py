@@ -73,7 +73,7 @@ from fairlead.whatif.explain.node_requirement import unmet_requirements
 from fairlead.whatif.explain.pod_group import NewNodesForGroup, new_nodes_for_group, try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims, victim_note, waiting_note
 from fairlead.whatif.explain.readiness import why_unready
-from fairlead.whatif.explain.rival import fewer_larger_nodes, refusal_after_rivals, with_count
+from fairlead.whatif.explain.rival import nodes_after_rivals, refusal_after_rivals
 from fairlead.whatif.explain.unbound_claim import unbound_claims
 from fairlead.whatif.explain.volume_place import volume_places
 from fairlead.whatif.input.duration import for_readers
@@ -435,8 +435,8 @@ def _explanation(
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))
         if new_node is not None and not new_node.refusal:
-            new_node = with_count(model, model.pod_info(pending), new_node)
-            larger_node = fewer_larger_nodes(model, model.pod_info(pending), new_node)
+            waiting = model.pod_info(pending)
+            new_node, larger_node = nodes_after_rivals(model, waiting, new_node)
     after_rivals = ""
     if evaluation.via and not node and not held_group and not config.extenders:
         after_rivals = refusal_after_rivals(model, model.pod_info(pending))
@@ -466,7 +466,7 @@ def _explanation(
 def _node_to_copy(evaluation: Evaluation, new_node: NewNode | None) -> str:
     """Return the name of a node whose copy would take the pod; "" if there is none."""
     if new_node is not None and not new_node.refusal:
-        return new_node.like
+        return new_node.like.partition(",")[0]
     return min((name for name, why in evaluation.verdicts.items() if why is None), default="")
 
 

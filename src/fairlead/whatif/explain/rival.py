@@ -23,7 +23,7 @@ from fairlead.whatif.explain.room_for_pending import key_of_equal_pods, place_ea
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_copy import copy_node
-from fairlead.whatif.planner.refusal import NewNode, find_larger_node
+from fairlead.whatif.planner.refusal import NewNode, find_larger_node, nodes_of_each_zone
 
 NODES_MAX: Final = 10
 
@@ -60,6 +60,20 @@ def refusal_after_rivals(model: ClusterModel, pod: PodInfo) -> str:
     )
 
 
+def nodes_after_rivals(
+    model: ClusterModel, pod: PodInfo, new: NewNode
+) -> tuple[NewNode, NewNode | None]:
+    """Return (new nodes with which `pod` is placed even after all rivals, larger new nodes).
+
+    The first are copies of the node of `new`, or of nodes like it in several zones if fewer of them
+    are enough. The second are None unless even fewer larger nodes are enough. The model is
+    unchanged afterwards.
+    """
+    alike = with_count(model, pod, new)
+    found = _fewer_of_several_zones(model, pod, alike) or alike
+    return found, fewer_larger_nodes(model, pod, replace(alike, count=found.count))
+
+
 def with_count(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode:
     """Return `new` with the number of copies with which `pod` is placed even after all rivals.
 
@@ -69,9 +83,10 @@ def with_count(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode:
     with model.hypothesis():
         _, left = place_each(model, _rivals(model, pod))
         left = _without_preemptors(model, left)
-        original = model.node(new.like)
+        originals = [model.node(name) for name in new.like.split(",")]
         for count in range(1, NODES_MAX + 1):
-            copy_node(model, original, f"{new.like}-copy").add_to(model)
+            original = originals[(count - 1) % len(originals)]
+            copy_node(model, original, f"{original.name}-copy").add_to(model)
             _, left = place_each(model, left)
             if isinstance(model.schedule(pod), Placement):
                 return replace(new, count=count)
@@ -92,6 +107,21 @@ def fewer_larger_nodes(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNo
     larger = with_count(model, pod, NewNode(like))
     is_fewer = larger.count and (not new.count or larger.count < new.count)
     return larger if is_fewer else None
+
+
+def _fewer_of_several_zones(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode | None:
+    """Return new nodes in several zones, of which fewer than of `new` are enough; None if unknown.
+
+    `new` is a result of `with_count` with one node to copy. Rivals that are spread over zones may
+    leave no room in the zone of this node. The model is unchanged afterwards.
+    """
+    if new.count == 1:
+        return None
+    names = nodes_of_each_zone(model, new.like)
+    several = with_count(model, pod, NewNode(",".join(names)))
+    if not several.count or (new.count and several.count >= new.count):
+        return None
+    return replace(several, like=",".join(names[: several.count]))
 
 
 def _rivals(model: ClusterModel, pod: PodInfo) -> list[PodInfo]:

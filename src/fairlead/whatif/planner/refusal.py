@@ -54,6 +54,8 @@ class Refusal(Struct, frozen=True):
 class NewNode(Struct, frozen=True):
     """The result of adding a copy of the node `like` for a pod that fits no existing node.
 
+    `like` may also be several names, separated by commas; these nodes are copied in turn.
+
     `refusal` is the reason why the copy refuses the pod, "" if it takes the pod. If no node is
     large enough for the pod, `like` is "". `failed_zone` is the zone of `like` if no existing node
     in this zone takes pods, otherwise "". `count` is the number of copies with which the
@@ -126,6 +128,22 @@ def find_larger_node(model: ClusterModel, pod: PodInfo, name: str) -> str:
     return ""
 
 
+def nodes_of_each_zone(model: ClusterModel, name: str) -> list[str]:
+    """Return a node of each zone that is like the node `name` except for its zone; `name` is first.
+
+    Zones in which no node takes pods are left out, except the zone of `name`.
+    """
+    devices = DeviceKinds(model)
+    original = model.node(name)
+    kind = _kind_of(original, devices, has_zone=False)
+    by_zone: dict[str, list[NodeInfo]] = defaultdict(list)
+    for info in model.table.nodes():
+        if takes_pods(info.node) and _kind_of(info, devices, has_zone=False) == kind:
+            by_zone[info.labels.get(ZONE, "")].append(info)
+    by_zone.pop(original.labels.get(ZONE, ""), None)
+    return [name, *(node_to_copy(by_zone[zone]).name for zone in sorted(by_zone))]
+
+
 def _nodes_of_each_kind(model: ClusterModel) -> tuple[list[NodeInfo], set[str]]:
     """Return the node to copy of each kind, smallest first, and the zones that take pods.
 
@@ -171,12 +189,15 @@ def _size_of(info: NodeInfo, column: int, resource: str) -> int:
     return max(info.allocatable_of(column), whole_value(capacity))
 
 
-def _kind_of(info: NodeInfo, devices: DeviceKinds) -> Hashable:
-    """Return a key: copies of two nodes with the same key accept the same pods."""
+def _kind_of(info: NodeInfo, devices: DeviceKinds, *, has_zone: bool = True) -> Hashable:
+    """Return a key: copies of two nodes with the same key accept the same pods.
+
+    If `has_zone` is False, this holds only for pods without rules about zones.
+    """
     cpu, memory, _, *extended = info.allocatable
     # The memory of nodes of one instance type differs slightly.
     amounts = (cpu, memory // _BYTES_PER_GIB, tuple(extended), info.allowed_pods)
-    zone = info.labels.get(ZONE, "")
+    zone = info.labels.get(ZONE, "") if has_zone else ""
     return node_traits(info.node), zone, amounts, devices.of(info.name)
 
 

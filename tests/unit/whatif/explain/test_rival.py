@@ -124,6 +124,33 @@ def test_fewer_larger_nodes_are_an_alternative(snapshot, make, peers, cpu, large
     assert explanation_json(explained)["larger_node"] == (found and asdict(found))
 
 
+@pytest.mark.parametrize(
+    ("peers", "like", "count"),
+    [(5, "a,b,c", 3), (1, "a,b", 2), (0, "a", 1)],
+    ids=["a node in each zone", "two zones are enough", "one node is enough"],
+)
+def test_new_nodes_are_in_several_zones_if_fewer_are_then_enough(
+    snapshot, make, peers, like, count
+):
+    """A new node has room for 4 pods, and topology spread admits one new pod in each zone."""
+    zone, selector = "topology.kubernetes.io/zone", {"matchLabels": {"app": "p"}}
+    spread = {
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": zone, "whenUnsatisfiable": "DoNotSchedule",
+             "labelSelector": selector}
+        ],
+        "preemptionPolicy": "Never",
+    }  # fmt: skip
+    nodes = [make.node(name, **{zone: name}) for name in "abc"]
+    full = [rival(make, f"full-{name}", cpu="4", priority=5, nodeName=name) for name in "abc"]
+    pods = [rival(make, "p", cpu="1", **spread)]
+    pods += [rival(make, f"peer-{number}", cpu="1", **spread) for number in range(peers)]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "p"}
+    found = explain_pod(snapshot(*nodes, *full, *pods), "pod/p").new_node
+    assert (found.like, found.count) == (like, count)
+
+
 UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
 
 

@@ -670,7 +670,7 @@ def _print_one_more_node(console: Console, new: NewNode, arguments: Sequence[str
         print_line(console, f"One more node like {new.like} would take the pod{but}.")
     elif new.count:
         first = "even if other pending pods of at least its priority come first"
-        nodes = f"{new.count:,} more nodes like {new.like}"
+        nodes = f"{new.count:,} more nodes like {new.like.replace(',', ', ')}"
         print_line(console, f"{nodes} would take the pod, {first}{but}.")
     else:
         print_line(
