@@ -127,6 +127,15 @@ def test_a_workload_whose_new_pods_will_be_refused_is_named(capsys):
     assert warned(capsys, MOUNTING, other) == second
 
 
+def test_the_claim_templates_of_a_stateful_set_are_volumes_of_its_pods(capsys):
+    claims = "volumeClaimTemplates: [{metadata: {name: v}}], serviceName: web, "
+    claiming = MOUNTING.replace("kind: Deployment", "kind: StatefulSet")
+    assert "StatefulSet shop/web will be refused" in warned(capsys, claiming)
+    claiming = claiming.replace("spec: {", f"spec: {{{claims}", 1)
+    assert claims in claiming
+    assert warned(capsys, claiming) == ""
+
+
 def test_the_template_of_a_cron_job_is_checked(capsys):
     pod = "restartPolicy: Never, containers: [{name: c, image: i, volumeMounts: [{name: v, "
     template = f"{{template: {{spec: {{{pod}mountPath: /v}}]}}]}}}}}}"

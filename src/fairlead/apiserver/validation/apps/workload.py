@@ -348,7 +348,7 @@ def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
     # Upstream checks the template's labels here, and again when it checks the template.
     labels = spec["template"]["metadata"].get("labels") or {}
     yield from check_labels("spec.template.labels", labels)
-    yield from _check_claimed_template(spec)
+    yield from check_claimed_template(spec)
     yield from _check_runs_for_ever(view.spec.template, "StatefulSet")
 
 
@@ -384,15 +384,16 @@ def _check_partition(field: str, rolling: Json) -> Causes:
     yield from check_not_beyond_all(where, unavailable)
 
 
-def _check_claimed_template(spec: Json) -> Causes:
-    """Yield the errors of a StatefulSet's pod template.
+def check_claimed_template(spec: Json) -> Causes:
+    """Yield the errors of the pod template of a StatefulSet with this `spec`.
 
     For each of the volumeClaimTemplates, a volume is added to the pod template before the check,
     because containers may mount these volumes.
     """
-    template = spec["template"]["spec"]
-    claims = [one["metadata"].get("name") for one in spec.get("volumeClaimTemplates") or ()]
-    claimed = [{"name": name, "emptyDir": {}} for name in claims]
+    template = spec["template"].get("spec") or {}
+    templates = spec.get("volumeClaimTemplates") or ()
+    claims = [(one.get("metadata") or {}).get("name") for one in templates]
+    claimed: list[Json] = [{"name": name, "emptyDir": {}} for name in claims]
     names = [volume.get("name") for volume in template.get("volumes") or ()]
     more = [volume for volume in claimed if volume["name"] not in names]
     complete = {**template, "volumes": [*(template.get("volumes") or []), *more]}

@@ -19,11 +19,13 @@ from fairlead.apiserver.kind import (
     NODE,
     POD,
     SERVICE_ACCOUNT,
+    STATEFUL_SET,
     Kind,
 )
 from fairlead.apiserver.printers.age import human_duration
 from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.validation.apps.workload import check_claimed_template
 from fairlead.apiserver.validation.core.pod.spec import check_template
 from fairlead.cli.output.result_file import print_notice
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -206,7 +208,12 @@ def _template_error(kind: Kind, workload: Json) -> Cause | None:
     path, template = pod_template_path(kind), workload
     for name in path.split("."):
         template = template.get(name) or {}
-    return next(iter(check_template(path, template)), None) if template else None
+    if not template:
+        return None
+    # The pods of a StatefulSet also have the volumes of its volumeClaimTemplates.
+    is_claimed = kind is STATEFUL_SET
+    errors = check_claimed_template(spec) if is_claimed else check_template(path, template)
+    return next(iter(errors), None)
 
 
 def _has_ended(job: Json) -> bool:
