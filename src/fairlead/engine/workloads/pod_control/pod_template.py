@@ -26,6 +26,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import OwnerReference, Pod, PodSpec, PriorityClass
 from fairlead.api.pods.original import REPLACES
 from fairlead.api.pods.replicas import Replicas
+from fairlead.api.quantity import QuantityError, parse_quantity
 from fairlead.api.well_known_label import REGION, ZONE
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, Replacement
 from fairlead.engine.workloads.pod_control.rule import DesiredPod
@@ -59,6 +60,9 @@ IGNORED: Final = (
     "terminationMessagePath",
     "terminationMessagePolicy",
 )
+# Fields that contain one quantity, and fields that contain a quantity for each key.
+_AMOUNTS: Final = frozenset({"divisor", "sizeLimit"})
+_AMOUNT_LISTS: Final = frozenset({"limits", "overhead", "requests"})
 USER_VALUE_MAX: Final = 1_000_000_000
 SYSTEM_PREFIX: Final = "system-"
 STAND_IN_PREFIX: Final = "fairlead-priority-"
@@ -168,7 +172,7 @@ def changed_keys(left: Json, right: Json) -> list[str]:
     return [
         key
         for key in sorted({*left, *right})
-        if key not in left or key not in right or not _are_alike(left[key], right[key])
+        if key not in left or key not in right or not _are_alike(left[key], right[key], key)
     ]
 
 
@@ -221,20 +225,33 @@ def _defaults() -> Mapping[str, Any]:
     return {**found, "resources": {}}
 
 
-def _are_alike(one: Any, other: Any) -> bool:
-    """Return whether two values are equal except for nulls, defaults and ignored fields."""
+def _are_alike(one: Any, other: Any, field: str = "") -> bool:
+    """Return whether two values are equal except for nulls, defaults and ignored fields.
+
+    `field` is the name of the field that contains the values. Quantities are equal if their amounts
+    are equal, as in upstream's comparison (apimachinery/pkg/api/equality/semantic.go).
+    """
     if one == other:
         return True
     match one, other:
         case dict(), dict():
             one, other = _essence(one), _essence(other)
+            same = _are_equal_amounts if field in _AMOUNT_LISTS else _are_alike
             return one.keys() == other.keys() and all(
-                _are_alike(part, other[key]) for key, part in one.items()
+                same(part, other[key], key) for key, part in one.items()
             )
         case list() | tuple(), list() | tuple():
             return len(one) == len(other) and all(map(_are_alike, one, other))
         case _:
-            return False
+            return field in _AMOUNTS and _are_equal_amounts(one, other, field)
+
+
+def _are_equal_amounts(one: Any, other: Any, _field: str) -> bool:
+    """Return whether two different values are quantities of the same amount."""
+    try:
+        return parse_quantity(one) == parse_quantity(other)
+    except (QuantityError, TypeError):  # TypeError: a list or an object, which is malformed here
+        return False
 
 
 def _essence(value: Json) -> Json:

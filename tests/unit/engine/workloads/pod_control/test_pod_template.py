@@ -75,6 +75,12 @@ def with_spec(**spec):
     return PLAIN | {"spec": PLAIN["spec"] | spec}
 
 
+def requesting(cpu, memory):
+    resources = {"requests": {"cpu": cpu}, "limits": {"memory": memory}}
+    volume = {"name": "v", "emptyDir": {"sizeLimit": memory}}
+    return with_spec(containers=[{"name": "c", "resources": resources}], volumes=[volume])
+
+
 @pytest.mark.parametrize(
     ("case", "one", "other", "same"),
     [
@@ -101,6 +107,14 @@ def with_spec(**spec):
             with_spec(containers=[{"name": "c"}]),
             True,
         ),
+        (
+            "the notation of quantities does not",
+            requesting("1", "1Gi"),
+            requesting(1, "1024Mi"),
+            True,
+        ),
+        ("their amounts count", requesting("1", "1Gi"), requesting("1", "1G"), False),
+        ("a malformed quantity counts", requesting("1", "1Gi"), requesting("1", []), False),
         ("malformed containers count", with_spec(containers="c"), PLAIN, False),
         ("a malformed container counts", with_spec(containers=["c"]), PLAIN, False),
     ],
