@@ -206,8 +206,9 @@ def _best(found: Sequence[Alternative]) -> str:
 def _sentences(one: Alternative) -> str:
     """Return the verdict, and the number of pending pods if pods are pending without the change."""
     before, after = one.pending_without, len(one.answer.changed.pending)
-    first = one.answer.verdict.first.sentence
-    if not before:
+    verdict = one.answer.verdict.first
+    first = verdict.sentence
+    if not before or verdict.kind is OutcomeKind.UNCHANGED:  # the verdict then has the number
         return first
     are = f"{_pods_are(after)} pending at the end"
     if after == before:

@@ -73,6 +73,10 @@ REVERSED: Final = "with the change, in reverse order"
 # The number of this purpose in `seeded_choice`: a random order of arrival. Node selection and
 # scenario events have other numbers, so their random choices are independent of this order.
 _ARRIVAL: Final = 1 << 41
+_LOAD_IN_BOTH_RUNS: Final = (
+    "The load of --load applies with and without a change. No change was requested, so this answer "
+    "shows what happens under this load."
+)
 PODS_STAY: Final = (
     "Running pods stay where they are: a scheduler decides only about pods that wait. With "
     "--reschedule all, or --reschedule and a label selector, both runs place running pods anew."
@@ -132,7 +136,8 @@ def what_if(
     notes += [*_health_note(effect), *_cron_job_note(pair.cron_jobs, after)]
     notes += _stopped_autoscaler_note(snapshot, effect)
     notes += run_notes
-    notes += _pending_without_change(change, before, snapshot)
+    if not change.words:
+        notes += _notes_without_change(conditions, before, snapshot)
     notes += _startup_note(pair, effect, conditions)  # last: it rarely makes an answer wrong
     effect = replace(effect, changed=replace(effect.changed, notes=tuple(dict.fromkeys(notes))))
     verdict = verdict_of(effect)
@@ -336,13 +341,14 @@ def _failed_without_change(change: ClusterChange, without: RunOutcome) -> list[s
     return [note]
 
 
-def _pending_without_change(
-    change: ClusterChange, without: RunOutcome, snapshot: Snapshot
-) -> list[str]:
-    """Return a note that suggests `explain`; [] if there is a change or no pending pod."""
-    if change.words or not without.pending:
-        return []
-    return [f"fairlead explain {snapshot.words} pods says why pods are pending."]
+def _notes_without_change(
+    conditions: Conditions, without: RunOutcome, snapshot: Snapshot
+) -> Iterator[str]:
+    """Yield notes on a question without a change: about its load, and about pending pods."""
+    if conditions.load is not None:
+        yield _LOAD_IN_BOTH_RUNS
+    if without.pending:
+        yield f"fairlead explain {snapshot.words} pods says why pods are pending."
 
 
 def _autoscaled_before_change(

@@ -54,6 +54,20 @@ def test_the_run_without_the_change_covers_the_end_of_the_other_run(snapshot, ma
     assert not found.difference.placed
 
 
+@pytest.mark.parametrize(
+    ("cordoned", "is_noted"), [((), True), (("b",), False)], ids=["no change", "a change"]
+)
+def test_a_load_without_a_change_is_noted(snapshot, make, write, cordoned, is_noted):
+    """Both runs have the load, so nothing changes; the reader may expect an effect of the load."""
+    found = what_if(
+        snapshot(*(make.node(name) for name in "ab"), make.workload(cpu="1"), AUTOSCALER),
+        ClusterChange(cordon=cordoned),
+        Conditions(load=write("load.yaml", "- {workload: deploy/web, cpu: 1}\n")),
+    )
+    assert found.verdict.first.sentence.startswith("Nothing changes for any pod.")
+    assert any("No change was requested" in one for one in found.changed.notes) is is_noted
+
+
 def test_a_run_of_a_cluster_that_never_settles_covers_the_end_of_the_other_run(snapshot, make):
     """The Job starts pods all the time. The change is made when the pod of `web` is ready."""
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}

@@ -254,6 +254,8 @@ def test_an_alternative_with_fewer_pending_pods_is_better_although_it_makes_a_po
         " 1 pod is pending at the end; without the change, 2 pods are."
     )
     _, found, _ = ask("--change", "nothing:--cordon a")
+    assert found["verdict"].endswith(": Nothing changes for any pod. 2 pods stay pending.")
+    _, found, _ = ask("--change", "more:--scale rs/x/web=3 --set-resources pod/x/v=cpu=4")
     assert found["verdict"].endswith(" 2 pods are pending at the end, as without the change.")
 
 

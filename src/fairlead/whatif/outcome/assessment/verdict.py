@@ -152,9 +152,12 @@ def verdict_of(effect: Effect) -> Verdict:
 def _unchanged(effect: Effect) -> str:
     """Return a sentence that nothing changes.
 
-    If the autoscaler does the same in both runs, a second sentence says what it does.
+    A second sentence counts the pods that are pending in both runs. If the autoscaler does the same
+    in both runs, another sentence says what it does.
     """
     text = "Nothing changes for any pod."
+    if pending := len(effect.changed.pending):
+        text += f" {counted(pending, 'pod')} {'stays' if pending == 1 else 'stay'} pending."
     before, after = effect.without.autoscaling, effect.changed.autoscaling
     if before is None or after is None or not after.transitions:
         return text

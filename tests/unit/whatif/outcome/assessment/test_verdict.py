@@ -542,6 +542,17 @@ def test_an_error_is_reported_only_if_pods_lack_at_the_end(missing, is_none):
     assert verdict_of(effect).first.kind is expected
 
 
+@pytest.mark.parametrize(
+    ("count", "sentence"), [(1, "1 pod stays pending."), (2, "2 pods stay pending.")]
+)
+def test_pods_that_are_pending_in_both_runs_are_counted_if_nothing_changes(count, sentence):
+    waiting = [pod(f"w-{number}", "", reason="0/2 nodes are available") for number in range(count)]
+    run = outcome(HERE, *waiting)
+    assert (
+        verdict_of(effect_of(run, run)).first.sentence == f"Nothing changes for any pod. {sentence}"
+    )
+
+
 @pytest.mark.parametrize(("waited_s", "is_none"), [(160, True), (161, False)])
 def test_a_pod_that_waits_a_minute_longer_for_the_same_node_is_a_difference(waited_s, is_none):
     late = replace(HERE, reason="0/2 nodes are available")
