@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.selector import selector_matches
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import DEPLOYMENT, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.workloads.identity import ordinal_of
@@ -26,6 +28,8 @@ from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
+
+_PREEMPTORS_MAX: Final = 3
 
 
 class WorkloadEffect(Struct, frozen=True, kw_only=True):
@@ -166,6 +170,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def short_words(self) -> str:
         """`words` for a narrow column; reasons and redundant evictions are left out.
 
+        Of the workloads that preempted pods, at most _PREEMPTORS_MAX are named.
+
         Evictions are redundant if other counts include all evicted pods. If no pod is lost, the
         other counts must also include no other pods. They are then shown with the causes of the
         evictions.
@@ -177,7 +183,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     def _summary(self, *, is_short: bool) -> str:
         why = f": {', '.join(self.reasons)}" if self.reasons and not is_short else ""
-        preemptors = ", ".join(name for name in self.by if "/" in name and " " not in name)
+        names = [name for name in self.by if "/" in name and " " not in name]
+        preemptors = listed(names, _PREEMPTORS_MAX if is_short else len(names))
         causes = ", ".join(short_cause(name) for name in self.by if "/" not in name or " " in name)
         cause = f" ({causes})" if causes else ""
         lost = self._lost

@@ -191,6 +191,14 @@ def test_the_cause_of_evictions_is_not_stated_for_pods_that_were_not_evicted(cou
     assert effect.short_words == words
 
 
+def test_a_narrow_column_names_three_of_the_workloads_that_preempted_pods():
+    readiness = effect_of(outcome(pod("old", "a", **OLD)), outcome(pod("old", **OLD))).workloads[0]
+    by = tuple(f"deploy/ns/{name}" for name in "vwxyz")
+    effect = WorkloadEffect(workload=WEB, readiness=readiness.readiness, preempted=9, by=by)
+    assert effect.short_words == ("9 preempted by deploy/ns/v, deploy/ns/w, deploy/ns/x and 2 more")
+    assert effect.words == f"9 preempted by {', '.join(by)}"
+
+
 def test_a_pod_that_was_deleted_and_created_again_is_no_new_pod():
     again = {**OLD, "is_initial": False, "started_s": 2}
     before = outcome(pod("p", "a", **OLD), pod("x", "a", **NEW))
