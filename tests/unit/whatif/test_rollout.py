@@ -27,6 +27,32 @@ def no_entries(found, *names):
     return all(getattr(found, name) == () for name in names)
 
 
+def test_the_surplus_pods_of_a_stopped_rollout_are_not_wanted(cluster, make):
+    """Only the change removes a pod, which terminates on a node whose kubelet does not answer.
+
+    The Deployment wants 8 pods, and has 6 old pods and 4 new ones, which fit no node.
+    """
+    objects = rollout.in_progress()
+    for one in objects:
+        template = one["spec"].get("template", one)
+        if template["spec"]["containers"][0]["image"] == "web:2":
+            template["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "99"
+            if one["kind"] == "Pod":
+                one["spec"]["nodeName"] = ""
+                one["status"] = {"phase": "Pending"}
+    leaving = rollout.pod("web", rollout.OLD, 9, "lost")
+    leaving["status"]["conditions"][0]["status"] = "False"
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    lost = make.node("lost")
+    lost["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+    lost["spec"] = {"taints": [taint, {**taint, "effect": "NoSchedule"}]}
+    change = ClusterChange(delete=("node/lost",))
+    answer = what_if(cluster([*objects, lost, leaving]), change)
+    [row] = [one for one in answer.effect.workloads if one.workload == WEB]
+    assert (row.readiness.wanted, row.readiness.at_end) == (8, 6)
+
+
 def test_a_change_of_a_settled_dump_starts_at_once(cluster):
     answer = what_if(cluster(rollout.at_rest()), ClusterChange(drain=("n5",)))
     assert answer.without.rest.after == 0
