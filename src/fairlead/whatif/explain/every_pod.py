@@ -23,6 +23,7 @@ from fairlead.whatif.explain.pod_cause import (
     NO_CAUSES,
     PodCause,
     cause_row,
+    explain_steps,
     pending_causes,
     seconds_since,
     unready_causes,
@@ -125,11 +126,14 @@ def explain_pods(
             "node_reasons": node_reasons,
         },
         notes=unsimulated_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
-        steps=tuple(_steps(held_on_silent_nodes(model, inventory))),
+        steps=(
+            *_replace_elsewhere(held_on_silent_nodes(model, inventory)),
+            *explain_steps(pending[:1], snapshot.arguments),
+        ),
     )  # fmt: skip
 
 
-def _steps(silent: Sequence[str]) -> Iterator[NextStep]:
+def _replace_elsewhere(silent: Sequence[str]) -> Iterator[NextStep]:
     """Yield the command after which StatefulSets replace their pods on the `silent` nodes."""
     if not silent or len(silent) > _NODES_MAX:
         return

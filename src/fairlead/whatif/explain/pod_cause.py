@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims
 from fairlead.whatif.explain.readiness import why_unready
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.refusal import size_problem
@@ -81,6 +83,16 @@ def pending_causes(
                 else _pending_cause(model, pod, leaving, known, group_causes)
             )
     return found
+
+
+def explain_steps(pending: Iterable[PodInfo], arguments: Sequence[str]) -> Iterator[NextStep]:
+    """Yield a command for each of the `pending` pods that explains what would help the pod.
+
+    `arguments` are the words with which another command reads the same cluster.
+    """
+    for pod in pending:
+        words = ("fairlead", "explain", *arguments, f"pod/{pod.key}")
+        yield NextStep("ask what would help a pending pod", command=shlex.join(words))
 
 
 def unready_causes(

@@ -51,6 +51,7 @@ from fairlead.whatif.explain.device_shortage import device_shortages, may_need_d
 from fairlead.whatif.explain.node_requirement import unmet_requirements
 from fairlead.whatif.explain.pod_cause import (
     cause_rows,
+    explain_steps,
     is_up,
     pending_causes,
     unready_causes,
@@ -228,6 +229,7 @@ def explain_workload(
         steps=(
             *(() if stuck is None else stuck.steps(snapshot.arguments)),
             *(undo_steps(workload) if old and _waits(model, workload, between, kept) else ()),
+            *explain_steps(pending[:1], snapshot.arguments),
         ),
     )  # fmt: skip
 

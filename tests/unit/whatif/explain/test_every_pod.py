@@ -124,6 +124,20 @@ def test_all_pods_are_explained_at_once(explained, cluster, target):
     ]
 
 
+def test_a_step_explains_the_pending_pod_that_is_scheduled_first(explained, cluster, make):
+    """The other pods of its workload need the same, and pods of lower priority come later."""
+    cluster += [
+        make.workload("ReplicaSet", "important", replicas=1),
+        pending(make, "first", "important", cpu="4", priority=5),
+    ]
+    for target in ("pods", "rs/important"):
+        [command] = [one.command for one in explained(*cluster, target=target).steps]
+        assert command.startswith("fairlead explain ")
+        assert command.endswith(" pod/default/first")
+    running = [one for one in cluster if one["metadata"]["name"] in ("a", "ready")]
+    assert explained(*running).steps == ()
+
+
 @pytest.mark.parametrize(
     ("taints", "why"),
     [
