@@ -89,6 +89,9 @@ class Engine:
         # called.
         self._deadlines: list[Instant] = [_NEVER] * len(self._members)
         self._touched = self._everyone.bits
+        # The instant for which `next_deadline` has updated the deadlines; None after any change.
+        # If `handle_deadline` follows at this instant, it need not update them again.
+        self._checked_at: Instant | None = None
         self._always_touched = _Group(
             member for member in self._members if not member.interest.keeps_deadline
         ).bits
@@ -115,13 +118,17 @@ class Engine:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[IssuedCommand]:
         """Apply `stimulus` to the state; return the commands of all controllers."""
         self.cluster.now = now
-        self.cluster.apply(stimulus)
+        self._checked_at = None
         if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
             changed = stimulus.object
             if type(changed) is Pod:
+                self.cluster.apply(stimulus)
                 return self._handle_pod(stimulus, changed, now)
         issued: list[IssuedCommand] = []
         concerned = self._selected(stimulus) if self._is_selective else self._everyone
+        if not concerned.members and type(stimulus) is CommandSucceeded:
+            return issued  # it changes no object, and no controller needs it
+        self.cluster.apply(stimulus)
         self._touched |= concerned.bits
         for member in concerned.members:
             commands = member.controller.handle(stimulus, now)
@@ -186,7 +193,9 @@ class Engine:
         Returns None if no controller has work until the next stimulus. If several deadlines have
         come, any of them may be returned.
         """
-        found = min(self._current_deadlines(self.cluster.now), default=_NEVER)
+        now = self.cluster.now
+        found = min(self._current_deadlines(now), default=_NEVER)
+        self._checked_at = now
         return None if found == _NEVER else found
 
     def handle_deadline(self, now: Instant) -> list[IssuedCommand]:
@@ -195,7 +204,9 @@ class Engine:
         Returns the controller's commands, [] if no deadline has come.
         """
         self.cluster.now = now
-        for place, due in enumerate(self._current_deadlines(now)):
+        is_checked = self._checked_at == now
+        deadlines = self._deadlines if is_checked else self._current_deadlines(now)
+        for place, due in enumerate(deadlines):
             if due <= now:
                 return self._handle_deadline_of(self._members[place], now)
         return []
@@ -210,7 +221,9 @@ class Engine:
         self.cluster.now = now
         issued: list[IssuedCommand] = []
         for member in self._members:
-            if self._update_deadline(member) <= now:
+            due = member.controller.next_deadline()
+            self._deadlines[member.place] = _NEVER if due is None else due
+            if due is not None and due <= now:
                 issued += self._handle_deadline_of(member, now)
         return issued
 
@@ -221,27 +234,24 @@ class Engine:
         first updated deadline that is due at `now`. So the deadlines of later members may be
         outdated. They are not needed, because `handle_deadline` serves earlier members first.
         """
-        touched = self._touched
+        touched, deadlines = self._touched, self._deadlines
         if touched:
             members = self._with_bits.get(touched)
             if members is None:
                 members = tuple(one for one in self._members if one.bit & touched)
                 self._with_bits[touched] = members
             for member in members:
-                if self._update_deadline(member) <= now:
+                found = member.controller.next_deadline()
+                due = deadlines[member.place] = _NEVER if found is None else found
+                if due <= now:
                     # The bits of this member and of all later members.
                     self._touched = touched & -member.bit | self._always_touched
-                    return self._deadlines
+                    return deadlines
             self._touched = self._always_touched
-        return self._deadlines
-
-    def _update_deadline(self, member: _Member) -> Instant:
-        """Ask a controller for its next deadline; store and return the answer."""
-        found = member.controller.next_deadline()
-        due = self._deadlines[member.place] = _NEVER if found is None else found
-        return due
+        return deadlines
 
     def _handle_deadline_of(self, member: _Member, now: Instant) -> list[IssuedCommand]:
+        self._checked_at = None
         self._touched |= member.bit
         issued: list[IssuedCommand] = []
         _issue(member.controller.handle_deadline(now), member.issuer, issued)

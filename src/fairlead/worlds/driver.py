@@ -193,7 +193,7 @@ class Driver:
         """
         commands, stimuli = self._commands, self._stimuli
         handle, perform, poll = self._engine.handle, self._world.perform, self._world.poll
-        now = self.now
+        now, recorded_from = self.now, self._recorded_from
         while True:
             if commands:
                 outcome = perform(commands.popleft(), now)
@@ -201,8 +201,8 @@ class Driver:
                     stimuli.append(outcome)
             elif stimuli:
                 stimulus = stimuli.popleft()
-                self._steps += 1
-                if self._steps > self._recorded_from:
+                self._steps = steps = self._steps + 1
+                if steps > recorded_from:
                     self._record(stimulus)
                 issued = handle(stimulus, now)
                 if issued:

@@ -378,6 +378,17 @@ def test_only_deadlines_of_controllers_that_ran_are_read_again():
     assert (idle.questions, busy.questions) == (1, 3)
 
 
+def test_a_due_controller_is_asked_once_before_it_works():
+    """`handle_deadline` relies on the answers to `next_deadline` at the same instant."""
+    first, second = (Timer(name, dues, Interest()) for name, dues in (("a", [9]), ("b", [0, 9])))
+    engine = Engine(Cluster(), [first, second])
+    assert (engine.next_deadline(), engine.handle_deadline(0)) == (0, [issued("b")])
+    assert (first.questions, second.questions) == (1, 1)
+    engine.next_deadline()
+    engine.handle(ObjectChanged(make_node("n")), 0)
+    assert engine.handle_deadline(0) == [issued("b")]
+
+
 def test_controllers_after_the_first_with_due_work_are_asked_later():
     """Their deadlines are not needed until the controllers before them have no due work."""
     first, second = (Timer(name, [0, 9], Interest()) for name in "ab")

@@ -206,7 +206,8 @@ class _RecordedEngine(Struct):
     def handle(self, stimulus: Stimulus, now: Instant) -> list[IssuedCommand]:
         if type(stimulus) is CommandSucceeded:  # a fast path: there is nothing to record
             self.recorder.begin(now)
-            return self._recorded(self.engine.handle(stimulus, now))
+            issued = self.engine.handle(stimulus, now)
+            return self._recorded(issued) if issued else issued
         self.recorder.observe(stimulus, now)
         if type(stimulus) is not ReadinessChanged:  # such a pod neither ends nor leaves its gang
             self.endless.observe(stimulus, now)
@@ -218,7 +219,7 @@ class _RecordedEngine(Struct):
             for name, amount in extended_amounts(self.engine.cluster).items():
                 self.requested_before[name] -= amount
             self.allocatable_before = allocatable_in(self.engine.cluster) | offered
-        return self._recorded(issued)
+        return self._recorded(issued) if issued else issued
 
     def next_deadline(self) -> Instant | None:
         return self.engine.next_deadline()

@@ -144,7 +144,7 @@ class SimulatedWorld:
         self.extenders: ExtenderCaller = NoExtenders()
         self._quotas = QuotaLedgers(self.store.storage)
         self._driver = Driver(engine, self, now=start)
-        self._latency = latency or Latency()
+        self._latency = latency
         self.command_log = command_log
         self._timers: TimerQueue[Callable[[Instant], None]] = TimerQueue()
         self._due: deque[Callable[[Instant], None]] = deque()
@@ -223,7 +223,7 @@ class SimulatedWorld:
             self.events.record(command, now)
         elif type(command) is CallExtender:
             self._pending_stimuli.append(self._call_extender(command, now))
-        elif latency := self._latency.of(command):
+        elif self._latency is not None and (latency := self._latency.of(command)):
             self._timers.add(now + latency, partial(self._apply, issued))
         else:
             self._apply(issued, now)
