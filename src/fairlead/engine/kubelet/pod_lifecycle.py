@@ -318,8 +318,10 @@ def has_ready_containers(pod: Pod) -> bool:
     ContainersReady. Readiness gates do not change ContainersReady, either.
     upstream: pkg/controller/util/node/controller_utils.go:MarkPodsNotReady
     """
+    if is_ready(pod):
+        return True
     found = condition(pod, "ContainersReady")
-    return is_ready(pod) or (found is not None and found.status == "True")
+    return found is not None and found.status == "True"
 
 
 def start_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:

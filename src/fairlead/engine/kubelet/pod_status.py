@@ -84,12 +84,17 @@ def is_readiness_current(pod: Pod, *, applies_readiness_gates: bool) -> bool:
     ContainersReady is not compared if Ready is True both in the status and in the result of
     `readiness`.
     """
-    ready, containers = condition(pod, "Ready"), condition(pod, "ContainersReady")
-    wanted, of_containers = readiness(pod, applies_readiness_gates=applies_readiness_gates)
-    if ready is None or ready.status != wanted.status:
+    ready = condition(pod, "Ready")
+    if ready is None:
+        return False
+    if not applies_readiness_gates:  # then `readiness` returns True for both conditions
+        return ready.status == "True"
+    wanted, of_containers = readiness(pod, applies_readiness_gates=True)
+    if ready.status != wanted.status:
         return False
     if wanted.status == "True":
         return True
+    containers = condition(pod, "ContainersReady")
     is_current = containers is not None and containers.status == of_containers.status
     return is_current and ready.message == wanted.message
 

@@ -97,9 +97,10 @@ def is_of_readiness(command: PatchStatus, pod: Pod) -> bool:
     """
     if not pod.spec.node_name or is_terminating(pod) or is_terminal(pod):
         return False
-    return command.fields.keys() <= _CONTAINER_LISTS and all(
-        one.type in _READINESS for one in command.conditions
-    )
+    for one in command.conditions:
+        if one.type not in _READINESS:
+            return False
+    return command.fields.keys() <= _CONTAINER_LISTS
 
 
 def _next_status(before: PodStatus, command: PatchStatus, timestamp: str) -> PodStatus | None:
@@ -152,5 +153,8 @@ def next_conditions(
             message=change.message,
             last_transition_time=since,
         )
-        merged[place : place + 1] = [after]
+        if place == len(merged):
+            merged.append(after)
+        else:
+            merged[place] = after
     return tuple(merged)

@@ -98,6 +98,10 @@ class DisruptionBudget(Struct):
         before = self.members.get(name)
         if before == member:
             return False
+        if before is not None and before.owner == member.owner:  # nearly always
+            self.members[name] = member
+            self.healthy += member.is_healthy - before.is_healthy
+            return True
         self.remove(name)
         self.members[name] = member
         self.healthy += member.is_healthy

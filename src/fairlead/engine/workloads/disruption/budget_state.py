@@ -74,8 +74,9 @@ class NamespaceBudgets(Struct):
             changed, budgets = [], known.budgets
         self._pods[name] = _SelectedPod(labels, member, budgets)
         for one in budgets:
-            if self.states[one].budget.put(name, member):
-                changed.append(self.states[one])
+            state = self.states[one]
+            if state.budget.put(name, member):
+                changed.append(state)
         return changed
 
     def load_pods(self, replicas: Replicas) -> None:

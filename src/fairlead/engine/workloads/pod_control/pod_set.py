@@ -241,7 +241,8 @@ class PodSet:
         known = self.active.get(name)
         if known is None or not differs_in_status_only(known, pod):
             return False
-        if pod_state(pod) is not _ACTIVE or name in self.deletions_expected:
+        # The pod is not terminating, because `known` was not.
+        if is_terminal(pod) or name in self.deletions_expected:
             return False
         if self.restarts is not None and self.restarts.get(name, 0) != container_restarts(pod):
             return False
