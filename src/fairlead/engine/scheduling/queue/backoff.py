@@ -20,6 +20,7 @@ INITIAL_DEFAULT: Final = seconds(1)
 MAXIMUM_DEFAULT: Final = seconds(10)
 MAX_IN_UNSCHEDULABLE_DEFAULT: Final = seconds(300)
 _FLUSH_PERIOD: Final = NANOSECONDS_PER_SECOND
+_DOUBLINGS_MAX: Final = 63  # more than any maximum needs, because an Instant has 64 bits
 
 
 class BackoffConfig(Struct, frozen=True):
@@ -61,12 +62,8 @@ class BackoffClock(Struct, frozen=True):
         """
         if count <= 0:
             return 0
-        duration = self.config.initial
-        for _ in range(count - 1):
-            duration *= 2
-            if duration >= self.config.maximum:
-                break
-        expiry = self._truncated(since + min(duration, self.config.maximum))
+        doubled = self.config.initial << min(count - 1, _DOUBLINGS_MAX)
+        expiry = self._truncated(since + min(doubled, self.config.maximum))
         return expiry - 1 if self.config.ends_at_expiry else expiry
 
     def is_on(self, expiry: Instant, now: Instant) -> bool:

@@ -427,6 +427,9 @@ class SchedulingQueue:
 
     def _flush_leftover(self, now: Instant) -> None:
         """Wake the pods that waited too long in the pool (flushUnschedulablePodsLeftover)."""
+        heap = self._waiting_since
+        if not heap or now <= heap[0][0] + self._config.max_in_unschedulable:
+            return  # all other pods have waited less than the first, which may have left the pool
         due = self._next_leftover_flush()
         if due is None or now < due:
             return

@@ -6,9 +6,12 @@ upstream: pkg/scheduler/backend/queue/backoff_queue.go
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.framework.cluster_event import EventKind
+from fairlead.engine.scheduling.queue.backoff import BackoffClock, BackoffConfig
 
 GATED = {"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}
 
@@ -28,6 +31,16 @@ def test_backoff_doubles_up_to_its_maximum(waiting):
     """The time that the pod waits does not reset it."""
     waiting.add("a")
     assert windows(waiting, 7, ["NodeResourcesFit"]) == [1, 2, 4, 8, 10, 10, 10]
+
+
+@given(st.integers(0, seconds(30)), st.integers(0, seconds(30)), st.integers(1, 200))
+def test_backoff_is_computed_without_a_loop(initial, maximum, count):
+    """The result is that of upstream's loop (backoff_queue.go: calculateBackoffDuration)."""
+    expected = initial
+    for _ in range(count - 1):
+        expected = min(2 * expected, maximum)
+    clock = BackoffClock(BackoffConfig(initial=initial, maximum=maximum), window=1, phase=0)
+    assert clock.expiry(7, count) == 7 + min(expected, maximum)
 
 
 def test_backoff_is_configured(new_waiting):
