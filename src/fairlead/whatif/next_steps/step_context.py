@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from msgspec import Struct
@@ -46,7 +48,7 @@ Ask = Callable[[ClusterChange], Effect | None]
 """Returns the effect of another change of the same cluster; None if the change is invalid."""
 
 
-class StepContext(Struct, frozen=True):
+class StepContext(Struct, frozen=True, dict=True):
     """An answer, the objects of its snapshot, a way to ask again, and the notes so far.
 
     `notes` are about steps that would not help. `causes` explain why pods are pending. `scheduler`
@@ -70,14 +72,21 @@ class StepContext(Struct, frozen=True):
 
     def workloads(self, refs: Collection[WorkloadRef]) -> dict[WorkloadRef, Manifest]:
         """Return those of the workloads `refs` that the snapshot itself contains."""
-        names = {(ref.namespace, ref.name) for ref in refs}
         found = {
-            WorkloadRef(one.full_kind, one.ref.namespace, one.ref.name): one
-            for one in entries_of(self.manifests)
-            # The names are compared first, because `full_kind` takes longer.
-            if isinstance(one, Manifest) and (one.ref.namespace, one.ref.name) in names
+            WorkloadRef(one.full_kind, *name): one
+            for name in {(ref.namespace, ref.name) for ref in refs}
+            for one in self._by_name.get(name, ())
         }
         return {ref: found[ref] for ref in sorted(refs) if ref in found}
+
+    @cached_property
+    def _by_name(self) -> Mapping[tuple[str, str], list[Manifest]]:
+        """The objects of the snapshot without replicas, by (namespace, name)."""
+        found: dict[tuple[str, str], list[Manifest]] = defaultdict(list)
+        for one in entries_of(self.manifests):
+            if isinstance(one, Manifest):
+                found[one.ref.namespace, one.ref.name].append(one)
+        return found
 
     # --- failed nodes ----------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -113,7 +114,8 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def is_placed(self) -> bool:
         """Whether the pod has a node, does not wait for a volume and has not completed."""
-        return self.occupies_node and not self.awaits_volume_detachment
+        is_on_node = self.node != "" and self.phase not in COMPLETED
+        return is_on_node and not self.awaits_volume_detachment
 
     @property
     def is_pending(self) -> bool:
@@ -468,7 +470,7 @@ class DeletedPod(Struct, frozen=True):
     at: Instant
 
 
-class RunOutcome(Struct, frozen=True, kw_only=True):
+class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     """The outcome of a run: pods sorted by key, everything else by time, then name.
 
     `started_at` is the instant at which the steps of the experiment begin. All times and counts
@@ -664,6 +666,11 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
             for pod in of_deleted_nodes
             if not (pod.belongs_to_node or pod.is_completed or pod.is_terminating)
         ]
+
+    @cached_property
+    def workloads_of_pods(self) -> frozenset[WorkloadRef]:
+        """The workloads of all `pods`."""
+        return frozenset(pod.owner or pod.workload for pod in self.pods.values())
 
     @property
     def placed(self) -> list[PodEnd]:

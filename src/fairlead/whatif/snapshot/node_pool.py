@@ -123,7 +123,10 @@ class PoolNames(Struct, frozen=True):
 
 
 def _first_of(keys: Iterable[str], labels: Mapping[str, str]) -> tuple[str, str] | None:
-    return next(((key, labels[key]) for key in keys if key in labels), None)
+    for key in keys:
+        if key in labels:
+            return key, labels[key]
+    return None
 
 
 def zone_labels(labels: Mapping[str, str]) -> tuple[str, ...]:

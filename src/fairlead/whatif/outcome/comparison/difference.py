@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -101,7 +102,7 @@ class NotCreated(Struct, frozen=True):
     waits_for: str = ""
 
 
-class Difference(Struct, frozen=True, kw_only=True):
+class Difference(Struct, frozen=True, kw_only=True, dict=True):
     """All effects that only the run with the change has.
 
     - `placed`: pods that have a node only with the change
@@ -201,7 +202,7 @@ class Difference(Struct, frozen=True, kw_only=True):
         """The keys of the pods that were replaced by updated pods, or are no longer needed."""
         return unneeded(self.updated, self.removed)
 
-    @property
+    @cached_property
     def _not_displaced(self) -> list[Move]:
         displaced = {pod.key for pod in self.displaced}
         return [one for one in self.moved if one.pod.key not in displaced]
@@ -273,7 +274,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     return Difference(
         placed=tuple(placed),
         completed=completed,
-        moved=tuple(_move(role, failed) for role in roles if role.is_moved),
+        moved=tuple(_move(role, failed) for role in elsewhere if role.is_moved),
         updated=tuple(updated),
         preempted=preempted,
         evicted=evicted,

@@ -142,13 +142,13 @@ class Effect(Struct, frozen=True, kw_only=True):
         """The number of workloads that have pods at the end and are not affected by the change."""
         affected = self._affected
         if affected:
-            affected &= {pod.workload for pod in self.changed.pods.values()}
+            affected &= self.changed.workloads_of_pods
         return max(self.changed.workloads_total - len(affected), 0)
 
     @property
     def untouched_bare_pods(self) -> int:
         """How many of the `untouched_workloads` are pods without a controller."""
-        alone = {pod.workload for pod in self.changed.pods.values() if pod.workload.kind == POD}
+        alone = {ref for ref in self.changed.workloads_of_pods if ref.kind == POD}
         return min(len(alone - self._affected), self.untouched_workloads)
 
     @property

@@ -80,14 +80,17 @@ class PodRole(Struct, frozen=True):
     @property
     def is_renamed(self) -> bool:
         """Whether the pod has another name in the run with the change."""
-        both = self.before is not ABSENT and self.after is not ABSENT
-        return both and self.before.key != self.after.key
+        before, after = self.before, self.after
+        if before is ABSENT or after is ABSENT:
+            return False
+        return before.name != after.name or before.namespace != after.namespace
 
     @property
     def is_newly_pending(self) -> bool:
         """Whether the pod is pending only with the change."""
-        was_pending = self.before is not ABSENT and self.before.is_pending
-        return self.after is not ABSENT and self.after.is_pending and not was_pending
+        if self.after is ABSENT or not self.after.is_pending:
+            return False
+        return self.before is ABSENT or not self.before.is_pending
 
     @property
     def is_newly_placed(self) -> bool:
@@ -118,8 +121,10 @@ class PodRole(Struct, frozen=True):
     @property
     def is_moved(self) -> bool:
         """Whether the pod has another node than without the change."""
+        if self.before.node == self.after.node:
+            return False
         placed = self.before.is_placed and self.after.is_placed and not self._is_left_over
-        return placed and self.before.node != self.after.node and not self.has_new_revision
+        return placed and not self.has_new_revision
 
     @property
     def _is_left_over(self) -> bool:

@@ -500,7 +500,7 @@ def _add_unmet_budgets(
     unmet = {one.pdb for one in budgets if one.state is BudgetResult.UNMET}
     if not unmet:
         return
-    pods = {pod.workload: pod for pod in changed.pods.values() if pod.workload in tallies}
+    pods = {ref: pod for pod in changed.pods.values() if (ref := pod.workload) in tallies}
     for history in changed.budgets:
         if history.pdb in unmet:
             namespace = history.pdb.partition("/")[0]

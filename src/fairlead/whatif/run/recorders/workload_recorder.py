@@ -155,10 +155,14 @@ class WorkloadRecorder(Struct):
         self, pods: Iterable[tuple[WorkloadRef, str, Pod]], workloads: Iterable[WorkloadRef]
     ) -> dict[WorkloadRef, int]:
         ready = dict.fromkeys(workloads, 0)
+        last: Pod | None = None  # one pod represents all unchanged replicas, see `Recorder.pods_of`
+        is_last_ready = False
         for ref, uid, pod in pods:
             if ref in ready:
                 known = self._is_ready.get(uid)
-                ready[ref] += _ready(pod) if known is None else known
+                if known is None and pod is not last:
+                    last, is_last_ready = pod, _ready(pod)
+                ready[ref] += is_last_ready if known is None else known
         return ready
 
 
