@@ -53,6 +53,13 @@ def test_earlier_texts_do_not_change_the_strings_of_a_text(pods):
         assert template.strings(text) == template_of(POD, OTHER).strings(text)
 
 
+@given(st.text(alphabet="a ~\x7f\x1f\t\n\xa0\u20ac\xe9", max_size=4))
+def test_strings_with_characters_that_are_not_printable_do_not_match(name):
+    """ASCII and other characters are treated alike."""
+    found = template_of(POD, OTHER).strings(POD.replace("web-x", name).encode())
+    assert found == ([name, "n1"] if name.isprintable() else None)
+
+
 def test_a_quote_ends_a_string_even_if_the_text_has_the_usual_length():
     template = template_of(POD, OTHER)
     assert template.strings(POD.encode()) == ["web-x", "n1"]

@@ -247,7 +247,7 @@ class PodTexts:
             if not self._workloads:  # no template is learned yet, so nothing needs the text
                 yield item
                 continue
-            text = bytes(item) if isinstance(item, msgspec.Raw | bytes) else b""
+            text = bytes(item) if type(item) is msgspec.Raw or type(item) is bytes else b""
             if template is not None:
                 strings = template.texts.strings(text)
                 if strings is not None and len(rows) < _ROWS_MAX:
