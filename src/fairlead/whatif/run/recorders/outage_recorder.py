@@ -9,7 +9,7 @@ engine.nodelifecycle), as in ZoneChange.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -437,7 +437,7 @@ class OutageRecorder(Struct):
         """Return the existing pods with the key `key`, oldest first."""
         return [self.pods[uid] for uid in self._uids_of(key)]
 
-    def _uids_of(self, key: str) -> Iterable[str]:
+    def _uids_of(self, key: str) -> Collection[str]:
         """Return the uids of the existing pods with the key `key`, oldest first."""
         if self._by_key is None:
             self._by_key = {}
@@ -476,11 +476,16 @@ class OutageRecorder(Struct):
         if state is NodeState.TAINTED and failure.tainted_at is None:
             failure.tainted_at = self.now
         concerned: dict[str, None] = {}
+        is_down = not self._is_serving[name] and not self._has_lost_nodes
         for uid, key in self._original_keys_on(name).items():
             pod, affected = self.pods[uid], self.affected.get(key)
             if affected is not None and returned_at is not None:
                 affected.is_late |= affected.back_at is None or affected.back_at < returned_at
-            if not is_current or affected is None or affected.state is _UP:
+            if affected is None and is_down and len(self._uids_of(key)) == 1:
+                # The usual case: this pod is the only one with its key, so the key is DOWN, as
+                # `_mark_affected` records. `_update` would change nothing.
+                self._mark_affected(key, pod)
+            elif not is_current or affected is None or affected.state is _UP:
                 concerned[key] = None
                 self._mark_affected(key, pod)
             elif not is_terminal(pod):
