@@ -200,12 +200,11 @@ def decode(obj: Any) -> objects.ApiObject:
 
 
 def _view_of(obj: Any) -> type[objects.ApiObject]:
-    stated = (obj.get("apiVersion"), obj.get("kind")) if isinstance(obj, dict) else ()
-    match stated:
-        case str() as api_version, str() as kind:
+    if isinstance(obj, dict):
+        api_version, kind = obj.get("apiVersion"), obj.get("kind")
+        if isinstance(api_version, str) and isinstance(kind, str):
             return VIEWS.get((api_version, kind), objects.Unstructured)
-        case _:
-            return objects.Unstructured
+    return objects.Unstructured
 
 
 def as_json(view: msgspec.Struct) -> Any:

@@ -99,6 +99,8 @@ def perform(
     """
     try:
         match command:
+            case PatchStatus() | PatchObject() | CreateObject():  # the most frequent commands
+                yield from retried(partial(_request, store, command, now, write_of))
             case DeleteCollection():
                 return (yield from delete_collection(store, command, now, write_of))
             case LookUpOwners():
@@ -122,12 +124,7 @@ def refused(command: Command, refusal: ApiError) -> CommandFailed:
 def _request(
     store: Store, command: _SimpleCommand, now: Instant, write_of: WriteOf
 ) -> WebhookCalls[None]:
-    match command:
-        case Bind(pod, node):
-            write = write_of(POD, "binding")
-            yield from bind.steps(
-                store, pod.namespace, pod.name, node, now, uid=pod.uid, write=write
-            )
+    match command:  # the most frequent commands come first
         case PatchStatus(target, fields, conditions, _, resource_version):
             kind = _kind(store, target.kind)
             yield from store.patch_status.steps(
@@ -141,13 +138,18 @@ def _request(
                 resource_version=resource_version,
                 write=write_of(kind, "status"),
             )
-        case ApplyStatus(target, status, field_manager):
-            _apply_status(store, target, status, field_manager, now)
         case PatchObject():
             yield from _patch(store, command, now, write_of)
         case CreateObject(manifest):
             write = write_of(kind_of(manifest), "")
             yield from store.create.steps(manifest, now, write=write)
+        case Bind(pod, node):
+            write = write_of(POD, "binding")
+            yield from bind.steps(
+                store, pod.namespace, pod.name, node, now, uid=pod.uid, write=write
+            )
+        case ApplyStatus(target, status, field_manager):
+            _apply_status(store, target, status, field_manager, now)
         case DeleteObject(target, grace_period_s, _, policy):
             kind = _kind(store, target.kind)
             deletion = Deletion(
@@ -254,7 +256,7 @@ def condition_json(condition: Condition) -> dict[str, Any]:
 
     A member without a value is "" or 0; `with_conditions` treats it as missing.
     """
-    generation = condition.observed_generation if isinstance(condition, ObservedCondition) else 0
+    generation = condition.observed_generation if type(condition) is ObservedCondition else 0
     return {
         "type": condition.type,
         "status": condition.status,

@@ -131,7 +131,7 @@ def topic_of(stimulus: Stimulus) -> Topic:
 
 
 def _kind_written_by(command: Command) -> str:
-    if isinstance(command, CreateObject):
+    if type(command) is CreateObject:
         return str(command.manifest.get("kind", ""))
     target = getattr(command, "target", None)
     return "" if target is None else str(target.kind)

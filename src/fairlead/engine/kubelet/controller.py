@@ -33,6 +33,7 @@ from fairlead.engine.core.stimulus import (
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
+    ReadinessChanged,
     Stimulus,
 )
 from fairlead.engine.kubelet.config import KubeletConfig
@@ -82,21 +83,20 @@ class Kubelets:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Let the kubelets react to `stimulus`; return the resulting commands."""
-        match stimulus:
-            case ObjectChanged(Pod() as pod):
-                return self._observe_pod(pod, now, now)
-            case ObjectChanged(Node() as node):
-                return self._observe_node(node, now)
-            case ObjectChanged(Lease() as lease):
-                return self._heartbeats.observe_lease(lease, now)
-            case ObjectDeleted(gone):
-                return self._forget(gone, now)
-            case ObjectsLoaded():
-                return self._load(stimulus, now)
-            case CommandFailed(command, reason, _):
-                self._observe_failure(command, reason, now)
-            case _:
-                pass
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            changed = stimulus.object
+            if type(changed) is Node:
+                return self._observe_node(changed, now)
+            if type(changed) is Lease:
+                return self._heartbeats.observe_lease(changed, now)
+            if type(changed) is Pod:
+                return self._observe_pod(changed, now, now)
+        elif type(stimulus) is ObjectDeleted:
+            return self._forget(stimulus.object, now)
+        elif type(stimulus) is ObjectsLoaded:
+            return self._load(stimulus, now)
+        elif type(stimulus) is CommandFailed:
+            self._observe_failure(stimulus.command, stimulus.reason, now)
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
@@ -192,23 +192,20 @@ class Kubelets:
         return commands
 
     def _forget(self, gone: ApiObject, now: Instant) -> list[Command]:
-        match gone:
-            case Node():
-                self._heartbeats.forget_node(gone.metadata.name)
-                self._pressure.forget_node(gone.metadata.name)
-                self._mirrors.forget_node(gone.metadata.name)
-            case Lease():
-                return self._heartbeats.forget_lease(gone, now)
-            case Pod():
-                self._workers.forget(gone, now)
-                self._pressure.forget_pod(gone, now)
-                node = gone.spec.node_name
-                if self._heartbeats.find(node) is not None:
-                    return self._mirrors.observe_deleted(
-                        gone, is_reporting=self._heartbeats.is_reporting(node)
-                    )
-            case _:
-                pass
+        if type(gone) is Pod:
+            self._workers.forget(gone, now)
+            self._pressure.forget_pod(gone, now)
+            node = gone.spec.node_name
+            if self._heartbeats.find(node) is not None:
+                return self._mirrors.observe_deleted(
+                    gone, is_reporting=self._heartbeats.is_reporting(node)
+                )
+        elif type(gone) is Node:
+            self._heartbeats.forget_node(gone.metadata.name)
+            self._pressure.forget_node(gone.metadata.name)
+            self._mirrors.forget_node(gone.metadata.name)
+        elif type(gone) is Lease:
+            return self._heartbeats.forget_lease(gone, now)
         return []
 
     def _observe_failure(self, command: Command, reason: FailureReason, now: Instant) -> None:

@@ -30,6 +30,7 @@ from fairlead.engine.core.stimulus import (
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
+    ReadinessChanged,
     Stimulus,
 )
 from fairlead.engine.nodelifecycle.config import EVICTION_PERIOD, NodeLifecycleConfig
@@ -81,21 +82,20 @@ class NodeLifecycle:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Record `stimulus`; return the writes that it requires immediately."""
-        match stimulus:
-            case CommandSucceeded() | CommandFailed():
-                return self._handle_outcome(stimulus, now)
-            case ObjectChanged(Pod() as pod):
-                return self._observe_pod(pod, now)
-            case ObjectChanged(Node() as node):
-                return self._observe_node(node, now)
-            case ObjectChanged(Lease() as lease):
-                self._observe_lease(lease, now)
-            case ObjectDeleted(gone):
-                self._forget(gone, now)
-            case ObjectsLoaded():
-                return self._load(stimulus, now)
-            case _:
-                pass
+        if type(stimulus) is CommandSucceeded or type(stimulus) is CommandFailed:
+            return self._handle_outcome(stimulus, now)
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            changed = stimulus.object
+            if type(changed) is Node:
+                return self._observe_node(changed, now)
+            if type(changed) is Lease:
+                self._observe_lease(changed, now)
+            elif type(changed) is Pod:
+                return self._observe_pod(changed, now)
+        elif type(stimulus) is ObjectDeleted:
+            self._forget(stimulus.object, now)
+        elif type(stimulus) is ObjectsLoaded:
+            return self._load(stimulus, now)
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
@@ -153,15 +153,12 @@ class NodeLifecycle:
         commands: list[Command] = []
         self._shared.pods.load(loaded)
         for one in loaded.others:
-            match one:
-                case Lease():
-                    self._observe_lease(one, now)
-                case Node():
-                    commands += self._observe_node(one, now)
-                    if self._config.is_taking_over:
-                        self._monitor.take_over(one, now)
-                case _:
-                    pass
+            if type(one) is Lease:
+                self._observe_lease(one, now)
+            elif type(one) is Node:
+                commands += self._observe_node(one, now)
+                if self._config.is_taking_over:
+                    self._monitor.take_over(one, now)
         return commands
 
     def _observe_pod(self, pod: Pod, now: Instant) -> list[Command]:

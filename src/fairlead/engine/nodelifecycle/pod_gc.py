@@ -35,7 +35,13 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import PodCollected, Reporter
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.stimulus import (
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    ReadinessChanged,
+    Stimulus,
+)
 from fairlead.engine.nodelifecycle.config import GC_PERIOD, NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.node_pods import NodePods
 from fairlead.engine.nodelifecycle.period import Period
@@ -80,15 +86,12 @@ class PodGarbageCollector:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Record a change of the cluster. Pods are deleted only in passes."""
-        match stimulus:
-            case ObjectChanged(one):
-                self._observe(one, now)
-            case ObjectDeleted(one):
-                self._forget(one, now)
-            case ObjectsLoaded():
-                self._load(stimulus, now)
-            case _:
-                pass
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            self._observe(stimulus.object, now)
+        elif type(stimulus) is ObjectDeleted:
+            self._forget(stimulus.object, now)
+        elif type(stimulus) is ObjectsLoaded:
+            self._load(stimulus, now)
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:

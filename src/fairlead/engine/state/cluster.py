@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -22,8 +23,10 @@ from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import (
     ApiObject,
     DeviceTaintRule,
+    Lease,
     Node,
     Pod,
+    PodDisruptionBudget,
     PodGroup,
     ResourceSlice,
 )
@@ -100,6 +103,9 @@ class PodsLoaded(Struct, frozen=True):
         return (PodChange(None, self.pods[key]) for key in self.replicas.keys)
 
 
+# Classes of frequent objects whose changes are not in `Cluster.changes`.
+_WITHOUT_CHANGE: Final = (PodDisruptionBudget, Lease)
+
 Change = PodsLoaded | PodChange | NodeChange | StorageChange | PodGroupChange
 
 
@@ -156,11 +162,11 @@ class Cluster:
 
     def _put(self, changed: ApiObject) -> None:
         """Store a new or changed object."""
-        if isinstance(changed, Pod):
+        if type(changed) is Pod:
             self._put_pod(changed)
-        elif isinstance(changed, Node):
+        elif type(changed) is Node:
             self._put_node(changed)
-        elif isinstance(changed, PodGroup):
+        elif type(changed) is PodGroup:
             if is_kubernetes_pod_group(changed):
                 self.changes.append(PodGroupChange(self.pod_groups.put(changed), changed))
         else:
@@ -188,6 +194,8 @@ class Cluster:
 
     def _put_related(self, changed: ApiObject) -> None:
         before = self.related.put(changed)
+        if type(changed) in _WITHOUT_CHANGE:
+            return
         if isinstance(changed, STORAGE):
             self.assumed_volumes.observe(changed)
             self.changes.append(StorageChange(before, changed))

@@ -43,6 +43,7 @@ from fairlead.engine.core.stimulus import (
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
+    ReadinessChanged,
     Stimulus,
 )
 from fairlead.engine.workloads.config import WorkloadsConfig
@@ -128,11 +129,11 @@ class Workloads:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return the commands for the owners that `stimulus` affects."""
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            return self._observe(stimulus.object, now)
+        if type(stimulus) is ObjectDeleted:
+            return self._forget(stimulus.object, now)
         match stimulus:
-            case ObjectChanged(one):
-                return self._observe(one, now)
-            case ObjectDeleted(one):
-                return self._forget(one, now)
             case ObjectsLoaded():
                 return self._load(stimulus, now)
             case CommandSucceeded(CreateObject() as command):
@@ -247,11 +248,11 @@ class Workloads:
     # --- changes -------------------------------------------------------------------------------
 
     def _observe(self, one: ApiObject, now: Instant) -> list[Command]:
+        if type(one) is Node:
+            return self._observe_node(one, now)
+        if type(one) is Pod:
+            return self._pod_sets.observe(one, now)
         match one:
-            case Pod():
-                return self._pod_sets.observe(one, now)
-            case Node():
-                return self._observe_node(one, now)
             case Deployment():
                 self._writer.observe(object_ref(one))
                 self._rollouts.observe(one)

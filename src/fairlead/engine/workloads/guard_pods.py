@@ -46,21 +46,22 @@ class GuardPods(Struct):
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Observe nodes and deleted guard pods; return no commands."""
-        match stimulus:
-            case ObjectsLoaded():
-                nodes = (one for one in stimulus.others if isinstance(one, Node))
-                self._nodes = {one.metadata.name: one for one in nodes}
-            case ObjectChanged(Node() as node):
+        if type(stimulus) is ObjectsLoaded:
+            nodes = (one for one in stimulus.others if isinstance(one, Node))
+            self._nodes = {one.metadata.name: one for one in nodes}
+        elif type(stimulus) is ObjectChanged:
+            node = stimulus.object
+            if type(node) is Node:
                 self._nodes[node.metadata.name] = node
                 self._plan(node.metadata.name, now)
-            case ObjectDeleted(Node() as node):
-                self._nodes.pop(node.metadata.name, None)
-                self._missing.pop(node.metadata.name, None)
-            case ObjectDeleted(Pod() as pod) if is_guard(pod):
-                self._missing.setdefault(pod.spec.node_name, {})[pod.key] = pod
-                self._plan(pod.spec.node_name, now)
-            case _:
-                pass
+        elif type(stimulus) is ObjectDeleted:
+            gone = stimulus.object
+            if type(gone) is Node:
+                self._nodes.pop(gone.metadata.name, None)
+                self._missing.pop(gone.metadata.name, None)
+            elif type(gone) is Pod and is_guard(gone):
+                self._missing.setdefault(gone.spec.node_name, {})[gone.key] = gone
+                self._plan(gone.spec.node_name, now)
         return []
 
     def next_deadline(self) -> Instant | None:

@@ -36,6 +36,7 @@ from fairlead.engine.core.stimulus import (
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
+    ReadinessChanged,
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -67,11 +68,13 @@ class ResourceQuotas(Struct):
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Record the namespaces whose usage may have changed."""
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            self._observe(stimulus.object, is_gone=False)
+            return []
+        if type(stimulus) is ObjectDeleted:
+            self._observe(stimulus.object, is_gone=True)
+            return []
         match stimulus:
-            case ObjectChanged(one):
-                self._observe(one, is_gone=False)
-            case ObjectDeleted(one):
-                self._observe(one, is_gone=True)
             case ObjectsLoaded():
                 for some in stimulus.grouped:
                     one = some[0] if isinstance(some, Replicas) else some
@@ -118,9 +121,9 @@ class ResourceQuotas(Struct):
 
     def _observe(self, one: ApiObject, *, is_gone: bool) -> None:
         namespace = one.metadata.namespace
-        if isinstance(one, Pod) and namespace in self._quotas:
+        if namespace in self._quotas and type(one) is Pod:
             self._observe_pod(one, is_gone=is_gone)
-        if isinstance(one, Unstructured) and one.kind == _KIND:
+        if type(one) is Unstructured and one.kind == _KIND:
             meta = one.metadata
             quotas = self._quotas.setdefault(namespace, {})
             if is_gone:

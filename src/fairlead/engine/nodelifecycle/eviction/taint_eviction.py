@@ -48,6 +48,7 @@ from fairlead.engine.core.stimulus import (
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
+    ReadinessChanged,
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -118,21 +119,20 @@ class TaintEviction:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Evaluate the pods that `stimulus` affects; return the evictions and their events."""
-        match stimulus:
-            case ObjectChanged(Pod() as pod):
-                return self._observe_pod(pod, now)
-            case ObjectChanged(Node() as node):
-                return self._observe_node(node, now)
-            case ObjectDeleted(gone):
-                return self._forget(gone, now)
-            case ObjectsLoaded():
-                return self._load(stimulus, now)
-            case CommandSucceeded(DeleteObject() as command):
-                self._observe_deleted(command, now)
-            case CommandFailed(DeleteObject() as command, reason, _):
-                self._observe_refused(command, reason, now)
-            case _:
-                pass
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            changed = stimulus.object
+            if type(changed) is Node:
+                return self._observe_node(changed, now)
+            if type(changed) is Pod:
+                return self._observe_pod(changed, now)
+        elif type(stimulus) is ObjectDeleted:
+            return self._forget(stimulus.object, now)
+        elif type(stimulus) is ObjectsLoaded:
+            return self._load(stimulus, now)
+        elif type(stimulus) is CommandSucceeded and type(stimulus.command) is DeleteObject:
+            self._observe_deleted(stimulus.command, now)
+        elif type(stimulus) is CommandFailed and type(stimulus.command) is DeleteObject:
+            self._observe_refused(stimulus.command, stimulus.reason, now)
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
@@ -194,14 +194,11 @@ class TaintEviction:
 
     def _forget(self, gone: ApiObject, now: Instant) -> list[Command]:
         """Remove a deleted node or pod. The deletion of a node cancels no timers."""
-        match gone:
-            case Node():
-                self._taints.pop(gone.metadata.name, None)
-            case Pod():
-                self._pods.remove(gone)
-                return self._cancel(gone.key, now)
-            case _:
-                pass
+        if type(gone) is Pod:
+            self._pods.remove(gone)
+            return self._cancel(gone.key, now)
+        if type(gone) is Node:
+            self._taints.pop(gone.metadata.name, None)
         return []
 
     # --- tolerations ---------------------------------------------------------------------------

@@ -79,7 +79,7 @@ class NotReadyMarker:
         if sent != command:
             return []
         del self._sent[command.target]
-        if isinstance(outcome, CommandFailed):
+        if type(outcome) is CommandFailed:
             if outcome.reason in (FailureReason.NOT_FOUND, FailureReason.CONFLICT):
                 return []  # the pod no longer exists
             self.nodes_to_retry[node] = None

@@ -54,12 +54,13 @@ class EventHandlers(Struct, frozen=True):
             if type(change) is PodChange:  # by far the most frequent
                 self._handle_pod(change, now)
                 continue
+            if type(change) is NodeChange:
+                for event in node_events(change.old, change.new):
+                    self.queue.wake(event, now)
+                continue
             match change:
                 case PodsLoaded():
                     self._load(change, now)
-                case NodeChange(old=old, new=new):
-                    for event in node_events(old, new):
-                        self.queue.wake(event, now)
                 case StorageChange(old=before, new=after):
                     self.queue.wake(storage_event(before, after), now)
                 case PodGroupChange(old=None, new=group) if self.pod_groups:

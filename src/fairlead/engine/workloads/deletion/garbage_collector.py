@@ -58,6 +58,7 @@ from fairlead.engine.core.stimulus import (
     ObjectDeleted,
     ObjectsLoaded,
     OwnersLookedUp,
+    ReadinessChanged,
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -212,11 +213,11 @@ class GarbageCollector(Struct):
         return commands if owner is None else commands + self._end(owner)
 
     def _consequences(self, stimulus: Stimulus) -> list[Command]:
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            return self._observe(stimulus.object)
+        if type(stimulus) is ObjectDeleted:
+            return self._forget(stimulus.object)
         match stimulus:
-            case ObjectChanged(one):
-                return self._observe(one)
-            case ObjectDeleted(one):
-                return self._forget(one)
             case ObjectsLoaded():
                 return self._load(stimulus)
             case OwnersLookedUp(command, absent):

@@ -177,13 +177,11 @@ def _key(one: ApiObject) -> Key:
 
 
 def _used_by(one: ApiObject) -> tuple[Key, ...]:
-    match one:
-        case Pod():
-            return (*_mounted(one), *_group(one))
-        case PersistentVolumeClaim() | PersistentVolume():
-            return tuple((CLASS_KIND, "", name) for name in _attributes_classes(one))
-        case _:
-            return ()
+    if type(one) is Pod:
+        return (*_mounted(one), *_group(one))
+    if type(one) is PersistentVolumeClaim or type(one) is PersistentVolume:
+        return tuple((CLASS_KIND, "", name) for name in _attributes_classes(one))
+    return ()
 
 
 def _attributes_classes(one: PersistentVolumeClaim | PersistentVolume) -> Iterable[str]:

@@ -158,20 +158,18 @@ class DeviceTaintEviction:
 
     def _observe(self, one: ApiObject, now: Instant) -> Iterable[str]:
         """Store an object; return the uids of the pods to evaluate."""
-        match one:
-            case Pod() if one.spec.resource_claims:
-                before = self._pods.get(one.metadata.uid)
-                self._pods[one.metadata.uid] = one
-                return () if before is not None and _is_alike(before, one) else (one.metadata.uid,)
-            case ResourceClaim():
-                return [*self._forget(one), *self._observe_claim(one)]
-            case ResourceSlice():
-                is_changed = self._taints.put_slice(one, now)
-                return self._consumers_of(pool_of(one)) if is_changed else ()
-            case DeviceTaintRule() if self._has_rules:
-                return self._observe_rule(one, now)
-            case _:
-                return ()
+        if type(one) is Pod and one.spec.resource_claims:
+            before = self._pods.get(one.metadata.uid)
+            self._pods[one.metadata.uid] = one
+            return () if before is not None and _is_alike(before, one) else (one.metadata.uid,)
+        if type(one) is ResourceClaim:
+            return [*self._forget(one), *self._observe_claim(one)]
+        if type(one) is ResourceSlice:
+            is_changed = self._taints.put_slice(one, now)
+            return self._consumers_of(pool_of(one)) if is_changed else ()
+        if type(one) is DeviceTaintRule and self._has_rules:
+            return self._observe_rule(one, now)
+        return ()
 
     def _observe_claim(self, claim: ResourceClaim) -> Iterable[str]:
         allocation = claim.status.allocation

@@ -138,17 +138,16 @@ class ResourceClaims:
 
     def _observe(self, one: ApiObject) -> bool:
         """Store an object; return whether it must be synced."""
-        match one:
-            case Pod():
-                if not _may_use_claims(one):
-                    return False
-                self._pods[one.metadata.uid] = one
-            case ResourceClaim():
-                self._note_claim(one)
-            case ResourceClaimTemplate():
-                self._templates[one.key] = one
-            case _:
+        if type(one) is Pod:
+            if not _may_use_claims(one):
                 return False
+            self._pods[one.metadata.uid] = one
+        elif type(one) is ResourceClaim:
+            self._note_claim(one)
+        elif type(one) is ResourceClaimTemplate:
+            self._templates[one.key] = one
+        else:
+            return False
         return True
 
     def _note_claim(self, claim: ResourceClaim) -> None:

@@ -104,23 +104,25 @@ class Disruption:
         """Return status writes of the budgets that `stimulus` affects."""
         # Most stimuli are about pods.
         if type(stimulus) is ReadinessChanged or type(stimulus) is ObjectChanged:
-            pod = stimulus.object
-            if type(pod) is Pod:
+            changed = stimulus.object
+            if type(changed) is Pod:
                 if type(stimulus) is ObjectChanged:  # else DisruptionTarget and scales are the same
-                    self._stale.observe(pod)
-                    self._scales.observe_pod(pod)
-                return self._count(pod, now)
-        match stimulus:
-            case ObjectChanged(one):
-                return self._sync_all(self._observe(one), now)
-            case ObjectDeleted(one):
-                return self._sync_all(self._forget(one), now)
-            case ObjectsLoaded():
-                return self._load(stimulus, now)
-            case CommandSucceeded(PatchStatus(target)) if target.kind == KIND:
-                return self._observe_success(target, now)
-            case CommandFailed(PatchStatus(target), reason, _) if target.kind == KIND:
-                self._observe_failure(target, reason, now)
+                    self._stale.observe(changed)
+                    self._scales.observe_pod(changed)
+                return self._count(changed, now)
+            return self._sync_all(self._observe(changed), now)
+        if type(stimulus) is ObjectDeleted:
+            return self._sync_all(self._forget(stimulus.object), now)
+        if type(stimulus) is ObjectsLoaded:
+            return self._load(stimulus, now)
+        if type(stimulus) is CommandSucceeded:
+            written = stimulus.command
+            if type(written) is PatchStatus and written.target.kind == KIND:
+                return self._observe_success(written.target, now)
+        elif type(stimulus) is CommandFailed:
+            refused = stimulus.command
+            if type(refused) is PatchStatus and refused.target.kind == KIND:
+                self._observe_failure(refused.target, stimulus.reason, now)
         return []
 
     def next_deadline(self) -> Instant | None:
@@ -148,18 +150,16 @@ class Disruption:
 
     def _observe(self, one: ApiObject) -> Iterable[BudgetState]:
         budgets = self._namespace(one.metadata.namespace)
-        match one:
-            case Pod():
-                self._stale.observe(one)
-                self._scales.observe_pod(one)
-                return budgets.observe_pod(one)
-            case PodDisruptionBudget():
-                return (budgets.observe_budget(one),)
-            case _ if is_scalable(one):
-                return budgets.states.values() if self._scales.observe(one) else ()
-            case _:
-                self._scales.others.observe(one)
-                return ()
+        if type(one) is PodDisruptionBudget:
+            return (budgets.observe_budget(one),)
+        if type(one) is Pod:
+            self._stale.observe(one)
+            self._scales.observe_pod(one)
+            return budgets.observe_pod(one)
+        if is_scalable(one):
+            return budgets.states.values() if self._scales.observe(one) else ()
+        self._scales.others.observe(one)
+        return ()
 
     def _forget(self, one: ApiObject) -> Iterable[BudgetState]:
         budgets = self._namespace(one.metadata.namespace)
@@ -227,7 +227,10 @@ class Disruption:
     # --- decisions -------------------------------------------------------------------------------
 
     def _sync_all(self, states: Iterable[BudgetState], now: Instant) -> list[Command]:
-        return [command for state in states for command in self._sync(state, now)]
+        commands: list[Command] = []
+        for state in states:
+            commands += self._sync(state, now)
+        return commands
 
     def _count(self, pod: Pod, now: Instant) -> list[Command]:
         """Count `pod` for the budgets that select it; return the resulting writes."""

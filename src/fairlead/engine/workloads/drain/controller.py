@@ -58,6 +58,7 @@ from fairlead.engine.core.stimulus import (
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
+    ReadinessChanged,
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -128,11 +129,11 @@ class Drain:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Start, continue or cancel the drains that `stimulus` affects."""
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            return self._observe(stimulus.object)
+        if type(stimulus) is ObjectDeleted:
+            return self._forget(stimulus.object)
         match stimulus:
-            case ObjectChanged(one):
-                return self._observe(one)
-            case ObjectDeleted(one):
-                return self._forget(one)
             case ObjectsLoaded():
                 return self._load(stimulus)
             case CommandSucceeded(EvictPod(ref)):
@@ -223,9 +224,11 @@ class Drain:
         return []
 
     def _observe_pod(self, pod: Pod) -> list[Command]:
-        node = pod.spec.node_name
-        is_new = pod.key not in self._pods_on(node)
-        self._index(pod)
+        key, node = pod.key, pod.spec.node_name
+        there = self._pods_on(node)
+        is_new = key not in there
+        if node:
+            there[key] = pod
         drain = self._drains.get(node)
         if drain is None:
             return []

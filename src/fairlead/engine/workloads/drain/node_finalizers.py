@@ -52,9 +52,10 @@ class NodeFinalizers(NoDeadlines):
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return the commands for each node in `stimulus` that is being deleted."""
+        if type(stimulus) is ObjectChanged:
+            changed = stimulus.object
+            return self._observe(changed) if type(changed) is Node else []
         match stimulus:
-            case ObjectChanged(Node() as node):
-                return self._observe(node)
             case ObjectsLoaded():
                 nodes = [one for one in stimulus.others if isinstance(one, Node)]
                 for meta in (one.metadata for one in nodes if one.metadata.deletion_timestamp):

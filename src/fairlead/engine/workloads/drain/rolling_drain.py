@@ -114,9 +114,10 @@ class RollingDrains:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Start, continue or cancel the rolling drains that `stimulus` affects."""
+        if type(stimulus) is ObjectChanged:
+            changed = stimulus.object
+            return self._observe(changed, now) if type(changed) is Node else []
         match stimulus:
-            case ObjectChanged(Node() as node):
-                return self._observe(node, now)
             case ObjectDeleted(Node() as node):
                 return self._leave(node.metadata.name)
             case ObjectsLoaded():

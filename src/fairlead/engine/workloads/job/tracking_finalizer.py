@@ -212,6 +212,9 @@ class EndedJobPods(NoDeadlines, Struct):
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Remove the finalizers of pods that have ended, or have lost their Job."""
+        if type(stimulus) is ObjectDeleted and type(stimulus.object) is Pod:  # the most frequent
+            self._forget(stimulus.object)
+            return []
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return [*self.handle_pod(pod, now)]
@@ -219,8 +222,6 @@ class EndedJobPods(NoDeadlines, Struct):
                 return self._learn(job)
             case ObjectDeleted(Job() as job):
                 return self._release_waiting(job.metadata.uid)
-            case ObjectDeleted(Pod() as pod):
-                self._forget(pod)
             case ObjectsLoaded():
                 for one in stimulus.others:
                     if isinstance(one, Job):

@@ -129,6 +129,9 @@ class Volumes:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return the commands for the claims and volumes that `stimulus` affects."""
+        if type(stimulus) is ObjectChanged and type(stimulus.object) is Node:
+            self._observe(stimulus.object)
+            return self._react(stimulus.object, now)
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return [*self._creator.claims_for(pod)]
@@ -227,17 +230,13 @@ class Volumes:
         self._creator.observe(one)
 
     def _react(self, one: ApiObject, now: Instant) -> list[Command]:
-        match one:
-            case PersistentVolumeClaim():
-                return self._sync(one, now)
-            case PersistentVolume():
-                return self._react_to_volume(one, now)
-            case StorageClass():
-                return self._sync_waiting(now)
-            case Pod():
-                return [*self._creator.claims_for(one)]
-            case _:
-                return []
+        if type(one) is PersistentVolumeClaim:
+            return self._sync(one, now)
+        if type(one) is PersistentVolume:
+            return self._react_to_volume(one, now)
+        if type(one) is StorageClass:
+            return self._sync_waiting(now)
+        return [*self._creator.claims_for(one)] if type(one) is Pod else []
 
     def _react_to_volume(self, volume: PersistentVolume, now: Instant) -> list[Command]:
         if self._index.is_orphan(volume):

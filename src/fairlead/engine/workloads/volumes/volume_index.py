@@ -11,6 +11,7 @@ from fairlead.api.objects import (
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
+    Pod,
     StorageClass,
 )
 from fairlead.api.pods.volumes import BOUND
@@ -59,6 +60,8 @@ class VolumeIndex:
 
     def forget(self, obj: ApiObject) -> None:
         """Remove a deleted object."""
+        if type(obj) is Pod:  # frequent, and not in the index
+            return
         match obj:
             case PersistentVolumeClaim():
                 self.claims.pop(obj.key, None)

@@ -263,15 +263,14 @@ def _refuse_two_schedulers(source: str, config: BatchConfig, profiles: Iterable[
 
 
 def _scheduler_name_of(manifest: Manifest) -> str:
-    match manifest.view:
-        case Pod() as pod:
-            return pod.spec.scheduler_name
-        case Node():
-            return ""
-        case None:
-            return _scheduler_name(manifest.value)
-        case _:
-            return _scheduler_name({"spec": {"template": manifest.pod_template}})
+    view = manifest.view
+    if view is None:
+        return _scheduler_name(manifest.value)
+    if type(view) is Pod:
+        return view.spec.scheduler_name
+    if type(view) is Node:
+        return ""
+    return _scheduler_name({"spec": {"template": manifest.pod_template}})
 
 
 def _scheduler_name(value: Mapping[str, Any]) -> str:

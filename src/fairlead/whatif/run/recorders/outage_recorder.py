@@ -181,21 +181,24 @@ class OutageRecorder(Struct):
 
     def report(self, record: Record) -> None:
         """Record a decision about a failed node or one of its pods."""
+        if type(record) is EvictionTimed:  # the most frequent records come first
+            self.timers[record.pod.uid] = record
+            return
+        if type(record) is EvictionCancelled:
+            self.timers.pop(record.pod.uid, None)
+            return
+        if type(record) is PodEvicted:
+            self.timers.pop(record.pod.uid, None)
+            if record.why not in NODE_REMOVAL_REASONS:
+                self._record_eviction(record)
+            return
         match record:
-            case EvictionTimed(pod=ref):  # the most frequent records come first
-                self.timers[ref.uid] = record
-            case EvictionCancelled(pod=ref):
-                self.timers.pop(ref.uid, None)
             case ZoneAssessed(zone, state, size, unready, rate, at):
                 self.zones.append(ZoneChange(at, zone, state, size, unready, rate))
                 self._rates[zone] = rate
             case NodeTainted(node, zone, _, is_rate_limited, at):
                 if is_rate_limited and node not in self._left_out:
                     self.taints.append(RateLimitedTaint(at, zone, node))
-            case PodEvicted(pod=ref, why=why):
-                self.timers.pop(ref.uid, None)
-                if why not in NODE_REMOVAL_REASONS:
-                    self._record_eviction(record)
             case KubeletFlapped(node, is_running, at):
                 self._record_flap(node, at, is_running=is_running)
 
@@ -305,18 +308,17 @@ class OutageRecorder(Struct):
             self._record_node(changed)
 
     def _forget(self, gone: ApiObject) -> None:
-        match gone:
-            case Node():
-                self._has_lost_nodes = True
-                self.nodes.pop(gone.metadata.name, None)
-                self.starting.discard(gone.metadata.name)
-                self._is_serving.pop(gone.metadata.name, None)
-                self._flapped_off.discard(gone.metadata.name)
-                self._move(gone.metadata.name, "", None)
-            case Pod():
-                self._drop(gone)
-                self._update(self.replacements.key_of(gone))
-                self._sample_pods()
+        if type(gone) is Pod:
+            self._drop(gone)
+            self._update(self.replacements.key_of(gone))
+            self._sample_pods()
+        elif type(gone) is Node:
+            self._has_lost_nodes = True
+            self.nodes.pop(gone.metadata.name, None)
+            self.starting.discard(gone.metadata.name)
+            self._is_serving.pop(gone.metadata.name, None)
+            self._flapped_off.discard(gone.metadata.name)
+            self._move(gone.metadata.name, "", None)
 
     # --- nodes -----------------------------------------------------------------------------
 

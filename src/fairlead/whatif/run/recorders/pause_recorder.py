@@ -28,13 +28,12 @@ class PauseRecorder(Struct):
 
     def observe(self, changed: ApiObject) -> None:
         """Record the pauses that a new version of a node or workload can cause."""
-        match changed:
-            case Node():
-                text = changed.metadata.annotations.get(KUBELET)
-                if text:
-                    self.longest = max(self.longest, _flap_pause(text))
-            case Deployment() | StatefulSet() | DaemonSet():
-                self.longest = max(self.longest, seconds(changed.spec.min_ready_seconds))
+        if type(changed) is Node:
+            text = changed.metadata.annotations.get(KUBELET)
+            if text:
+                self.longest = max(self.longest, _flap_pause(text))
+        elif isinstance(changed, Deployment | StatefulSet | DaemonSet):
+            self.longest = max(self.longest, seconds(changed.spec.min_ready_seconds))
 
 
 def _flap_pause(text: str) -> DurationNs:

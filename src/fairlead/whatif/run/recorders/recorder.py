@@ -47,6 +47,8 @@ from fairlead.engine.core.command import EvictPod, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import (
     DisplacementCycle,
+    EvictionCancelled,
+    EvictionTimed,
     ExtenderIgnored,
     KubeletFlapped,
     NominationsWasted,
@@ -206,16 +208,20 @@ class Recorder(Struct):
             return
         timer = self.outage.timers.get(record.pod.uid) if type(record) is PodEvicted else None
         self.outage.report(record)
+        if type(record) is PodEvicted:
+            # A drain can evict the pod before the toleration expires.
+            is_expired = timer is not None and timer.due <= record.at
+            tolerated_s = timer.tolerated_s if timer is not None and is_expired else None
+            self._on_evicted(
+                record, tolerated_s, respects_budgets=record.why in EVICTION_API_REASONS
+            )
+        elif type(record) is not EvictionTimed and type(record) is not EvictionCancelled:
+            self._on_rare(record)
+
+    def _on_rare(self, record: Record) -> None:
         match record:
             case PodPreempting():
                 self._on_preempting(record)
-            case PodEvicted():
-                # A drain can evict the pod before the toleration expires.
-                is_expired = timer is not None and timer.due <= record.at
-                tolerated_s = timer.tolerated_s if timer is not None and is_expired else None
-                self._on_evicted(
-                    record, tolerated_s, respects_budgets=record.why in EVICTION_API_REASONS
-                )
             case PodCollected():
                 self._on_collected(record)
             case DisplacementCycle() | WorkloadStarving() | NominationsWasted():
@@ -228,10 +234,11 @@ class Recorder(Struct):
 
     def _on_unschedulable(self, record: PodUnschedulable) -> None:
         # A starting node refuses pods for a microsecond. That is not why the pods wait.
-        track = self._tracks.get(record.pod.key)
+        key = record.pod.key
+        track = self._tracks.get(key)
         if track and not (track.reason and self.outage.starting):
-            track.reason = record.message
-            self._outdate(track)
+            track.reason, track.end = record.message, None
+            self._changed.add(key)
 
     def _on_flapped(self, record: KubeletFlapped) -> None:
         """Record the readiness of pods whose machine stopped, or runs again."""
@@ -429,16 +436,17 @@ class Recorder(Struct):
         self.touched.add(original_key(pod))
         if type(changed) is ReadinessChanged and self._observe_readiness(pod):
             return
-        if self._observe_conditions(pod):
+        key = pod.key
+        if self._observe_conditions(pod, key):
             return
         # The transitions depend on the previous version of the pod in `_tracks`.
-        known = self._tracks.get(pod.key)
+        known = self._tracks.get(key)
         is_same = known is not None and known.pod.metadata.uid == pod.metadata.uid
         before = known.pod if known is not None and is_same else None
         is_serving = self.outage.is_serving(pod.spec.node_name)
         self.workloads.pod_changed(before, pod, self.now, is_serving=is_serving)
         self.outage.observe(changed, self.now)
-        self._record_pod(pod)
+        self._record_pod(pod, key)
 
     def _observe_node(self, changed: ObjectChanged, node: Node) -> None:
         """Record a changed node, and the readiness of its pods if it starts or stops working."""
@@ -472,12 +480,11 @@ class Recorder(Struct):
         self.outage.replace_pod(before, pod, self.now)
         return True
 
-    def _observe_conditions(self, one: Pod) -> bool:
-        """Record `one` if it is a known pod of which only the status has changed.
+    def _observe_conditions(self, one: Pod, key: str) -> bool:
+        """Record `one`, whose key is `key`, if it is known and only its status has changed.
 
         Return whether `one` was recorded. A pod whose phase has changed is not recorded here.
         """
-        key = one.key
         track = self._tracks.get(key)
         if track is None or not is_in_same_state(track.pod, one):
             return False
@@ -510,17 +517,17 @@ class Recorder(Struct):
         self.counts.end_load(self.now)
 
     def _record(self, changed: ApiObject) -> None:
-        match changed:
-            case Pod():
-                self._record_pod(changed)
-            case Node():
-                self._record_node(changed)
-            case Deployment() | StatefulSet() | DaemonSet():
-                self.pauses.observe(changed)
-            case PodDisruptionBudget():
-                self.budgets.observe(changed, self.now)
-            case PriorityClass():
-                self.priority_names.setdefault(changed.value, changed.metadata.name)
+        kind = type(changed)  # the most frequent classes come first
+        if type(changed) is PodDisruptionBudget:
+            self.budgets.observe(changed, self.now)
+        elif type(changed) is Pod:
+            self._record_pod(changed, changed.key)
+        elif type(changed) is Node:
+            self._record_node(changed)
+        elif kind is Deployment or kind is StatefulSet or kind is DaemonSet:
+            self.pauses.observe(changed)
+        elif type(changed) is PriorityClass:
+            self.priority_names.setdefault(changed.value, changed.metadata.name)
 
     def _record_node(self, node: Node) -> None:
         self.drains.observe(node, self.now)
@@ -529,11 +536,12 @@ class Recorder(Struct):
         self.history.update_node(node, self.now, is_serving=is_serving)
 
     def _forget(self, gone: ApiObject) -> None:
+        if type(gone) is Pod:
+            self._forget_pod(gone)
+            return
         match gone:
             case Node():
                 self.history.delete_node(gone, self.now)
-            case Pod():
-                self._forget_pod(gone)
             case PodDisruptionBudget():
                 self.budgets.forget(gone)
             case PersistentVolumeClaim():
@@ -552,13 +560,13 @@ class Recorder(Struct):
             at = parse_timestamp(failed.last_transition_time)
             self._failed_jobs.append((at, f"Job {job.key}", f"{failed.message} ({failed.reason})"))
 
-    def _record_pod(self, pod: Pod) -> None:
-        key = pod.key
+    def _record_pod(self, pod: Pod, key: str) -> None:
+        """Record the changed `pod`, whose key is `key`."""
         known = self._tracks.get(key)
         if known is not None and known.pod.metadata.uid == pod.metadata.uid:
             track = known
-            track.pod = pod
-            self._outdate(track)
+            track.pod, track.end = pod, None
+            self._changed.add(key)
         else:
             self._leave(known)
             if known is not None:
@@ -599,8 +607,8 @@ class Recorder(Struct):
             and replicas.have_own_keys
         )
         if not is_usual or not are_new:
-            for pod in replicas:
-                self._record_pod(pod)
+            for key, pod in zip(replicas.keys, replicas, strict=True):
+                self._record_pod(pod, key)
             return
         loaded = LoadedTracks(replicas, facts, requests_of_pod(first), self.now)
         self._loaded[id(replicas)] = loaded
