@@ -48,8 +48,8 @@ from fairlead.engine.nodelifecycle.node_edit import (
     NodeEdit,
     RemoveNoSchedule,
     TaintNoExecute,
-    missing_keys,
-    stale_keys,
+    desired_keys,
+    present_keys,
     stale_labels,
 )
 from fairlead.engine.nodelifecycle.node_pods import NodePods
@@ -182,10 +182,12 @@ class NodeLifecycle:
         """Return the edits that correct the node's NoSchedule taints and copied labels."""
         edits: list[NodeEdit] = []
         profile = self._config.profile
-        if profile.taints_by_condition and missing_keys(node):
-            edits.append(AddNoSchedule())
-        if profile.taints_by_condition and stale_keys(node):
-            edits.append(RemoveNoSchedule())
+        if profile.taints_by_condition:
+            desired, present = set(desired_keys(node)), present_keys(node).keys()
+            if not present >= desired:  # there are `missing_keys`
+                edits.append(AddNoSchedule())
+            if not present <= desired:  # there are `stale_keys`
+                edits.append(RemoveNoSchedule())
         copies = profile.label_copies
         if stale_labels(node, copies):
             edits.append(CopyLabels(copies))

@@ -67,7 +67,7 @@ def desired_keys(node: Node) -> tuple[str, ...]:
 
 def missing_keys(node: Node) -> tuple[str, ...]:
     """Return the keys in `desired_keys(node)` for which `node` has no NoSchedule taint."""
-    present = _present_keys(node)
+    present = present_keys(node)
     return tuple(key for key in desired_keys(node) if key not in present)
 
 
@@ -77,11 +77,12 @@ def stale_keys(node: Node) -> tuple[str, ...]:
     Only taints that mirror a condition or a cordon are included (KEYS).
     """
     desired = desired_keys(node)
-    return tuple(key for key in _present_keys(node) if key not in desired)
+    return tuple(key for key in present_keys(node) if key not in desired)
 
 
-def _present_keys(node: Node) -> list[str]:
-    return [t.key for t in node.spec.taints if t.effect == NO_SCHEDULE and t.key in KEYS]
+def present_keys(node: Node) -> dict[str, None]:
+    """Return the keys of the NoSchedule taints on `node` that mirror a condition or a cordon."""
+    return {t.key: None for t in node.spec.taints if t.effect == NO_SCHEDULE and t.key in KEYS}
 
 
 class TaintNoExecute(Struct, frozen=True):
