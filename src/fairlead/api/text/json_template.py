@@ -76,6 +76,7 @@ class JsonTemplate:
             + _QUOTE * (after < len(pieces))
             for before, after in pairwise(bounds)
         )
+        self._parts = (self._first, *self._others)
         # {length of a text: the lengths of its parts and strings, as a format of `struct`}; see
         # `_guessed`
         self._layouts: dict[int, str] = {}
@@ -97,11 +98,14 @@ class JsonTemplate:
             return None  # the string is a key
         return JsonTemplate(own, self._variable | differing)
 
-    def strings(self, text: bytes) -> list[str] | None:
-        """Return the strings in the placeholders of `text`; None if `text` does not match."""
+    def strings(self, text: bytes | memoryview) -> list[str] | None:
+        """Return the strings in the placeholders of `text`; None if `text` does not match.
+
+        A memoryview of bytes is usually not copied as a whole.
+        """
         found = self._guessed(text)
         if found is None:
-            found = self._searched(text)
+            found = self._searched(bytes(text))
         if found is None:
             return None
         joined = _BETWEEN.encode().join(found)
@@ -112,7 +116,7 @@ class JsonTemplate:
         others = joined.translate(None, _PRINTABLE_ASCII)
         return None if others and not "".join(strings).isprintable() else strings
 
-    def _guessed(self, text: bytes) -> tuple[bytes, ...] | None:
+    def _guessed(self, text: bytes | memoryview) -> tuple[bytes, ...] | None:
         """Return what `_searched` would return, in a third of the time, or None.
 
         The strings in `text` are assumed to have the same lengths as those in an earlier text that
@@ -122,9 +126,10 @@ class JsonTemplate:
         layout = self._layouts.get(len(text))
         if layout is None:
             return None
-        found: tuple[bytes, ...] = unpack(layout, text)
+        pieces: tuple[bytes, ...] = unpack(layout, text)
+        parts, found = pieces[::2], pieces[1::2]
         # A quote would end the string, so the string would be shorter than assumed.
-        if self._text(found) != text or _QUOTE in b"".join(found):
+        if parts != self._parts or _QUOTE in b"".join(found):
             return None
         return found
 
@@ -134,13 +139,13 @@ class JsonTemplate:
             return None
         found = []
         begin = len(self._first)
-        layout = [f"{begin}x"]
+        layout = [f"{begin}s"]
         for part in self._others:
             end = text.find(_QUOTE, begin)
             if end < 0 or not text.startswith(part, end):
                 return None
             found.append(text[begin:end])
-            layout.append(f"{end - begin}s{len(part)}x")
+            layout.append(f"{end - begin}s{len(part)}s")
             begin = end + len(part)
         if begin != len(text):
             return None

@@ -52,6 +52,8 @@ _DECODED_FIRST: Final = 3  # pods of a workload that are decoded before a templa
 # restarts. So it can need several templates.
 _TEMPLATES_MAX: Final = 4
 _ATTEMPTS_MAX: Final = 24  # attempts to make or extend the templates of one workload
+_WITH_TEXT: Final = (msgspec.Raw, bytes)  # classes of items with a text
+_NO_TEXT: Final = memoryview(b"")
 _ROWS_MAX: Final = 1024  # pods in one TemplateRows, so that the parts of a file are soon released
 
 # The fields in which pods with texts of one template may differ if the template `makes_replicas`.
@@ -247,7 +249,7 @@ class PodTexts:
             if not self._workloads:  # no template is learned yet, so nothing needs the text
                 yield item
                 continue
-            text = bytes(item) if type(item) is msgspec.Raw or type(item) is bytes else b""
+            text = memoryview(item) if isinstance(item, _WITH_TEXT) else _NO_TEXT
             if template is not None:
                 strings = template.texts.strings(text)
                 if strings is not None and len(rows) < _ROWS_MAX:
@@ -255,7 +257,7 @@ class PodTexts:
                     continue
                 yield TemplateRows.of(template.texts, rows)
                 template = None
-            found = self.find(text)
+            found = self.find(bytes(text))
             if found is not None and found[0].makes_replicas:
                 template, rows = found[0], [found[1]]
             else:
