@@ -121,6 +121,12 @@ def _steps(steps: Sequence[NextStep]) -> Section:
     return Section(title, rows, show, Rank.NEXT_STEPS, shown, shown, is_urgent=True)
 
 
+def _rank(table: ResultTable) -> Rank:
+    if table.has_remedies:
+        return Rank.NEXT_STEPS
+    return Rank.VERDICTS if table.shown else Rank.CAUSES
+
+
 def _section(table: ResultTable) -> Section:
     columns = [
         TableColumn(
@@ -133,10 +139,7 @@ def _section(table: ResultTable) -> Section:
     ]
     rows = [[_cell(row.get(one.key), one) for one in table.columns] for row in table.rows]
     what = f"{table.title} ({len(rows):,})"
-    rank = Rank.VERDICTS if table.shown else Rank.CAUSES
-    if table.helps:
-        rank = Rank.NEXT_STEPS
-    inner = table_section(what, columns, rows, rank)
+    inner = table_section(what, columns, rows, _rank(table))
 
     def show(console: Console, count: int) -> None:
         console.print()

@@ -108,7 +108,7 @@ def explain_budget(planner: DrainPlanner, key: str, snapshot: Snapshot) -> Tabul
         findings=(*_findings(planner, limit, every), *_leaving(len(every) - len(pods))),
         tables=(
             ResultTable("edits", "changes that would help", _EDIT_COLUMNS,
-                      [{"edit": edit} for edit in edits if edit], shown=3, helps=True),
+                      [{"edit": edit} for edit in edits if edit], shown=3, has_remedies=True),
             ResultTable("workloads", "whose pods it selects", _WORKLOAD_COLUMNS,
                       _workload_rows(planner, pods)),
             ResultTable("unready", "pods that are not ready", _UNREADY_COLUMNS,

@@ -174,7 +174,7 @@ def explain_node(
             ResultTable("blockers", f"what blocks a drain of {name}", _BLOCKER_COLUMNS,
                       [_blocker_row(one) for one in blockers]),
             ResultTable("edits", "changes that would help", _EDIT_COLUMNS,
-                      [{"edit": edit} for edit in edits], shown=3, helps=True),
+                      [{"edit": edit} for edit in edits], shown=3, has_remedies=True),
             removal_table(planner.model, info.node, [pod.pod for pod in pods], snapshot),
             ResultTable("pods", f"pods on {name}", _POD_COLUMNS, rows, shown=25),
         ),

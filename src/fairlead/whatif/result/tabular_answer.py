@@ -38,9 +38,9 @@ class ResultColumn(Struct, frozen=True):
 class ResultTable(Struct, frozen=True):
     """A table of an answer; `name` is its field in JSON.
 
-    A terminal shows the first `shown` rows; it does not show the table if `shown` is 0. `helps` is
-    set if the rows are changes that would help. If a screen has no room for everything, such a
-    table comes before notes and other tables.
+    A terminal shows the first `shown` rows; it does not show the table if `shown` is 0. If
+    `has_remedies` is set, the rows are changes that would help. If a screen has no room for
+    everything, such a table comes before notes and other tables.
     """
 
     name: str
@@ -48,7 +48,7 @@ class ResultTable(Struct, frozen=True):
     columns: tuple[ResultColumn, ...]
     rows: Sequence[Row]
     shown: int = 10
-    helps: bool = False
+    has_remedies: bool = False
 
 
 class TabularAnswer(Struct, frozen=True):

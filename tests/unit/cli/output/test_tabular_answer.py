@@ -82,7 +82,9 @@ def test_changes_that_would_help_get_lines_before_notes_and_other_tables(capsys)
         ResultTable(f"t{number}", f"table {number}", column, [{"text": "row"}] * 6)
         for number in range(8)
     )
-    edits = ResultTable("edits", "what would help", column, [{"text": "edit"}] * 6, helps=True)
+    edits = ResultTable(
+        "edits", "what would help", column, [{"text": "edit"}] * 6, has_remedies=True
+    )
     print_tabular(TabularAnswer("K", "s", "Yes.", (), (*others, edits), {}, ("a note",)), "text")
     lines = capsys.readouterr().out.splitlines()
     assert [line.strip() for line in lines].count("edit") == 4

@@ -75,7 +75,7 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
     edit_columns = (ResultColumn("for", "helps", NAME), ResultColumn("edit", "change"))
     return (
         ResultTable("blockers", "what blocks", columns, rows),
-        ResultTable("edits", "what would unblock", edit_columns, edits, 4, helps=True),
+        ResultTable("edits", "what would unblock", edit_columns, edits, 4, has_remedies=True),
         _names(() if all(_are_named(row["on"]) for row in rows) else blockers),
     )
 
