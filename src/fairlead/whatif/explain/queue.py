@@ -32,7 +32,7 @@ from fairlead.whatif.configuration.batch.batch_file import override_notes
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.explain.group import batch_state, explained_config
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.deserved_amount import deserved_amounts
+from fairlead.whatif.outcome.deserved_amount import borrowed_amounts, deserved_amounts
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.result.table import amount_cell
 from fairlead.whatif.result.tabular_answer import (
@@ -269,11 +269,7 @@ def _findings(found: QueueExplanation) -> Iterator[str]:
 
 def _above_share(found: QueueExplanation, usage: QueueUsage) -> Iterator[str]:
     """Yield a sentence about what the queue holds in addition to what it deserves."""
-    borrowed = {
-        name: usage.allocated[name] - deserved
-        for name, deserved in deserved_amounts(usage.deserved).items()
-        if usage.allocated[name] > deserved
-    }
+    borrowed = borrowed_amounts(usage)
     if not borrowed:
         return
     if found.info is not None and not found.info.reclaimable:

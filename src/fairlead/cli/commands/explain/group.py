@@ -15,7 +15,7 @@ from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.whatif.explain.group import ExplainedGroup
 from fairlead.whatif.explain.group_text import members_text, obstacle_text, remedy_texts
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.deserved_amount import deserved_amounts
+from fairlead.whatif.outcome.deserved_amount import borrowed_amounts, deserved_amounts
 
 # The end of running pods removes none of these obstacles, so no start time is estimated.
 _WITHOUT_ESTIMATE: Final = (
@@ -81,10 +81,10 @@ def _overused(queue: QueueUsage) -> str:
 
     A queue can be above its share of some resources and still get more. The text names these.
     """
-    above = [name for name, held in queue.allocated.items() if held > queue.deserved[name]]
-    if queue.is_overused or not above:
-        return "yes" if queue.is_overused else "no"
-    return f"no, only {listed([name.rpartition('/')[2] for name in above])}"
+    if queue.is_overused:
+        return "yes"
+    above = [name.rpartition("/")[2] for name in borrowed_amounts(queue)]
+    return f"no (above its share of {listed(above)})" if above else "no"
 
 
 def _print_nodes(console: Console, found: GroupExplanation) -> None:

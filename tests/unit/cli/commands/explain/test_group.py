@@ -12,7 +12,7 @@ from fairlead.engine.batch.queue_usage import QueueUsage
 @pytest.mark.parametrize(
     ("allocated", "is_overused", "words"),
     [
-        ({"cpu": 1000, "nvidia.com/gpu": 8}, False, "no, only gpu"),
+        ({"cpu": 1000, "nvidia.com/gpu": 8}, False, "no (above its share of gpu)"),
         ({"cpu": 1000, "nvidia.com/gpu": 4}, False, "no"),
         ({"cpu": 2000, "nvidia.com/gpu": 8}, True, "yes"),
     ],
