@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from msgspec.structs import replace
 
 from fairlead.cli.options.connection import ConnectionOptions, connection_of
-from fairlead.cli.options.parameter import named
+from fairlead.cli.options.parameter import CLUSTER, named
 from fairlead.whatif.input.error import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _ABSENT: Final = {
 Answer = TypeVar("Answer")
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=CLUSTER)
 @dataclass(frozen=True)
 class LocalConnection:
     """The options that name a cluster of `fairlead up`."""

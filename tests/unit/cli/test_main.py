@@ -9,13 +9,21 @@ import re
 import signal
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from fairlead import __version__
 from fairlead.cli import main
-from fairlead.cli.main import COMMAND_GROUPS, SignalError, clean_up_on_signals, run
+from fairlead.cli.main import (
+    COMMAND_GROUPS,
+    COMMANDS,
+    SignalError,
+    clean_up_on_signals,
+    documented_app,
+    run,
+)
 from fairlead.cli.output.atomic_file import AtomicFile
 from fairlead.engine.framework.user_plugin.guard import checked
 
@@ -96,6 +104,15 @@ def test_the_usage_names_the_arguments(fairlead, command, arguments):
     assert out.splitlines()[0] == f"Usage: fairlead {command} [OPTIONS] {arguments}"
 
 
+# The directory of the demo, the file that `up` writes, the input of a plan, the report of a shadow.
+OPTIONS_WITH_ANOTHER_MEANING = {
+    "--output": ["demo"],
+    "--kubeconfig": ["up"],
+    "--instance-types": ["consolidate", "size"],
+    "--report": ["run"],
+}
+
+
 def test_the_help_lists_the_commands_in_groups(fairlead):
     _, out, _ = fairlead("--help")
     assert re.findall(r"╭─ ([A-Z][a-z ]+) ─", out) == [*COMMAND_GROUPS, "Other"]
@@ -123,11 +140,29 @@ def test_the_help_lists_the_own_options_of_a_command_before_those_of_many_comman
     assert re.findall(r"╭─ ([A-Z][a-z ]+) ─", out) == [
         "Arguments",
         "Parameters",
+        "Autoscaling",
         "Cluster",
         "Scheduler",
         "Kubernetes version",
         "Output",
     ]
+
+
+def test_an_option_of_a_shared_group_is_in_this_group_in_the_help_of_every_command():
+    app = documented_app()
+    groups = defaultdict(lambda: defaultdict(list))
+    for command in COMMANDS:
+        for option in app[command.name].assemble_argument_collection():
+            if option.show and option.name.startswith("--"):
+                (group,) = option.parameter.group
+                groups[option.name][group.name].append(command.name)
+    shared = {"Autoscaling", "Cluster", "Scheduler", "Kubernetes version", "Output"}
+    elsewhere = {
+        name: sorted(command for group in found.keys() - shared for command in found[group])
+        for name, found in groups.items()
+        if len(found) > 1 and not shared.isdisjoint(found)
+    }
+    assert elsewhere == OPTIONS_WITH_ANOTHER_MEANING
 
 
 def test_the_examples_in_the_help_follow_each_other_without_blank_lines(fairlead):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from cyclopts import Parameter
 
 from fairlead.api.json import Json
+from fairlead.cli.options.parameter import OUTPUT
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.terminal import print_line, stderr_console, stdout_console
 from fairlead.whatif.input.error import InputError
@@ -32,7 +33,9 @@ NEAREST_CUTOFF: Final = 0.4
 
 def bench(
     *workloads: str,
-    output: Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])] = "text",
+    output: Annotated[
+        Literal["text", "json"], Parameter(name=["--output", "-o"], group=OUTPUT)
+    ] = "text",
     baseline: Annotated[Path | None, Parameter(name="--baseline")] = None,
 ) -> int:
     """Run kube-scheduler's own benchmark workloads (scheduler_perf) on Fairlead's scheduler.

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
-from fairlead.cli.options.parameter import integer, named
+from fairlead.cli.options.parameter import IN_AUTOSCALING, integer, named
 from fairlead.cli.options.plan import PRESENT_DEFAULTS, PresentOptions, SnapshotSource
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
@@ -74,6 +74,7 @@ def fit(
             help="Node autoscaler that adds nodes for the new pods, up to its own limits; 'auto' "
             "means the autoscaler that runs in the dump's cluster."
         ),
+        IN_AUTOSCALING,
     ] = "off",
     node_groups: Annotated[
         str,
@@ -82,6 +83,7 @@ def fit(
             "With --autoscale cluster-autoscaler: file with the node groups, described in "
             "docs/cluster-autoscaler.md (default: groups derived from node labels).",
         ),
+        IN_AUTOSCALING,
     ] = "",
     instance_types: Annotated[
         str | None,
@@ -90,6 +92,7 @@ def fit(
             "With --autoscale: instance types and their prices, in the formats of fairlead whatif "
             "--instance-types.",
         ),
+        IN_AUTOSCALING,
     ] = None,
     node_pools: Annotated[
         str | None,
@@ -98,6 +101,7 @@ def fit(
             "With --autoscale karpenter: file with NodePools and NodeOverlays, in addition to those"
             " in the dump.",
         ),
+        IN_AUTOSCALING,
     ] = None,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,

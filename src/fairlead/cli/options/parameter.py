@@ -31,6 +31,9 @@ KUBERNETES: Final = Group("Kubernetes version", sort_key=8)
 # `options.controller` has two such groups, whose texts differ.
 CONTROLLERS_SORT_KEY: Final = 9
 OUTPUT: Final = Group("Output", sort_key=10)
+# For a single option of another group than the other options beside it.
+IN_AUTOSCALING: Final = Parameter(group=AUTOSCALING)
+IN_SCHEDULER: Final = Parameter(group=SCHEDULER)
 
 # Enough digits for any seed. Parsing a number of thousands of digits would take long.
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from fairlead.cli.options.input import MaxInput
-from fairlead.cli.options.parameter import integer, named, number_or_percentage
+from fairlead.cli.options.parameter import IN_SCHEDULER, integer, named, number_or_percentage
 from fairlead.cli.options.plugin import AllowExtenders, Plugins, PresentConfig
 
 SnapshotSource = Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)]
@@ -60,6 +60,7 @@ class RecordedOptions(PresentOptions):
             "default is the configuration in the export of kube-scheduler-simulator, if FILE is "
             "such an export and contains one, and otherwise kube-scheduler's defaults.",
         ),
+        IN_SCHEDULER,
     ] = None
     # `fairlead replay` never calls extenders, so the option is hidden.
     allow_extenders: Annotated[bool, Parameter(show=False, negative=())] = False

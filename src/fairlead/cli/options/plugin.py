@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairlead.cli.options.parameter import SCHEDULER, Names, named, repeatable
-
-_OF_SCHEDULER: Final = Parameter(group=SCHEDULER)
+from fairlead.cli.options.parameter import IN_SCHEDULER, SCHEDULER, Names, named, repeatable
 
 PresentConfig = Annotated[
     str | None,
@@ -18,7 +16,7 @@ PresentConfig = Annotated[
         "configmap/NAMESPACE/NAME for the configuration in a ConfigMap of the dump (default: "
         "kube-scheduler's defaults).",
     ),
-    _OF_SCHEDULER,
+    IN_SCHEDULER,
 ]
 Plugins = Annotated[
     Names,
@@ -28,7 +26,7 @@ Plugins = Annotated[
         "Append =N to set the weight of its scores (default: 1). The plugin's code runs with your "
         "permissions.",
     ),
-    _OF_SCHEDULER,
+    IN_SCHEDULER,
 ]
 AllowExtenders = Annotated[
     bool,
@@ -50,7 +48,7 @@ BatchConfig = Annotated[
         "scheduler runs, and every pod is scheduled on its own. Default: 'fairlead' if there are "
         "pods for a batch scheduler (docs/batch.md), else 'single-pods'.",
     ),
-    _OF_SCHEDULER,
+    IN_SCHEDULER,
 ]
 RunningBatchConfig = Annotated[
     str | None,
@@ -61,7 +59,7 @@ RunningBatchConfig = Annotated[
         "fairlead (default), kube-batch, kube-batch-upstream or volcano. Needs --controllers "
         "scheduler,batch.",
     ),
-    _OF_SCHEDULER,
+    IN_SCHEDULER,
 ]
 NewBatchConfig = Annotated[
     str | None,
@@ -78,5 +76,5 @@ BatchPlugins = Annotated[
         "Load your own plugin or action of the batch scheduler, so that --batch-config can name it."
         " The code runs with your permissions.",
     ),
-    _OF_SCHEDULER,
+    IN_SCHEDULER,
 ]

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from fairlead.cli.options.parameter import named
+from fairlead.cli.options.parameter import IN_SCHEDULER, named
 from fairlead.cli.options.plugin import Plugins
 
 SNAPSHOT_HELP: Final = (
@@ -33,6 +33,7 @@ def extender(
             "KubeSchedulerConfiguration that enables and configures the plugins: a file, or "
             "configmap/NAMESPACE/NAME for the configuration in a ConfigMap of --snapshot.",
         ),
+        IN_SCHEDULER,
     ] = None,
     plugin: Plugins = (),
     snapshot: Annotated[

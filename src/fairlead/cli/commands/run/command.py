@@ -11,7 +11,7 @@ from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.controller import NO_NODE_FLAGS, NodeFlags
 from fairlead.cli.options.dashboard import DashboardPort
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
-from fairlead.cli.options.parameter import Names, named, repeatable
+from fairlead.cli.options.parameter import IN_SCHEDULER, Names, named, repeatable
 from fairlead.cli.options.plugin import AllowExtenders, BatchPlugins, Plugins, RunningBatchConfig
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
@@ -50,7 +50,7 @@ ELECT_HELP: Final = (
 def run(
     *,
     controllers: Annotated[Names, repeatable("NAME", CONTROLLERS_HELP)] = ("scheduler",),
-    config: Annotated[str | None, named("FILE", CONFIG_HELP)] = None,
+    config: Annotated[str | None, named("FILE", CONFIG_HELP), IN_SCHEDULER] = None,
     connection: ConnectionOptions = NO_CONNECTION,
     plugin: Plugins = (),
     allow_extenders: AllowExtenders = False,

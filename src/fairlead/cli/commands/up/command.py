@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.dashboard import DashboardPort
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
-from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.parameter import IN_AUTOSCALING, Names, integer, named, repeatable
 from fairlead.cli.options.provision_time import ProvisionTimes
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
@@ -150,13 +150,15 @@ def up(
     keep_time: Annotated[bool, Parameter(help=KEEP_TIME_HELP, negative=())] = False,
     job_duration: Annotated[str, named("DURATION", JOB_HELP)] = "5s",
     autoscale: Annotated[
-        Literal["off", "auto", "cluster-autoscaler", "karpenter"], Parameter(help=AUTOSCALE_HELP)
+        Literal["off", "auto", "cluster-autoscaler", "karpenter"],
+        Parameter(help=AUTOSCALE_HELP),
+        IN_AUTOSCALING,
     ] = "off",
-    node_groups: Annotated[str, named("FILE", GROUPS_HELP)] = "",
+    node_groups: Annotated[str, named("FILE", GROUPS_HELP), IN_AUTOSCALING] = "",
     dashboard: Annotated[bool, Parameter(help=DASHBOARD_HELP, negative=())] = False,
     dashboard_port: DashboardPort = 0,
-    instance_types: Annotated[str | None, named("FILE", TYPES_HELP)] = None,
-    provision_time: ProvisionTimes = (),
+    instance_types: Annotated[str | None, named("FILE", TYPES_HELP), IN_AUTOSCALING] = None,
+    provision_time: Annotated[ProvisionTimes, IN_AUTOSCALING] = (),
     detach: Annotated[
         bool,
         Parameter(

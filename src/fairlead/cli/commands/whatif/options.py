@@ -10,6 +10,7 @@ from fairlead.cli.options.parameter import (
     AUTOSCALING,
     CHANGE,
     COMPARISON,
+    IN_AUTOSCALING,
     SIMULATION,
     Names,
     integer,
@@ -26,8 +27,6 @@ from fairlead.cli.options.plugin import (
     PresentConfig,
 )
 from fairlead.cli.options.provision_time import ProvisionTimes
-
-_OF_AUTOSCALING: Final = Parameter(group=AUTOSCALING)
 
 CONDITIONS: Final = """\
 Exit with status 3 if CONDITION is true after the change. A condition can describe pods, for \
@@ -348,7 +347,7 @@ class RunOptions:
             "HorizontalPodAutoscalers scale the workloads by this load. Times in the file count "
             "from the change.",
         ),
-        _OF_AUTOSCALING,
+        IN_AUTOSCALING,
     ] = None
     node_groups: Annotated[
         str,
@@ -357,7 +356,7 @@ class RunOptions:
             "With --autoscale cluster-autoscaler: file with the node groups, described in "
             "docs/cluster-autoscaler.md (default: groups derived from node labels).",
         ),
-        _OF_AUTOSCALING,
+        IN_AUTOSCALING,
     ] = ""
     instance_types: Annotated[
         str | None,
@@ -369,7 +368,7 @@ class RunOptions:
             " To take the prices from a CSV file of OpenCost, give both files, separated by a "
             "comma: TYPES,PRICES.",
         ),
-        _OF_AUTOSCALING,
+        IN_AUTOSCALING,
     ] = None
     node_pools: Annotated[
         str | None,
@@ -378,9 +377,9 @@ class RunOptions:
             "With --autoscale karpenter: file with NodePools and NodeOverlays, in addition to those"
             " in the dump.",
         ),
-        _OF_AUTOSCALING,
+        IN_AUTOSCALING,
     ] = None
-    provision_time: Annotated[ProvisionTimes, _OF_AUTOSCALING] = ()
+    provision_time: Annotated[ProvisionTimes, IN_AUTOSCALING] = ()
 
 
 @Parameter(name="*", group=COMPARISON)
