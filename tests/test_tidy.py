@@ -88,7 +88,6 @@ SHARED_CLASS_NAMES: Final = {
     "Priority": "the admission plugin, and kube-batch's plugin `priority`",
 }
 
-LONG_FUNCTION: Final = 70
 
 
 @cache
