@@ -44,7 +44,8 @@ def outage_outcome(
 
     affected = outage.affected.values()
     back = [pod for pod in affected if pod.state is AffectedPodState.UP]
-    returns = [pod.back_at for pod in back if not pod.is_replaced and pod.back_at is not None]
+    with_node = [pod for pod in back if not pod.is_replaced]
+    returns = [pod.back_at for pod in with_node if pod.back_at is not None]
     evictions = sorted(one.at for node in outage.failed_nodes.values() for one in node.evictions)
     lost = tuple(lost_pods(outage, ends, workloads, recorder.errors, start))
     outcome = OutageOutcome(
@@ -56,8 +57,9 @@ def outage_outcome(
         last_back_at=outage.last_back_at,
         last_return_at=max(returns, default=None),
         replaced=sum(pod.is_replaced for pod in back),
-        back_with_node=sum(not pod.is_replaced for pod in back),
-        late_with_node=sum(pod.is_late for pod in back if not pod.is_replaced),
+        back_with_node=len(with_node),
+        late_with_node=sum(pod.is_late for pod in with_node),
+        last_with_node=sum(pod.is_late and not pod.was_back for pod in with_node),
         nodes=tuple(_histories(outage)),
         lost=lost,
         preempted=tuple(_preemptions(outage, recorder.preempted)),

@@ -1257,17 +1257,13 @@ def _interrupted(effect: Effect) -> str | None:
         times = max(one.returns for one in outage.nodes)
         has_displaced = outage.evicted or found.displaced  # an earlier sentence counts these pods
         who = counted(pods, "more pod") if has_displaced else _pods(pods)
-        if times > 1:  # flapping nodes
+        if times > 1 and outage.last_with_node < pods:
             most = "" if len(outage.nodes) == 1 else "up to "
-            latest = f" each time, the last time{after}" if after else " each time"
-            how = (
-                after + _not_each_time(outage.late_with_node, pods)
-                if outage.late_with_node
-                else latest
-            )
+            how = _returns(outage.late_with_node, pods, after)
             sentences.append(f"{who} {down} {most}{times} times, and {come} back{how}.")
         else:
-            sentences.append(f"{who} {down} and {come} back{after}.")
+            why = _only_last_return(pods, len(outage.nodes)) if times > 1 else ""
+            sentences.append(f"{who} {down} and {come} back{after}{why}.")
     if waited:
         sentences.append(_waiting(waited))
     # For example, the pods of failed Jobs; `_removed` counts the pods of removed nodes.
@@ -1278,13 +1274,29 @@ def _interrupted(effect: Effect) -> str | None:
     return " ".join(sentences) or None
 
 
+def _only_last_return(pods: int, nodes: int) -> str:
+    """Return why `pods` of flapping nodes come back only after the last failure."""
+    fail = "the node fails" if nodes == 1 else "the nodes fail"
+    run = "the pod runs" if pods == 1 else "the pods run"
+    return f": {fail} again each time before {run}"
+
+
+def _returns(late: int, pods: int, after: str) -> str:
+    """Return when `pods` of flapping nodes come back; `late` of them do not each time.
+
+    `after` is the text of the time of their last return, or "".
+    """
+    if not late:
+        return f" each time, the last time{after}" if after else " each time"
+    return after + _not_each_time(late, pods)
+
+
 def _not_each_time(late: int, pods: int) -> str:
-    """Return the end of a sentence about `pods`, of which `late` did not always come back."""
     if pods == 1:
-        return "; it does not come back each time, because its node fails again before it runs"
+        return "; it does not come back each time, because its node fails again before the pod runs"
     who = "they" if late == pods else f"{late:,} of them"
-    do, they = ("does", "it runs") if late == 1 else ("do", "they run")
-    return f"; {who} {do} not come back each time, because nodes fail again before {they}"
+    do, pods_run = ("does", "the pod runs") if late == 1 else ("do", "these pods run")
+    return f"; {who} {do} not come back each time, because nodes fail again before {pods_run}"
 
 
 def _waiting(waited: Sequence[WaitedPod]) -> str:

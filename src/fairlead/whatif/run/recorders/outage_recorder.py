@@ -102,7 +102,8 @@ class AffectedPod(Struct):
 
     `since` is the first time at which its node was out of service. `back_at` is the last time at
     which the pod came back up, with its containers; None if it never did. `is_late` is set if its
-    node failed again before the pod came back up. `restarted_at` is the last time at which its
+    node returned and failed again before the pod came back up, and `was_back` if the pod came back
+    up before its node failed again. `restarted_at` is the last time at which its
     containers restarted on their node. `ended_at` is the time at which the pod failed or was
     deleted; None if it or a replacement exists.
     """
@@ -115,8 +116,16 @@ class AffectedPod(Struct):
     is_replaced: bool = False
     back_at: Instant | None = None
     is_late: bool = False
+    was_back: bool = False
     restarted_at: Instant | None = None
     ended_at: Instant | None = None
+
+    def record_another_failure(self, returned_at: Instant) -> None:
+        """Record that the node of the pod, which returned at `returned_at`, has failed again."""
+        if self.back_at is None or self.back_at < returned_at:
+            self.is_late = True
+        else:
+            self.was_back = True
 
 
 class OutageRecorder(Struct):
@@ -482,7 +491,7 @@ class OutageRecorder(Struct):
         for uid, key in self._original_keys_on(name).items():
             pod, affected = self.pods[uid], self.affected.get(key)
             if affected is not None and returned_at is not None:
-                affected.is_late |= affected.back_at is None or affected.back_at < returned_at
+                affected.record_another_failure(returned_at)
             if affected is None and is_down and len(self._uids_of(key)) == 1:
                 # The usual case: this pod is the only one with its key, so the key is DOWN, as
                 # `_mark_affected` records. `_update` would change nothing.

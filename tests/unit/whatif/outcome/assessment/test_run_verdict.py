@@ -78,6 +78,7 @@ def outage(*lost, back_at=None):
     return OutageOutcome(
         concerned=len(lost), evicted=0, first_eviction_at=None, last_eviction_at=None,
         first_back_at=None, last_back_at=None, last_return_at=None, replaced=0, back_with_node=0,
+        late_with_node=0, last_with_node=0,
         nodes=(failed,),
         lost=tuple(LostPod(pod=f"ns/{name}", priority=0, node="n", cause=cause, why="")
                    for name, cause in lost),

@@ -77,7 +77,8 @@ def outage(**fields):
     facts = {
         "concerned": 1, "evicted": 0, "first_eviction_at": None, "last_eviction_at": None,
         "first_back_at": None, "last_back_at": None, "last_return_at": None, "replaced": 0,
-        "back_with_node": 0, "nodes": (), "lost": (), "preempted": (), "taints": (), "zones": (),
+        "back_with_node": 0, "late_with_node": 0, "last_with_node": 0, "nodes": (), "lost": (),
+        "preempted": (), "taints": (), "zones": (),
         "node_samples": (), "pod_samples": (),
     }  # fmt: skip
     return OutageOutcome(**{**facts, **fields})
