@@ -177,7 +177,9 @@ class EvictionSearch:
     def _pipeline(
         self, steps: TaskOperations, task: TaskInfo, nodes: RankedNodes, lacking: _Lacking
     ) -> bool:
-        """Pipeline `task` on the best of `nodes` on which no amount in `lacking` is positive.
+        """Pipeline `task` on the best of the `nodes` that lack nothing.
+
+        A node lacks nothing if all its amounts in `lacking` are 0 or less.
 
         Returns whether the task was pipelined. The result is False if the queue of `task` would
         exceed its limits. With kube-batch's defect `evict-ignores-idle`, no task is pipelined.

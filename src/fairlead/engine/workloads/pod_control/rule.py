@@ -83,7 +83,7 @@ class OwnerRule(Protocol):
         ...
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return the pods to create and delete because the readiness of pods has changed.
+        """Return the pods to create and the pods to delete after changes in the readiness of pods.
 
         Called after all changes of an instant are handled.
         """

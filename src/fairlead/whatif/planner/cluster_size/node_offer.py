@@ -514,9 +514,9 @@ def assumption_notes(
 ) -> tuple[str, ...]:
     """Return the notes about new nodes whose types are in `stated`, and about their NodePools.
 
-    `infos` are the nodes of `model` to replace. Some notes are about assumed reservations, or about
-    labels that NodePools require. Other notes are about types whose stated size differs from the
-    size of a node of this type in `infos`.
+    `infos` are the nodes that are to be replaced; they belong to `model`. Some notes are about
+    assumed reservations, or about labels that NodePools require. Other notes are about types whose
+    stated size differs from the size of a node of this type in `infos`.
     """
     assumed: list[Assumption] = []
     stated, used = _labelled(stated, model), dict[str, NodePool]()
