@@ -120,8 +120,8 @@ class ChangeOptions:
             "With --add-nodes: the new nodes get the labels, taints and size of this node. "
             "--instance-type sets another size. With several nodes (NODE,NODE), such as one of "
             "each zone, the new nodes are copies of them in turn; NODE:3,NODE copies the first "
-            "node three times in each turn. With --instance-type, only one node: its new nodes "
-            "are spread over the zones.",
+            "node three times in each turn. With --instance-type, name only one node here; the "
+            "new nodes are then spread over the zones.",
         ),
     ] = ""
     instance_type: Annotated[
