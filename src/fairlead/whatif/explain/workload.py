@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, items, mapping, text
@@ -70,7 +71,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
-from fairlead.whatif.planner.new_pod import new_pods_of
+from fairlead.whatif.planner.new_pod import NewPods, new_pods_of
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.refusal import Refusal, refusals_of
 from fairlead.whatif.planner.waiting_pods import place, place_waiting_pods
@@ -154,9 +155,11 @@ def explain_workload(
     wanted = max(wanted, sum(wanted_by(one.value) for one in jobs))
     surplus = _surplus(workload, pods)
     kept, kept_ready = _without(pods, surplus), _without(ready, surplus)
-    # The next pod could not have its name while a surplus pod of this name exists.
     all_surplus = _surplus(workload, present)  # with terminating pods
-    one_more = _OneMore() if all_surplus else _one_more(planner, snapshot, workload)
+    missing = _next_missing(workload, pods)
+    # The pod of a scale-up could not have its name while a surplus pod of this name exists.
+    is_tried = missing is not None or not all_surplus
+    one_more = _one_more(planner, snapshot, workload, missing) if is_tried else _OneMore()
     decision = one_more.placement
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
     cron = _cron_schedule(workload, snapshot) if workload.kind == CRON_JOB else None
@@ -203,7 +206,7 @@ def explain_workload(
                         cause_rows(pending_causes(model, pending))),
             ResultTable("unready", "pods on a node that are not ready", _UNREADY_COLUMNS,
                         cause_rows(unready_causes(model, snapshot.inventory(), placed))),
-            ResultTable("refusals", "nodes that one more pod does not fit", _REFUSAL_COLUMNS, [
+            ResultTable("refusals", one_more.refusals_title, _REFUSAL_COLUMNS, [
                 {"nodes": one.nodes, "plugin": one.plugin, "reason": one.reason,
                  "change": one.change}
                 for one in one_more.refusals
@@ -516,6 +519,23 @@ def _ordered(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:
         yield f"It creates no further pod until {first.key} is ready (podManagementPolicy)."
 
 
+def _next_missing(workload: Manifest, pods: Iterable[PodInfo]) -> int | None:
+    """Return the ordinal of the pod that the StatefulSet `workload` creates next.
+
+    `pods` are its unfinished pods without those that terminate: the StatefulSet creates the pods of
+    all other wanted ordinals, the lowest ordinal first. A pod that terminates or has ended is
+    replaced by a pod of the same name once it is deleted. Return None if no pod is missing, and for
+    workloads of other kinds.
+
+    upstream: pkg/controller/statefulset/stateful_set_control.go: updateStatefulSet, processReplica
+    """
+    if workload.kind is not STATEFUL_SET:
+        return None
+    present = {ordinal_of(workload.ref.name, pod.pod.metadata.name) for pod in pods}
+    wanted = ordinals_of(decode_as(StatefulSet, workload.value))
+    return next((ordinal for ordinal in wanted if ordinal not in present), None)
+
+
 def _surplus(workload: Manifest, pods: Iterable[PodInfo]) -> list[PodInfo]:
     """Return those of `pods`, the pods of `workload`, that a StatefulSet does not want.
 
@@ -684,7 +704,7 @@ def _findings(
         names = listed([victim.key for victim in one_more.victims])
         against = f", against pdb/{listed(one_more.breached)}" if one_more.breached else ""
         yield (
-            f"One more pod would preempt {victims} of lower priority and go to "
+            f"{one_more.subject} would preempt {victims} of lower priority and go to "
             f"{decision.node.name}: {names}{against}. Without preemption, it would have no node: "
             f"{message}"
         )
@@ -692,10 +712,11 @@ def _findings(
         among = ""
         if decision.equals > 1:
             among = f", a random choice among {decision.equals:,} equal nodes"
-        yield f"One more pod would go to {decision.node.name}{among}."
+        yield f"{one_more.subject} would go to {decision.node.name}{among}."
     elif message:
         outcome = "not be created" if one_more.is_refused else "have no node"
-        yield f"One more pod would {outcome}: {message}"
+        yield f"{one_more.subject} would {outcome}: {message}"
+    yield from one_more.volumes
     revisions = Counter(revision_of(pod.pod) for pod in pods)
     if len(revisions) > 1:
         parts = [f"{count:,} of {revision}" for revision, count in revisions.most_common()]
@@ -797,6 +818,8 @@ def _old_pods(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:
 class _OneMore(Struct, frozen=True):
     """The result of a trial in which one more pod of a workload is scheduled.
 
+    `missing` is the key of the pod if it is a missing pod of a StatefulSet, otherwise "". `volumes`
+    are sentences about the nodes on which the volumes of such a pod can be used.
     `message` says why the pod is not placed, or why it is placed only by preemption of `victims`.
     `is_refused` is set if admission refuses the pod, for example because of a ResourceQuota.
     `breached` are the keys of the budgets that do not allow the disruption of all `victims` that
@@ -809,13 +832,28 @@ class _OneMore(Struct, frozen=True):
     refusals: Sequence[Refusal] = ()
     victims: Sequence[PodInfo] = ()
     breached: Sequence[str] = ()
+    missing: str = ""
+    volumes: Sequence[str] = ()
+
+    @property
+    def subject(self) -> str:
+        """The pod of the trial, as the subject of a sentence."""
+        return f"Its next pod, {self.missing}," if self.missing else "One more pod"
+
+    @property
+    def refusals_title(self) -> str:
+        """The title of a table of `refusals`."""
+        return f"nodes that {self.missing or 'one more pod'} does not fit"
 
 
-def _one_more(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> _OneMore:
+def _one_more(
+    planner: DrainPlanner, snapshot: Snapshot, workload: Manifest, missing: int | None
+) -> _OneMore:
     """Schedule one more pod as a trial, after the waiting pods.
 
-    The pods of a DaemonSet are not tried: it has one pod on each node. A Job that has ended gets no
-    more pods.
+    `missing` is the result of `_next_missing`: the ordinal of the pod, or None for the pod of a
+    scale-up. The pods of a DaemonSet are not tried: it has one pod on each node. A Job that has
+    ended gets no more pods.
     """
     model = planner.model
     if workload.kind is JOB and is_finished(decode_as(Job, workload.value)):
@@ -824,22 +862,39 @@ def _one_more(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> 
         new = new_pods_of("explain", workload, snapshot.inventory())
     except InputError:
         return _OneMore()
+    if missing is None:
+        with model.hypothesis():
+            return _tried(planner, new)
+    new = replace(new, first=missing)
+    key = f"{new.namespace}/{new.name_of(0)}"
     with model.hypothesis():
-        place_waiting_pods(model)
-        model.count_quotas(new.namespace)
-        try:
-            pod = model.pod_info(create_pod(model, new, 0).pod)
-        except ApiError as refused:
-            return _OneMore(message=refused.message, is_refused=True)
-        if (why := model.kept_out(pod)) is not None:
-            return _OneMore(message=why)
-        refusals = refusals_of(model, pod)
-        decision = model.schedule(pod)
-        if isinstance(decision, Placement):
-            return _OneMore(decision, refusals=refusals)
-        victims: list[PodInfo] = []
-        with model.preempting():
-            after = place(model, pod, victims)
+        # The controller creates the pod once an old pod of the same name is deleted.
+        if (old := model.cluster.pods.get(key)) is not None:
+            model.remove(old)
+        model.free_pod_name(new.namespace, new.name_of(0))  # also that of a pod that has ended
+        found = _tried(planner, new)
+        places = volume_places(decode_as(Pod, new.pod(0)), snapshot.inventory())
+    return replace(found, missing=key, volumes=tuple(places))
+
+
+def _tried(planner: DrainPlanner, new: NewPods) -> _OneMore:
+    """Create the first pod of `new` and schedule it, after the waiting pods."""
+    model = planner.model
+    place_waiting_pods(model)
+    model.count_quotas(new.namespace)
+    try:
+        pod = model.pod_info(create_pod(model, new, 0).pod)
+    except ApiError as refused:
+        return _OneMore(message=refused.message, is_refused=True)
+    if (why := model.kept_out(pod)) is not None:
+        return _OneMore(message=why)
+    refusals = refusals_of(model, pod)
+    decision = model.schedule(pod)
+    if isinstance(decision, Placement):
+        return _OneMore(decision, refusals=refusals)
+    victims: list[PodInfo] = []
+    with model.preempting():
+        after = place(model, pod, victims)
     if isinstance(after, Placement):
         breached = planner.budgets.breached(victim.pod for victim in victims)
         keys = [limit.key for limit, _ in breached]

@@ -57,7 +57,7 @@ from fairlead.api.pods.facts import (
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import RESOURCE_QUOTA, RUNTIME_CLASS
+from fairlead.apiserver.kind import POD, RESOURCE_QUOTA, RUNTIME_CLASS
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.scheduler_name import KUBE_BATCH, SCHEDULER_NAMES, VOLCANO
 from fairlead.engine.core.command import CreateObject, IssuedCommand, ObjectRef, UpdateQuotaStatus
@@ -506,6 +506,15 @@ class ClusterModel:
         """
         world = self._world
         return decode(world.store.create(manifest, self.now, write=world.user_write()))
+
+    def free_pod_name(self, namespace: str, name: str) -> None:
+        """Delete the pod from the store, so that `create` can create a pod of the same name.
+
+        Finalizers do not keep the pod. Does nothing if there is no such pod. The scheduler does not
+        learn of the deletion. The end of a `hypothesis` block does not revert it.
+        """
+        if self.store.find(POD, namespace, name) is not None:
+            self.store.storage.remove(POD, namespace, name)
 
     def count_quotas(self, namespace: str) -> bool:
         """Update the usage of the quotas in `namespace`; return whether there are any quotas.

@@ -626,7 +626,7 @@ def test_pods_of_a_stateful_set_wait_for_old_pods_on_a_silent_node(explained, ma
 def test_a_stateful_set_says_which_pods_it_does_not_want(  # noqa: PLR0917
     explained, make, replicas, policy, unready, verdict, finding
 ):
-    """They do not count as wanted pods, and no pod is added to them. Pod web-1 is missing."""
+    """They do not count as wanted pods. Pod web-1 is missing, and is tried only if it is wanted."""
     web = make.workload("StatefulSet", "web", replicas=replicas)
     web["metadata"]["uid"] = "web"
     web["spec"]["podManagementPolicy"] = policy
@@ -636,7 +636,8 @@ def test_a_stateful_set_says_which_pods_it_does_not_want(  # noqa: PLR0917
     answer = explained("sts/web", make.node("a"), web, *pods)
     assert answer.verdict == verdict
     assert " ".join(answer.findings).startswith(f"It has {finding}")
-    assert len(answer.findings) == 2
+    goes = "Its next pod, default/web-1, would go to a."
+    assert answer.findings[2:] == ((goes,) if "not created" in verdict else ())
 
 
 @pytest.mark.parametrize("terminating", ["sts", "pod"])
@@ -712,6 +713,63 @@ def test_the_pod_that_a_stateful_set_waits_for_is_named(
     answer = explained("sts/web", make.node("a"), web, *pods)
     sentence = "It creates no further pod until default/web-1 is ready (podManagementPolicy)."
     assert (sentence in answer.findings) is is_stated
+
+
+def volume_of_web_0(zone):
+    """The claim of web-0, and its volume, which can be used only in `zone`."""
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
+    claim = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data-web-0"}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": "pv"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "fast",
+                "claimRef": claim,
+                "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+            },
+            "status": {"phase": "Bound"},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data-web-0", "namespace": "default"},
+            "spec": {**CLAIM_SPEC, "volumeName": "pv"},
+            "status": {"phase": "Bound"},
+        },
+    ]
+
+
+@pytest.mark.parametrize("state", ["missing", "terminating", "failed", "complete"])
+def test_the_next_pod_of_a_stateful_set_is_the_missing_one(explained, make, state):
+    """Zone b has the volume of web-0, and room for web-0 once the old web-0 is deleted."""
+    web = make.workload("StatefulSet", "web", replicas=2)
+    web["metadata"]["uid"] = "web"
+    web["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": CLAIM_SPEC}]
+    nodes = [make.node(name, **{ZONE: name}) for name in "ab"]
+    nodes[1]["status"]["allocatable"]["pods"] = "1"
+    pods = [replica(make, 0, "b"), replica(make, 1, "a")]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    if state == "terminating":
+        pods[0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    if state == "failed":
+        pods[0]["status"]["phase"] = "Failed"
+    present = pods[1:] if state == "missing" else pods
+    answer = explained("sts/web", *nodes, web, *present, *volume_of_web_0("b"), CLASS)
+    if state == "complete":
+        assert answer.findings == ("One more pod would go to a.",)
+        return
+    assert answer.findings[-2:] == (
+        "Its next pod, default/web-0, would go to b.",
+        f"Volume pv of claim default/data-web-0 can be used only on b ({ZONE}=b).",
+    )
+    [table] = [one for one in answer.tables if one.name == "refusals"]
+    assert table.title == "nodes that default/web-0 does not fit"
+    [row] = table.rows
+    assert row["reason"] == "node(s) didn't match PersistentVolume's node affinity"
 
 
 @pytest.mark.parametrize("is_paused", [True, False])
