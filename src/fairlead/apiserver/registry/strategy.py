@@ -188,6 +188,9 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
 
     # --- what clients see --------------------------------------------------------------------
 
+    # Maps (stored object, now) to the object that GET of an object or a list returns. Watches
+    # return stored objects. upstream: apiserver/pkg/registry/generic/registry/store.go: Decorator
+    decorate: Callable[[Json, int], Json] | None = None
     # The warning in the response to every request. upstream: APILifecycleDeprecated of the type
     deprecation: str = ""
     # Maps (old object or None, new) to warnings. upstream: WarningsOnCreate, WarningsOnUpdate

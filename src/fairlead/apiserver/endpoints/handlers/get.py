@@ -29,7 +29,7 @@ from fairlead.apiserver.error import bad_request, not_found
 from fairlead.apiserver.negotiation.media_type import MediaTypeOptions
 from fairlead.apiserver.negotiation.request_error import too_large_resource_version, unreadable
 from fairlead.apiserver.request import Response
-from fairlead.apiserver.storage.storage import StoredObject, version_of
+from fairlead.apiserver.storage.storage import StoredObject, value_of, version_of
 from fairlead.apiserver.suspension import WebhookCalls
 
 
@@ -59,7 +59,13 @@ def get(scope: RequestScope) -> Response | WebhookCalls[Response]:
         raise not_found(scope.kind, info.namespace, info.name)
     if calls_webhook(scope.kind, kept):
         return _converted(scope, kept)
-    return replace(scope.respond(kept), version=version_of(kept))
+    return replace(scope.respond(_decorated(scope, kept)), version=version_of(kept))
+
+
+def _decorated(scope: RequestScope, kept: StoredObject) -> StoredObject:
+    """Return the object that clients see instead of `kept`; see `ResourceStrategy.decorate`."""
+    decorate = scope.deps.store.registry.strategy(scope.kind).decorate
+    return kept if decorate is None else decorate(value_of(kept), scope.now)
 
 
 def _converted(scope: RequestScope, kept: StoredObject) -> WebhookCalls[Response]:
@@ -96,6 +102,8 @@ def list_objects(scope: RequestScope) -> Response | WebhookCalls[Response]:
         return _converted_list(scope, media_type, predicate, options, include)
     storage, namespace = scope.deps.store.storage, scope.info.namespace
     page = list_page(storage, scope.kind, namespace, predicate, options)
+    if scope.deps.store.registry.strategy(scope.kind).decorate is not None:
+        page = replace(page, objects=[_decorated(scope, kept) for kept in page.objects])
     # 4. encode
     return scope.respond_list(media_type, page, include)
 

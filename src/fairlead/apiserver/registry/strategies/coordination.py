@@ -1,5 +1,9 @@
 """The strategy of Leases.
 
+A simulated kubelet does not write each renewal of its Lease (`api.lease`). A Lease that is read
+therefore gets the time of the last renewal: clients judge by it whether a node is alive, and how
+old a dump is.
+
 upstream: pkg/registry/coordination/lease/strategy.go,
 pkg/apis/coordination/validation/validation.go:ValidateLeaseSpec
 """
@@ -9,7 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
+from fairlead.api.lease import RENEWED_EVERY, renewals_of
+from fairlead.api.objects import Lease
+from fairlead.api.timestamp import format_micro_time
 from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.field_facts import check_fields
@@ -39,12 +47,27 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
     return {**new, "spec": kept}
 
 
+def _with_last_renewal(lease: Json, now: int) -> Json:
+    """Return `lease` with the time of its last renewal at or before `now` in spec.renewTime."""
+    if RENEWED_EVERY not in (lease["metadata"].get("annotations") or {}):
+        return lease
+    try:
+        renewals = renewals_of(decode_as(Lease, lease))
+    except ValueError:  # a client may write any value
+        return lease
+    if renewals is None:
+        return lease
+    last = format_micro_time(renewals.last(now))
+    return {**lease, "spec": {**lease["spec"], "renewTime": last}}
+
+
 STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     "leases.coordination.k8s.io": ResourceStrategy(
         prepare_for_create=_prepare_for_create,
         allow_create_on_update=True,
         allow_unconditional_update=False,
         prepare_for_update=_prepare_for_update,
+        decorate=_with_last_renewal,
         rules=KindRules(
             name=dns_subdomain_problems,
             accepts_any_finalizer=True,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+
 
 def names(answer):
     return [item["metadata"]["name"] for item in answer.json["items"]]
@@ -232,3 +234,24 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 def test_field_selectors_use_the_names_of_the_requested_version(api, url, status):
     """Some cluster-scoped kinds have no selectable field metadata.namespace."""
     assert api.get(url).status == status
+
+
+@pytest.mark.parametrize(
+    ("every", "expected"),
+    [
+        ("10s", "2026-01-01T00:00:10.000000Z"),
+        (None, "2026-01-01T00:00:00.000000Z"),
+        ("often", "2026-01-01T00:00:00.000000Z"),
+    ],
+)
+def test_a_lease_has_the_time_of_its_last_renewal(api, every, expected):
+    """A simulated kubelet writes the interval of its renewals instead of each renewal."""
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+    annotations = {"fairlead.dev/renewed-every": every} if every else {}
+    spec = {"holderIdentity": "a", "renewTime": "2026-01-01T00:00:00.000000Z"}
+    made = api.post(leases, {"metadata": {"name": "a", "annotations": annotations}, "spec": spec})
+    api.now += 12 * NANOSECONDS_PER_SECOND
+    shown = [api.get(f"{leases}/a").json, *api.get(leases).json["items"]]
+    assert [one["spec"]["renewTime"] for one in shown] == [expected] * 2
+    version = made.json["metadata"]["resourceVersion"]
+    assert [one["metadata"]["resourceVersion"] for one in shown] == [version] * 2
