@@ -802,7 +802,7 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
     note = "HorizontalPodAutoscaler default/web scales Deployment default/web again by its metrics."
     for replicas, has_note in ((2, True), (0, False)):
         notes = ask(objects, scale=(f"deploy/web={replicas}",)).changed.notes
-        assert any(one.startswith(note) for one in notes) == has_note
+        assert (note in notes) == has_note
     owned = make.workload("ReplicaSet")
     kind = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
     owned["metadata"]["ownerReferences"] = [{**kind, "name": "web", "uid": "r", "controller": True}]
@@ -816,6 +816,23 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
     pod["metadata"]["ownerReferences"][0] |= kind
     with pytest.raises(InputError, match="; fairlead fit --like rollout/web counts how many more"):
         ask([*objects, pod], scale=("rollout/web=2",))
+
+
+def test_scaled_workloads_with_autoscalers_have_one_note(ask, make):
+    """Another note states that the autoscalers have no load in the simulation."""
+    objects = [make.node("a", cpu="16")]
+    for name in "abc":
+        hpa = external_autoscaler()
+        hpa["metadata"]["name"] = hpa["spec"]["scaleTargetRef"]["name"] = name
+        objects += [make.workload(name=name), {**hpa, "spec": {**hpa["spec"], "metrics": []}}]
+    scale = tuple(f"deploy/{name}=2" for name in "abc")
+    notes = [one for one in ask(objects, scale=scale).changed.notes if "Autoscaler" in one]
+    again, load = notes
+    assert again == (
+        "HorizontalPodAutoscaler default/a scales Deployment default/a again by its metrics; "
+        "2 more autoscalers do the same."
+    )
+    assert load.startswith("HorizontalPodAutoscaler default/a and 2 more have no load here, so ")
 
 
 def test_the_error_for_a_scaled_job_names_its_parallelism(snapshot, make):
@@ -836,6 +853,12 @@ def test_an_autoscaler_of_another_group_does_not_scale_the_workload(ask, make, g
     assert any("scales StatefulSet default/web again" in one for one in notes) == has_note
 
 
+METRIC_NOTE = (
+    "HorizontalPodAutoscaler default/web has no value for External metric queue here, so the "
+    "number of replicas changes only if it is outside the limits."
+)
+
+
 def external_autoscaler(**metadata):
     """An autoscaler of Deployment web that follows the length of a queue."""
     metric = {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "5"}}
@@ -853,10 +876,11 @@ def external_autoscaler(**metadata):
 
 def test_the_note_about_an_autoscaler_names_load_only_for_cpu_and_memory(ask, make):
     objects = [make.node("a"), make.workload(), external_autoscaler()]
-    [note] = [one for one in ask(objects, scale=("deploy/web=3",)).changed.notes if "scales" in one]
-    assert note.endswith(
-        "Its metrics are not simulated, so here it only enforces minReplicas and maxReplicas."
-    )
+    notes = [one for one in ask(objects, scale=("deploy/web=3",)).changed.notes if "Autos" in one]
+    assert notes == [
+        "HorizontalPodAutoscaler default/web scales Deployment default/web again by its metrics.",
+        METRIC_NOTE,
+    ]
 
 
 @pytest.mark.parametrize("replicas", [0, 3])

@@ -970,7 +970,12 @@ def _models(change: ClusterChange, inventory: Inventory) -> list[Manifest]:
 def _scale(collected: _Steps) -> None:
     if not collected.change.scale:
         return
-    from fairlead.whatif.change.edit.scale import other_scaler, parse_scale  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.change.edit.scale import (  # noqa: PLC0415 - rarely needed
+        metric_scaler,
+        metric_scalers_note,
+        other_scaler,
+        parse_scale,
+    )
     from fairlead.whatif.change.note.held_rollout import (  # noqa: PLC0415 - rarely needed
         held_in_order,
         held_scaling,
@@ -979,6 +984,7 @@ def _scale(collected: _Steps) -> None:
 
     change, inventory = collected.change, collected.inventory
     scaled = set[ObjectRef]()
+    scaled_again: list[tuple[Manifest, Manifest]] = []  # by an autoscaler
     for text in change.scale:
         command = parse_scale("--scale", text, inventory, change.namespace)
         target = command.target
@@ -995,6 +1001,10 @@ def _scale(collected: _Steps) -> None:
         held = held_scaling(workload, inventory) or held_in_order(workload, result, inventory)
         if note := ignores_change(workload, result, inventory) or held or other:
             collected.notes.append(note)
+        elif autoscaler := metric_scaler(workload, replicas, inventory):
+            scaled_again.append((autoscaler, workload))
+    if scaled_again:
+        collected.notes.append(metric_scalers_note(scaled_again))
 
 
 def _add_nodes(collected: _Steps, models: Sequence[Manifest], templates: Sequence[Json]) -> None:

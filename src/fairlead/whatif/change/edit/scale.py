@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairlead.api.objects import HorizontalPodAutoscaler
+from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
     HORIZONTAL_POD_AUTOSCALER,
@@ -21,15 +22,6 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.served_kind import is_custom
 
 REPLICAS_MAX: Final = 1_000_000
-
-_LOAD_ONLY: Final = (
-    "Here, metrics come only from --load; without them, it only enforces minReplicas and "
-    "maxReplicas."
-)
-_NOT_SIMULATED: Final = (
-    "Its metrics are not simulated, so here it only enforces minReplicas and maxReplicas."
-)
-_METRICS_OF_LOAD: Final = ("Resource", "ContainerResource")
 
 
 def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "") -> PatchObject:
@@ -69,10 +61,10 @@ def owned_hint(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind] = SC
 def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str:
     """Return a note about what else scales `workload` in the cluster; "" if nothing does.
 
-    The note names the workload's HorizontalPodAutoscaler and, if there is one, the autoscaler's
-    owner, such as a ScaledObject of KEDA. If `replicas` is 0, the autoscaler is named only if it
-    has an owner, because an autoscaler alone leaves a workload at 0 replicas. If no autoscaler is
-    named, the note names the Deployment or the custom resource that owns the workload.
+    The note names the owner of the workload's HorizontalPodAutoscaler, such as a ScaledObject of
+    KEDA. If there is none, the note names the Deployment or the custom resource that owns the
+    workload. If the workload has an autoscaler without an owner, which `metric_scaler` returns, the
+    result is "".
     """
     autoscaler = autoscaler_of(workload, inventory)
     above = None if autoscaler is None else autoscaler.controller
@@ -84,12 +76,8 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
             f"{name} and its {autoscaler.title} scale {workload.title} again; their triggers and "
             "metrics are not simulated."
         )
-    # upstream: pkg/controller/podautoscaler/horizontal.go: reconcileAutoscaler (ScalingDisabled)
-    if autoscaler is not None and replicas:
-        return (
-            f"{autoscaler.title} scales {workload.title} again by its metrics. "
-            f"{_LOAD_ONLY if _follows_load(autoscaler) else _NOT_SIMULATED}"
-        )
+    if metric_scaler(workload, replicas, inventory) is not None:
+        return ""
     owner = workload.controller
     if owner is not None and owner.kind == DEPLOYMENT.kind:
         return (
@@ -104,6 +92,31 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
     return ""
 
 
+def metric_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> Manifest | None:
+    """Return the HorizontalPodAutoscaler that scales `workload` again after a change to `replicas`.
+
+    Return None if there is none, or if another object owns it (`other_scaler`). An autoscaler alone
+    leaves a workload at 0 replicas.
+
+    upstream: pkg/controller/podautoscaler/horizontal.go: reconcileAutoscaler (ScalingDisabled)
+    """
+    found = autoscaler_of(workload, inventory) if replicas else None
+    return None if found is None or found.controller is not None else found
+
+
+def metric_scalers_note(scaled: Sequence[tuple[Manifest, Manifest]]) -> str:
+    """Return a note about autoscalers that scale workloads again: `scaled` has pairs of both.
+
+    `scaled` is not empty. What the autoscalers do in the simulation is in notes of the run
+    (`pod_autoscaler.metric_notes`).
+    """
+    autoscaler, workload = scaled[0]
+    others = len(scaled) - 1
+    do = "does" if others == 1 else "do"
+    more = f"; {counted(others, 'more autoscaler')} {do} the same" if others else ""
+    return f"{autoscaler.title} scales {workload.title} again by its metrics{more}."
+
+
 def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
     """Return the HorizontalPodAutoscaler of the workload `found`; None if it has none.
 
@@ -116,12 +129,6 @@ def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
         if found.is_named_by(target.kind, target.api_version, target.name):
             return one
     return None
-
-
-def _follows_load(autoscaler: Manifest) -> bool:
-    """Return whether `autoscaler` has a metric (CPU or memory) whose value --load can state."""
-    metrics = autoscaler.as_view(HorizontalPodAutoscaler).spec.metrics
-    return not metrics or any(one.type in _METRICS_OF_LOAD for one in metrics)
 
 
 def _wanted(found: Manifest) -> int:
