@@ -818,6 +818,27 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
         ask([*objects, pod], scale=("rollout/web=2",))
 
 
+def test_terminating_pods_that_go_with_their_failed_node_are_named_as_such(ask, make):
+    """The kubelet of node b does not answer, so its pods stay until the node is deleted."""
+    nodes, web = [make.node("a"), make.node("b")], make.workload("ReplicaSet", replicas=2)
+    for node, status in zip(nodes, ("True", "Unknown"), strict=True):
+        node["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
+        ready = {"type": "Ready", "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        node["status"]["conditions"] = [ready]
+    unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+    nodes[1]["spec"] = {"taints": [unreachable]}
+    web["metadata"]["uid"] = "web"
+    pods = [make.pod(f"web-{at}", node_name=name, owner="web") for at, name in enumerate("aabb")]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+    for pod in pods[2:]:
+        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:05:30Z"
+    answer = ask([*nodes, web, *pods], delete=("node/b",))
+    assert answer.verdict.first.sentence == (
+        "2 terminating pods of rs/default/web are removed; without the change, they would stay."
+    )
+
+
 def test_scaled_workloads_with_autoscalers_have_one_note(ask, make):
     """Another note states that the autoscalers have no load in the simulation."""
     objects = [make.node("a", cpu="16")]

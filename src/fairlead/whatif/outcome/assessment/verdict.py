@@ -1099,9 +1099,15 @@ def _removed(effect: Effect) -> str | None:
     ]
     own = _of_other_nodes(deleted, effect.changed)
     deleted = [pod for pod in deleted if pod not in own]
+    stuck = [pod for pod in deleted if pod.is_terminating]  # such as pods on a failed node
+    deleted = [pod for pod in deleted if not pod.is_terminating]
     if deleted:
         verb = "is" if len(deleted) == 1 else "are"
         sentences.append(f"{_pods_of(deleted)} {verb} removed{_by_failed_jobs(effect, deleted)}.")
+    if stuck:
+        verb, they = ("is", "it") if len(stuck) == 1 else ("are", "they")
+        words = _pods_of(stuck, "terminating pod")
+        sentences.append(f"{words} {verb} removed; without the change, {they} would stay.")
     if own:
         verb = "is removed with its" if len(own) == 1 else "are removed with their"
         nodes = "node" if len({pod.own_node for pod in own}) == 1 else "nodes"
