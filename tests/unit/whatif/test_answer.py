@@ -684,15 +684,20 @@ def test_a_change_of_a_budget_says_what_it_allows(snapshot, nodes, change, words
 
 
 def test_junit_has_a_case_for_each_condition(drained):
-    results = [check(parse_fail_on(text), drained.effect) for text in ("undrained", "pending>0")]
+    """The message of each failure is the evidence of its own condition."""
+    texts = ("undrained", "pending>0", "displaced>0", "data-deleted")
+    results = [check(parse_fail_on(text), drained.effect) for text in texts]
     suite = ET.fromstring(junit_report([JunitSuite(drained, results)]))
-    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert (suite.get("tests"), suite.get("failures")) == ("4", "2")
     assert [case.get("name") for case in suite.iter("testcase")] == [
-        "--fail-on undrained",
-        "--fail-on pending>0",
+        f"--fail-on {text}" for text in texts
     ]
-    [failure] = suite.iter("failure")
-    assert failure.get("message") == drained.verdict.first.sentence
+    assert [one.get("message") for one in suite.iter("failure")] == [
+        "store/api-ccccccccc-0 on n5, store/api-ccccccccc-1 on n5",
+        "store/bare, store/web-aaaaaaaaa-0, store/web-aaaaaaaaa-3 and 1 more",
+    ]
+    last = list(suite.iter("failure"))[-1]
+    assert last.text.splitlines() == list(results[2].evidence)
 
 
 def test_node_pools_are_recognised_or_named(snapshot, make):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from fairlead.api.text.name_list import listed
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 
@@ -31,8 +32,9 @@ class JunitSuite:
 def junit_report(suites: Sequence[JunitSuite]) -> bytes:
     """Return XML in UTF-8 with a test suite for each answer, and a test case for each condition.
 
-    A test case fails if its condition is true, because --fail-on then makes the command fail. An
-    answer without conditions has one test case, which passes.
+    A test case fails if its condition is true, because --fail-on then makes the command fail. The
+    message of the failure is the first part of the condition's evidence; its text is the whole
+    evidence. An answer without conditions has one test case, which passes.
     """
     elements = [_suite(one) for one in suites]
     if len(elements) == 1:
@@ -59,7 +61,7 @@ def _suite(one: JunitSuite) -> Element:
         name = _text(f"--fail-on {result.text}")
         case = SubElement(suite, "testcase", classname=title, name=name)
         if result.holds:
-            failure = SubElement(case, "failure", message=_text(answer.verdict.first.sentence))
+            failure = SubElement(case, "failure", message=_text(listed(result.evidence)))
             failure.text = _text("\n".join(result.evidence))
     if not one.conditions:
         SubElement(suite, "testcase", classname=title, name="verdict")
