@@ -30,6 +30,8 @@ from fairlead.whatif.snapshot.node_pool import node_traits
 # The maximum number of nodes for which a change is searched; each search takes milliseconds.
 REMEDIES_MAX: Final = 200
 _BYTES_PER_GIB: Final = 1 << 30
+# By (plugin, reason): (number of changes, shortage, text of the changes) of each remedy.
+_Remedies = dict[tuple[str, str], list[tuple[int, float, str]]]
 _COPIES_MAX: Final = 200  # maximum number of kinds of nodes of which a copy is tried
 
 
@@ -238,8 +240,10 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     If no node takes the pod and `changes` is set, the function also searches for changes that help.
     The `change` of a reason is then the smallest change that lets a node with this reason take the
     pod. The search covers at most REMEDIES_MAX of the nodes that can start pods: those with the
-    smallest `shortage` for the pod. If no change is found for any of the reasons, a new node is
-    tried (`find_new_node`). If all nodes are too small for the pod, each `change` says so.
+    smallest `shortage` for the pod. If no change is found for any of the reasons, or only drastic
+    changes (`RemedyChange`), a new node is tried (`find_new_node`). A drastic change is in the
+    result only if nothing else helps. If all nodes are too small for the pod, each `change` says
+    so.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
@@ -247,7 +251,8 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     for status, nodes in diagnosis.counts():
         for reason in status.reasons:
             counts[status.plugin, reason] += nodes
-    remedies: dict[tuple[str, str], list[tuple[int, float, str]]] = defaultdict(list)
+    remedies: _Remedies = defaultdict(list)
+    drastic: _Remedies = defaultdict(list)
     fits_nowhere = sum(nodes for _, nodes in diagnosis.counts()) == model.table.count
     if changes and fits_nowhere:
         searched = [one for one in model.table.nodes() if takes_pods(one.node)]
@@ -263,7 +268,8 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
                 change = f"{node.name}: {remedy.what}"
                 found = len(remedy.changes), shortage(pod, node), change
                 for reason in status.reasons:
-                    remedies[status.plugin, reason].append(found)
+                    kind = drastic if remedy.is_drastic else remedies
+                    kind[status.plugin, reason].append(found)
         new = None if remedies else find_new_node(model, pod)
         if new is not None and not new.refusal:
             status = diagnosis.status_of(model.node(new.like).row)
@@ -271,8 +277,9 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
                 remedies[status.plugin, reason].append((1, 0, f"add a node like {new.like}"))
         elif new is not None and not new.like:
             return [Refusal(*key, nodes, new.refusal) for key, nodes in _most_first(counts)]
+        remedies = remedies or drastic
     return [
-        Refusal(*key, nodes, min(remedies[key], default=(0, 0, ""))[2])
+        Refusal(*key, nodes, min(remedies.get(key, ()), default=(0, 0, ""))[2])
         for key, nodes in _most_first(counts)
     ]
 

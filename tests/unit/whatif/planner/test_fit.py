@@ -501,12 +501,16 @@ def test_the_answer_names_number_reason_and_places(snapshot, make):
 @pytest.mark.parametrize(
     ("cpu", "change"),
     [
-        ("3", "n: lower the cpu request by 2 to 1"),
+        ("1500m", "n: lower the cpu request by 500m to 1"),
+        ("3", "add a node like n"),
         ("64", "no node is large enough; the largest has 4 cpu"),
     ],
 )
 def test_a_pod_that_fits_nowhere_would_fit_after_a_change(snapshot, make, cpu, change):
-    """A request of 64 cores is not lowered for a node with 4 cores."""
+    """A request is not lowered by more than half if a new node would take the pod.
+
+    A request of 64 cores is not lowered for a node with 4 cores.
+    """
     used = make.pod("used", node_name="n", cpu="3")
     read = snapshot(make.node(), used, make.workload(cpu=cpu, replicas=0))
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))

@@ -13,14 +13,17 @@ from fairlead.engine.state.pod_info import PodInfo
 class RemedyChange(Struct, frozen=True):
     """One change that may make a rejected pod fit.
 
-    `what` is the text for users. Exactly one of the other fields is set. `pod` is the changed pod
-    to schedule, `node` is the changed node, and `without` contains the pods to delete.
+    `what` is the text for users. Exactly one of the next three fields is set. `pod` is the changed
+    pod to schedule, `node` is the changed node, and `without` contains the pods to delete.
+    `is_drastic` is set if the change takes more than half of a request from the pod, so that the
+    pod could hardly do its work.
     """
 
     what: str
     pod: Pod | None = None
     node: Node | None = None
     without: tuple[PodInfo, ...] = ()
+    is_drastic: bool = False
 
 
 def deleting(pods: Sequence[PodInfo], because: str = "") -> RemedyChange:
@@ -45,3 +48,8 @@ class Remedy(Struct, frozen=True):
     def what(self) -> str:
         """The texts of all changes, joined."""
         return ", then ".join(change.what for change in self.changes)
+
+    @property
+    def is_drastic(self) -> bool:
+        """Whether one of the changes is drastic; see `RemedyChange`."""
+        return any(change.is_drastic for change in self.changes)

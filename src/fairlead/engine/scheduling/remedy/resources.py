@@ -40,7 +40,8 @@ def lower_requests(
             f"{amount_text(name, free - _overhead(pod.pod, name))}"
             for name, amount, free in short
         )
-        yield RemedyChange(f"lower {' and '.join(each)}", pod=lower)
+        is_drastic = any(2 * free < amount for _, amount, free in short)
+        yield RemedyChange(f"lower {' and '.join(each)}", pod=lower, is_drastic=is_drastic)
 
 
 def free_resources(
