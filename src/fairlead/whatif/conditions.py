@@ -112,8 +112,12 @@ def scheduler_arguments(conditions: Conditions) -> list[str]:
 
 
 def with_scheduler_arguments(snapshot: Snapshot, conditions: Conditions) -> Snapshot:
-    """Return `snapshot` whose printed commands have the current scheduler of `conditions`."""
-    return replace(snapshot, arguments=(*snapshot.arguments, *scheduler_arguments(conditions)))
+    """Return `snapshot` whose printed commands have the schedulers of `conditions`."""
+    return replace(
+        snapshot,
+        arguments=(*snapshot.arguments, *scheduler_arguments(conditions)),
+        batch_arguments=conditions.batch.arguments,
+    )
 
 
 DEFAULT_CONDITIONS: Final = Conditions()

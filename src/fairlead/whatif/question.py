@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -24,7 +25,7 @@ from fairlead.whatif.conditions import (
     DEFAULT_CONDITIONS,
     Conditions,
     check_seeds,
-    scheduler_arguments,
+    with_scheduler_arguments,
 )
 from fairlead.whatif.experiment_pair import ExperimentPair, experiments_of
 from fairlead.whatif.input.duration import for_readers
@@ -185,7 +186,7 @@ def _with_next_steps(
         lambda progress: _AskAgain(snapshot, conditions, before, progress).effect,
         progress,
         scheduler=pair.changed.scheduler,
-        arguments=(*snapshot.arguments, *scheduler_arguments(conditions)),
+        arguments=with_scheduler_arguments(snapshot, conditions).arguments,
         awaited=pair.awaited,
         in_one_process=bool(pair.changed.scheduler.extenders),
     )
@@ -348,7 +349,8 @@ def _notes_without_change(
     if conditions.load is not None:
         yield _LOAD_IN_BOTH_RUNS
     if without.pending:
-        yield f"fairlead explain {snapshot.words} pods says why pods are pending."
+        words = with_scheduler_arguments(snapshot, conditions).question_arguments
+        yield f"fairlead explain {shlex.join(words)} pods says why pods are pending."
 
 
 def _autoscaled_before_change(

@@ -128,7 +128,7 @@ def explain_pods(
         notes=unsimulated_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
         steps=(
             *_replace_elsewhere(held_on_silent_nodes(model, inventory)),
-            *explain_steps(pending[:1], snapshot.arguments),
+            *explain_steps(pending[:1], snapshot.question_arguments),
         ),
     )  # fmt: skip
 

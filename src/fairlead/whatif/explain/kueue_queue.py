@@ -211,7 +211,7 @@ def _explain_queue(queue: Manifest, snapshot: Snapshot) -> TabularAnswer:
         source=snapshot.source,
         verdict=f"{queue.kind.kind.lower()}/{queue.ref.key}: {waits} for admission, {runs}.",
         findings=tuple(_findings(queue, backing)),
-        steps=tuple(_steps(waiting, snapshot.arguments)),
+        steps=tuple(_steps(waiting, snapshot.question_arguments)),
         tables=(
             ResultTable("amounts", _amounts_title(queue, backing), _AMOUNT_COLUMNS,
                         [] if backing is None else _amount_rows(backing)),

@@ -154,7 +154,9 @@ def explain_autoscaler(model: ClusterModel, snapshot: Snapshot, found: Manifest)
             "max_replicas": view.spec.max_replicas,
             "fitting": room.count if isinstance(room, FitResult) else None,
         },
-        steps=tuple(_steps(found, view, target, _highest(metrics) or 0, snapshot.arguments)),
+        steps=tuple(
+            _steps(found, view, target, _highest(metrics) or 0, snapshot.question_arguments)
+        ),
     )  # fmt: skip
 
 

@@ -148,7 +148,7 @@ def explain_quota(model: ClusterModel, quota: Manifest, snapshot: Snapshot) -> T
             "missing_pods": sum(row["pods"] for row in waiting),
             "sufficient": {name: canonical(one) for name, one in sorted(raised.items())},
         },
-        steps=tuple(_steps(quota, raised, snapshot.arguments)),
+        steps=tuple(_steps(quota, raised, snapshot.question_arguments)),
     )  # fmt: skip
 
 

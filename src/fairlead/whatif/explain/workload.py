@@ -230,9 +230,9 @@ def explain_workload(
         },
         notes=unsimulated_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
         steps=(
-            *(() if stuck is None else stuck.steps(snapshot.arguments)),
+            *(() if stuck is None else stuck.steps(snapshot.question_arguments)),
             *(undo_steps(workload) if old and _waits(model, workload, between, kept) else ()),
-            *explain_steps(pending[:1], snapshot.arguments),
+            *explain_steps(pending[:1], snapshot.question_arguments),
         ),
     )  # fmt: skip
 

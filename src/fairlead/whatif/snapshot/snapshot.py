@@ -65,7 +65,8 @@ class Snapshot(Struct, frozen=True):
     contain only one namespace. `start_notes` are the notes about nodes that were starting
     (`starting_node`). `empty_files` are the files of a directory or an archive that were skipped
     because they are empty, and `files` are the others. `arguments` are the words that name the
-    cluster in a command, such as (`dump.json`,) or (`--context`, `prod`).
+    cluster in a command, such as (`dump.json`,) or (`--context`, `prod`). `batch_arguments` are
+    further words for the commands that have options of the batch scheduler.
     """
 
     source: str
@@ -77,6 +78,7 @@ class Snapshot(Struct, frozen=True):
     empty_files: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     arguments: tuple[str, ...] = (PLACEHOLDER,)
+    batch_arguments: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return a short text; a text with the objects could be very long."""
@@ -87,6 +89,11 @@ class Snapshot(Struct, frozen=True):
     def words(self) -> str:
         """The `arguments` as text for a shell."""
         return shlex.join(self.arguments)
+
+    @property
+    def question_arguments(self) -> tuple[str, ...]:
+        """The words that name the cluster and its schedulers to `fairlead explain` and `whatif`."""
+        return (*self.arguments, *self.batch_arguments)
 
     def inventory(self) -> Inventory:
         """Return a new index of the objects."""

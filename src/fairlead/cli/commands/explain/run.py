@@ -48,7 +48,6 @@ from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEF
 from fairlead.whatif.conditions import (
     SEEDS_MAX,
     Conditions,
-    scheduler_arguments,
     with_scheduler_arguments,
 )
 from fairlead.whatif.configuration.batch.batch_config import batch_config, with_job_schedulers
@@ -409,14 +408,11 @@ def _print_json(value: Json) -> None:
     print_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
-def _arguments(snapshot: Snapshot, request: ExplainRequest, release: Release) -> list[str]:
-    """Return the words with which a what-if reads the explained cluster and its scheduler."""
-    words = [*snapshot.arguments, *scheduler_arguments(_conditions(request, release))]
-    config, plugins = request.batch
-    words += [] if config is None else ["--batch-config", config]
-    for option, values in (("--batch-plugin", plugins), ("--apply", request.apply)):
-        words += (word for value in values for word in (option, value))
-    return words
+def _arguments(snapshot: Snapshot, request: ExplainRequest, release: Release) -> tuple[str, ...]:
+    """Return the words with which a what-if reads the explained cluster and its schedulers."""
+    asked = with_scheduler_arguments(snapshot, _conditions(request, release))
+    applied = (word for value in request.apply for word in ("--apply", value))
+    return (*asked.question_arguments, *applied)
 
 
 def print_explanation(

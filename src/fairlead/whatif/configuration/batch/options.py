@@ -25,5 +25,11 @@ class BatchOptions(Struct, frozen=True):
         """Raise InputError if a field has a value of another type than its annotation."""
         refuse_wrong_types(self)
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The options as words of a command."""
+        source = () if self.source is None else ("--batch-config", self.source)
+        return (*source, *(word for one in self.plugins for word in (OPTION, one)))
+
 
 DEFAULT_BATCH_OPTIONS: Final = BatchOptions()
