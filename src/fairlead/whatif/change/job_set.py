@@ -274,9 +274,9 @@ def _policy(name: str, value: Any) -> Any:
 def resumed_jobs(before: Manifest, after: Manifest, inventory: Inventory) -> list[Manifest]:
     """Return the Jobs in `inventory` that the JobSet controller suspends or resumes, changed.
 
-    Completed and failed Jobs are left out.
     `before` and `after` are an object before and after a change. The result is [] unless the object
-    is a JobSet whose `suspend` has changed. `inventory` contains the Jobs as they are.
+    is a JobSet whose `suspend` has changed. Completed and failed Jobs are left out. `inventory`
+    contains the Jobs as they are.
 
     upstream: pkg/controllers/jobset_controller.go: reconcile (suspendJobs and
     resumeJobsIfNecessary get the active Jobs)
