@@ -89,7 +89,6 @@ SHARED_CLASS_NAMES: Final = {
 }
 
 
-
 @cache
 def source_modules() -> dict[str, structure.Module]:
     """Return every module of Fairlead by its dotted name."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import chain
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
@@ -64,7 +65,6 @@ from fairlead.whatif.snapshot.manifest import (
     refuse_invalid_annotations,
     unknown_annotations,
 )
-from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.validation.priority_class import (
     priority_class_notes,
@@ -74,7 +74,7 @@ from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 
 if TYPE_CHECKING:
     from fairlead.whatif.change.edit.edited_field import EditedFields
-    from fairlead.whatif.snapshot.validation.custom_resource import DefinedTypes
+    from fairlead.whatif.snapshot.validation.custom_resource_check import CustomResourceCheck
 
 NO_CHANGE: Final = "No change requested"
 NO_MANAGED_FIELDS: Final = (
@@ -274,7 +274,7 @@ class ChangeScript(Struct, frozen=True):
     awaited: tuple[ObjectRef, ...] = ()
 
 
-class _Steps(Struct):
+class _Steps(Struct, dict=True):
     """Collects the steps of a change; `inventory` contains the objects after these steps."""
 
     change: ClusterChange
@@ -289,11 +289,19 @@ class _Steps(Struct):
     # Deletions of pods of workloads. They follow the edits, so that new pods have the new template.
     replaced_pods: list[ScriptedStep] = field(default_factory=list)
     fields: EditedFields | None = None  # None if --set and --set-resources are not given
-    types: DefinedTypes | None = None  # None before the first custom resource is written
     # the identities of JobSets that suspend or resume Jobs, and of these Jobs
     resumed: set[tuple[str, str, str]] = field(default_factory=set)
     # {written object: (number of its step, the object before the change)}
     _writes: dict[ObjectRef, tuple[int, Manifest | None]] = field(default_factory=dict)
+
+    @cached_property
+    def custom_resources(self) -> CustomResourceCheck:
+        """The check of the custom resources that the change writes."""
+        from fairlead.whatif.snapshot.validation.custom_resource_check import (  # noqa: PLC0415
+            CustomResourceCheck,
+        )
+
+        return CustomResourceCheck(self.inventory)
 
     def add(self, what: str, source: str, *commands: Command) -> None:
         self.steps.append(ScriptedStep(0, commands, source, what))
@@ -622,7 +630,7 @@ def _apply(collected: _Steps) -> None:
         if existing is None:
             new = manifest.without_uid()
             refuse_invalid_object(new, value)
-            _refuse_invalid_custom_resource(collected, new, None)
+            collected.custom_resources.refuse_invalid([new])
             collected.written[new.ref] = new
             _add_created(inventory, new)
             collected.write(None, new, new.source)
@@ -762,7 +770,7 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
         from fairlead.whatif.change.owned_object import refuse_invalid_owner  # noqa: PLC0415 - rare
 
         refuse_invalid_owner(existing, changed, collected.before(existing))
-    _refuse_invalid_custom_resource(collected, changed, existing)
+    collected.custom_resources.refuse_invalid([changed], existing)
     collected.written[changed.ref] = changed
     collected.inventory.add(replace(changed, source=existing.source))
     collected.write(existing, changed, source)
@@ -781,23 +789,6 @@ def _resume_jobs(collected: _Steps, before: Manifest, after: Manifest, source: s
         known = collected.inventory.get(job.kind, job.ref.namespace, job.ref.name)
         if known is not None:
             _change_to(collected, known, job.value, source)
-
-
-def _refuse_invalid_custom_resource(
-    collected: _Steps, written: Manifest, before: Manifest | None
-) -> None:
-    """Raise InputError if `written` breaks the schema of its CustomResourceDefinition.
-
-    `before` is the object that `written` replaces; None if there is none.
-    """
-    if not is_custom(written.value["apiVersion"]):
-        return
-    if collected.types is None:
-        # The import takes as long as a small simulation.
-        from fairlead.whatif.snapshot.validation.custom_resource import DefinedTypes  # noqa: PLC0415
-
-        collected.types = DefinedTypes(collected.inventory)
-    collected.types.refuse_invalid(written, before)
 
 
 def _refuse_invalid_queues(collected: _Steps) -> None:

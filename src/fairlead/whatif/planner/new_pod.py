@@ -61,6 +61,7 @@ from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manif
 from fairlead.whatif.snapshot.owner_name import owner_names
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 from fairlead.whatif.snapshot.served_kind import full_kind, is_custom
+from fairlead.whatif.snapshot.validation.custom_resource_check import CustomResourceCheck
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
 from fairlead.whatif.snapshot.validation.workload import refuse_invalid_workloads
 
@@ -199,13 +200,9 @@ class PodFile(Struct, frozen=True):
         """
         if not is_owner(self.written):
             return
-        from fairlead.whatif.snapshot.validation.custom_resource import (  # noqa: PLC0415 - rare
-            refuse_invalid_custom_resources,
-        )
-
         every = [self.written, *self.others]
         refuse_malformed_fields(every, inventory=inventory)
-        refuse_invalid_custom_resources(every, inventory)
+        CustomResourceCheck(inventory).refuse_invalid(every)
         parts = manifests(owned_by(self.written))
         refuse_malformed_fields(parts)
         refuse_invalid_workloads([self.written, *parts])

@@ -65,7 +65,7 @@ from fairlead.whatif.snapshot.manifest import (
     refuse_invalid_annotations,
 )
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
-from fairlead.whatif.snapshot.served_kind import is_custom
+from fairlead.whatif.snapshot.validation.custom_resource_check import CustomResourceCheck
 from fairlead.whatif.snapshot.validation.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
@@ -130,11 +130,13 @@ def steps_of(
     """Return (steps, created objects, patched objects) of all events; the steps are not sorted.
 
     Created objects are as written in the events. If an event has a `count`, its object is returned
-    once, but all copies are added to `inventory`. `source` is the scenario file; the names of files
-    in it are relative to `folder`. Raises InputError.
+    once, but all copies are added to `inventory`. A patched object replaces the one in `inventory`,
+    so each event is checked against the objects as earlier events leave them. `source` is the
+    scenario file; the names of files in it are relative to `folder`. Raises InputError.
     """
+    custom_resources = CustomResourceCheck(inventory)
     numbered = [
-        _NumberedEvent(source, folder, number, event, seed, inventory)
+        _NumberedEvent(source, folder, number, event, seed, custom_resources)
         for number, event in enumerate(events)
     ]
     steps: list[ScriptedStep] = []
@@ -193,7 +195,7 @@ class _NumberedEvent:
         number: int,
         event: TimedEvent,
         seed: int,
-        inventory: Inventory,
+        custom_resources: CustomResourceCheck,
     ) -> None:
         self._source = source
         self._folder = folder
@@ -204,7 +206,8 @@ class _NumberedEvent:
         self.at = field_duration(source, f"{self._field}.at", event.at) or 0
         self._verb = self._only_verb()
         self._check_modifiers()
-        self.originals = [] if event.create is None else self._originals(event.create, inventory)
+        self._custom_resources = custom_resources
+        self.originals: list[Manifest] = []  # the created objects; set by `steps`
         self.patched: Manifest | None = None  # set by `steps`
         self.outage: Outage | None = None  # set by `steps`, which do not contain its end
 
@@ -215,6 +218,7 @@ class _NumberedEvent:
         the objects that this event deletes, and removes those that it creates again.
         """
         if self._event.create is not None:
+            self.originals = self._originals(self._event.create, inventory)
             yield from self._create_steps(inventory, deleted)
             return
         event = self._event
@@ -351,7 +355,7 @@ class _NumberedEvent:
     def _originals(self, create: Json | list[Any] | str, inventory: Inventory) -> list[Manifest]:
         """Return the objects of `create`, checked as kubectl apply checks them.
 
-        `inventory` are the objects of the cluster.
+        `inventory` are the objects of the cluster at the instant of the event.
         """
         if isinstance(create, str):
             with named_by(self._source, f"{self._field}.create"):
@@ -363,7 +367,7 @@ class _NumberedEvent:
         if not found:
             self._refuse("contains no object", "create")
         refuse_malformed_fields(found, inventory=inventory)
-        _refuse_invalid_custom_resources(found, inventory)
+        self._custom_resources.refuse_invalid(found)
         parts = (part for one, value in written for part in owned_by(one, value))
         more = manifests(without_repeated_services(parts))
         refuse_malformed_fields(more)
@@ -400,9 +404,10 @@ class _NumberedEvent:
         )
         refuse_invalid_annotations(after)
         refuse_malformed_fields([after], before=target, inventory=inventory)
-        _refuse_invalid_custom_resources([after], inventory, before=target)
+        self._custom_resources.refuse_invalid([after], before=target)
         refuse_excess([after])
         self.patched = after
+        inventory.add(after)
         return commands.patch(target.ref, merge)
 
     def _rolling_drain(
@@ -447,20 +452,6 @@ _NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
     "uncordon": commands.uncordon,
     "drain": commands.drain,
 }
-
-
-def _refuse_invalid_custom_resources(
-    written: Sequence[Manifest], inventory: Inventory, before: Manifest | None = None
-) -> None:
-    """Raise InputError if the API server refuses one of the custom resources in `written`."""
-    if not any(is_custom(one.value["apiVersion"]) for one in written):
-        return
-    # The import takes as long as a small simulation.
-    from fairlead.whatif.snapshot.validation.custom_resource import (  # noqa: PLC0415
-        refuse_invalid_custom_resources,
-    )
-
-    refuse_invalid_custom_resources(written, inventory, before)
 
 
 def _owned(created: Sequence[Manifest], inventory: Inventory) -> list[Manifest]:

@@ -9,7 +9,8 @@ apiserver/pkg/endpoints/handlers/create.go:createHandler
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import chain
 
 from fairlead.apiserver.apiextensions.custom_type import CustomType
 from fairlead.apiserver.apiextensions.definition.rule_cost import ExpressionLengthBudget
@@ -28,25 +29,10 @@ from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
 
-def refuse_invalid_custom_resources(
-    manifests: Iterable[Manifest], inventory: Inventory, before: Manifest | None = None
-) -> None:
-    """Raise InputError if the API server refuses one of the custom resources in `manifests`.
-
-    Their definitions are in `inventory` or in `manifests`; other objects are not checked. `before`
-    is the object that each of them replaces; None if they are new.
-    """
-    manifests = list(manifests)
-    applied = (one for one in manifests if one.kind is CUSTOM_RESOURCE_DEFINITION)
-    types = DefinedTypes(Inventory([*inventory.of_kind(CUSTOM_RESOURCE_DEFINITION), *applied]))
-    for one in manifests:
-        types.refuse_invalid(one, before)
-
-
 class DefinedTypes:
     """The types of custom resources that the definitions in `inventory` define.
 
-    Definitions that are added to `inventory` later are found too.
+    Definitions that are added to `inventory`, or replaced in it, later are found too.
     """
 
     def __init__(self, inventory: Inventory) -> None:
@@ -55,13 +41,21 @@ class DefinedTypes:
         # by name of the definition
         self._known: dict[str, tuple[Manifest, dict[str, CustomType]]] = {}
 
-    def refuse_invalid(self, resource: Manifest, before: Manifest | None) -> None:
-        """Raise InputError if the API server refuses the custom resource.
+    def refuse_invalid(self, written: Sequence[Manifest], before: Manifest | None) -> None:
+        """Raise InputError if the API server refuses one of the custom resources in `written`.
 
-        `before` is the resource that `resource` replaces; None if the resource is new. If the
-        definition itself is invalid, the error is about the definition.
+        Their definitions are in the inventory or in `written`; other objects are not checked.
+        `before` is the object that each of them replaces; None if they are new. If a definition is
+        invalid, the error is about the definition.
         """
-        found = self._type_of(resource)
+        definitions = Inventory([one for one in written if one.kind is CUSTOM_RESOURCE_DEFINITION])
+        for one in written:
+            self._refuse_invalid(one, before, definitions)
+
+    def _refuse_invalid(
+        self, resource: Manifest, before: Manifest | None, written: Inventory
+    ) -> None:
+        found = self._type_of(resource, written)
         if found is None:
             return
         notes = UnknownFields()
@@ -81,13 +75,14 @@ class DefinedTypes:
             field = "" if cause.field == NIL_PATH else cause.field
             raise resource.refuse(cause.message, field=field)
 
-    def _type_of(self, resource: Manifest) -> CustomType | None:
+    def _type_of(self, resource: Manifest, written: Inventory) -> CustomType | None:
         """Return the type of `resource`; None if there is no definition of its kind.
 
-        Raises InputError if the definition is invalid, or does not serve the version.
+        The definitions in `written` replace those of the inventory. Raises InputError if the
+        definition is invalid, or does not serve the version.
         """
         kind = resource.kind
-        for definition, spec in self._inventory.definitions():
+        for definition, spec in chain(written.definitions(), self._inventory.definitions()):
             if (spec.group, spec.names.kind) == (kind.group, kind.kind):
                 version = f"{kind.group}/{kind.version}"
                 types = self._types_in(definition)

@@ -10,6 +10,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.new_pod import read_pod_file
 from fairlead.whatif.question import what_if
 from fairlead.whatif.scenario.timed_event import TimedEvent, steps_of
+from fairlead.whatif.snapshot.validation import custom_resource
 
 SPEC = {
     "type": "object",
@@ -140,6 +141,62 @@ def test_a_scenario_that_patches_or_creates_an_invalid_custom_resource_is_refuse
         with pytest.raises(InputError) as refused:
             steps_of("s.yaml", tmp_path, [event], cluster, 0)
         assert problem in str(refused.value)
+
+
+def steps(folder, cluster, *events):
+    """Read the scenario's `events`, which are one minute apart."""
+    forms = [{"at": f"{at}m", **event} for at, event in enumerate(events)]
+    timed = [msgspec.convert(form, TimedEvent) for form in forms]
+    return steps_of("s.yaml", folder, timed, cluster, 0)
+
+
+def test_a_patch_of_a_scenario_is_checked_against_the_object_after_earlier_patches(
+    snapshot, make, tmp_path
+):
+    """The size may grow by one with each patch."""
+    rule = {"rule": "self.size <= oldSelf.size + 1", "message": "grows too fast"}
+    spec = SPEC | {"x-kubernetes-validations": [rule]}
+
+    def patched(*sizes):
+        cluster = snapshot(make.node("n"), definition(spec, uid="d"), widget(size=1)).inventory()
+        target = "widget/default/w"
+        forms = [{"patch": {"target": target, "merge": {"spec": {"size": size}}}} for size in sizes]
+        return [one.value["spec"]["size"] for one in steps(tmp_path, cluster, *forms)[2]]
+
+    assert patched(2, 3) == [2, 3]
+    with pytest.raises(InputError, match=r"events\[1\].*spec: Invalid value: grows too fast"):
+        patched(2, 4)
+
+
+def test_an_object_of_a_scenario_is_checked_by_its_definition_after_earlier_patches(
+    snapshot, make, tmp_path
+):
+    cluster = snapshot(make.node("n"), definition(uid="d")).inventory()
+    versions = definition(json.loads(json.dumps(SPEC).replace("< 10", "< 20")))["spec"]["versions"]
+    target = "customresourcedefinition/widgets.example.com"
+    patch = {"patch": {"target": target, "merge": {"spec": {"versions": versions}}}}
+    create = {"create": widget(size=12)}
+    with pytest.raises(
+        InputError, match=r"events\[0\]\.create: .*spec: Invalid value: is too large"
+    ):
+        steps(tmp_path, cluster, create, patch)
+    _, [created], _ = steps(tmp_path, cluster, patch, create)
+    assert created.value["spec"] == {"size": 12}
+
+
+def test_a_scenario_reads_a_definition_only_once(snapshot, make, tmp_path, monkeypatch):
+    cluster = snapshot(make.node("n"), definition(uid="d"), widget(size=1)).inventory()
+    read = []
+    whole = custom_resource.custom_type
+    monkeypatch.setattr(
+        custom_resource, "custom_type", lambda version: read.append(version) or whole(version)
+    )
+    patches = [
+        {"patch": {"target": "widget/default/w", "merge": {"spec": {"size": size}}}}
+        for size in (2, 3, 4)
+    ]
+    steps(tmp_path, cluster, *patches)
+    assert len(read) == 1
 
 
 TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}]}}

@@ -1,0 +1,45 @@
+"""Checks custom resources while a change or a scenario is read.
+
+The schemas of custom resources are imported only if a custom resource is written, because the
+import takes as long as a small simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.served_kind import is_custom
+
+if TYPE_CHECKING:
+    from fairlead.whatif.snapshot.validation.custom_resource import DefinedTypes
+
+
+class CustomResourceCheck:
+    """Checks custom resources against the definitions that `inventory` has at that moment.
+
+    A definition is compiled once, and again only after it has changed.
+    """
+
+    def __init__(self, inventory: Inventory) -> None:
+        """Keep `inventory`, to which definitions may be added, or in which they may be replaced."""
+        self._inventory = inventory
+        self._types: DefinedTypes | None = None  # None before the first custom resource
+
+    def refuse_invalid(self, written: Sequence[Manifest], before: Manifest | None = None) -> None:
+        """Raise InputError if the API server refuses one of the custom resources in `written`.
+
+        Their definitions are in the inventory or in `written`; other objects are not checked.
+        `before` is the object that each of them replaces; None if they are new.
+        """
+        if not any(is_custom(one.value["apiVersion"]) for one in written):
+            return
+        if self._types is None:
+            from fairlead.whatif.snapshot.validation.custom_resource import (  # noqa: PLC0415
+                DefinedTypes,
+            )
+
+            self._types = DefinedTypes(self._inventory)
+        self._types.refuse_invalid(written, before)
