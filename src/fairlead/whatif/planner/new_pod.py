@@ -193,16 +193,16 @@ class PodFile(Struct, frozen=True):
         return [one for one in self.others if one.kind in _NEEDED and not _exists(one, inventory)]
 
     def refuse_malformed(self, inventory: Inventory) -> None:
-        """Raise InputError for a Volcano Job or a JobSet that cannot be created.
+        """Raise InputError for a custom resource that cannot be created.
 
         Its CustomResourceDefinition can be in the file, or in `inventory`, the objects of the
-        cluster.
+        cluster. `read_pod_file` has checked the other objects.
         """
-        if not is_owner(self.written):
-            return
         every = [self.written, *self.others]
         refuse_malformed_fields(every, inventory=inventory)
         CustomResourceCheck(inventory).refuse_invalid(every)
+        if not is_owner(self.written):
+            return
         parts = manifests(owned_by(self.written))
         refuse_malformed_fields(parts)
         refuse_invalid_workloads([self.written, *parts])
@@ -234,7 +234,8 @@ def require_one_source(pod_file: str | None, like: str | None) -> None:
 def read_pod_file(pod_file: str, namespace: str) -> PodFile:
     """Read the file of --pod, which must contain exactly one pod or workload.
 
-    A Volcano Job or a JobSet counts as a workload; `PodFile.refuse_malformed` checks it.
+    A Volcano Job or a JobSet counts as a workload. `PodFile.refuse_malformed` checks custom
+    resources, because their definitions can be in the cluster.
     `namespace` is the namespace of objects that name none. Raises InputError.
     """
     found = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)
@@ -243,7 +244,7 @@ def read_pod_file(pod_file: str, namespace: str) -> PodFile:
         hint = "" if wanted else custom_hint(found)
         problem = f"contains {len(wanted)} pods and workloads; expected one{hint}"
         raise InputError(pod_file, problem)
-    checked = [one for one in found if not is_owner(one)]
+    checked = [one for one in found if not is_custom(one.value["apiVersion"])]
     refuse_malformed_fields(checked)
     refuse_invalid_workloads(one for one in checked if one is wanted[0])
     return PodFile(wanted[0], tuple(one for one in found if one is not wanted[0]))

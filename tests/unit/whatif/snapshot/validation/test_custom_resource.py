@@ -230,3 +230,42 @@ def test_the_workload_of_a_pod_file_is_checked_by_its_definition_in_the_dump(sna
     checked(5)
     with pytest.raises(InputError, match=r"spec\.later: Invalid value: 6"):
         checked(6)
+
+
+@pytest.mark.parametrize("is_in_file", [False, True], ids=["dump", "file"])
+def test_each_custom_resource_of_a_pod_file_is_checked(snapshot, make, write, is_in_file):
+    """The workload in the file is a built-in one."""
+    defined = [definition()] if is_in_file else []
+    inventory = snapshot(make.node("n"), *([] if defined else [definition(uid="d")])).inventory()
+
+    def checked(other):
+        items = [make.workload(), other, *defined]
+        path = write("new.json", {"apiVersion": "v1", "kind": "List", "items": items})
+        read_pod_file(str(path), "").refuse_malformed(inventory)
+
+    checked(widget(size=1))
+    with pytest.raises(InputError, match=r"Widget default/w: spec\.colour: unknown field"):
+        checked(widget(size=1, colour="red"))
+
+
+def test_a_queue_beside_the_workload_of_a_pod_file_may_have_fields_of_a_newer_definition(
+    snapshot, make, write
+):
+    queues = job_definition()
+    queues["metadata"]["name"] = "queues.scheduling.volcano.sh"
+    queues["spec"]["group"] = "scheduling.volcano.sh"
+    queues["spec"]["names"] = {"plural": "queues", "singular": "queue", "kind": "Queue"}
+    queues["spec"]["versions"][0]["name"] = "v1beta1"
+    queue = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "q"},
+        "spec": {"later": 5},
+    }
+    items = [make.workload(), queue]
+    file = read_pod_file(
+        str(write("new.json", {"apiVersion": "v1", "kind": "List", "items": items})), ""
+    )
+    file.refuse_malformed(snapshot(make.node("n"), queues).inventory())
+    with pytest.raises(InputError, match=r"Queue q: spec\.later: unknown field"):
+        file.refuse_malformed(snapshot(make.node("n")).inventory())
