@@ -85,6 +85,8 @@ _LABEL_MAPS: Final = frozenset(("labels", "annotations", "matchLabels", "nodeSel
 _LABEL_KEYS: Final = frozenset(
     _words("topologyKey topologyKeys matchLabelKeys mismatchLabelKeys managedBy")
 )
+# The annotation of a JobSet whose value is a label key (whatif/change/exclusive_topology.py).
+_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 # Fields with types of conditions, which are enumerated or have the form of a label key.
 _CONDITION_TYPES: Final = frozenset(
     _words("type conditionType bindingConditions bindingFailureConditions")
@@ -104,9 +106,17 @@ _ENUMERATIONS: Final = frozenset(
     _words("""
     selectPolicy controlledValues updateMode mode reclaimPolicy fsGroupPolicy cachingMode pullPolicy
     trafficDistribution disruptionMode allocationMode source reasons startupPolicyOrder
-    onJobFailureReasons event events topologyPolicy
+    onJobFailureReasons event events restartStrategy
     """)
 )
+# The values of enumerations of Volcano that do not look like one.
+# upstream: volcano: staging/src/volcano.sh/apis/pkg/apis/batch/v1alpha1/job.go: NumaPolicy,
+# Iteration; scheduling/v1beta1/types.go: NetworkTopologyMode
+_LOWER_CASE_VALUES: Final = {
+    "topologyPolicy": _words("none best-effort restricted single-numa-node"),
+    "iteration": _words("any all"),
+    "mode": _words("hard soft"),
+}
 # Metrics of a HorizontalPodAutoscaler whose field `name` is the name of a resource.
 _RESOURCE_METRICS: Final = frozenset(("resource", "containerResource"))
 _ATTRIBUTE_TYPES: Final = frozenset(_words("bool int string version bools ints strings versions"))
@@ -411,6 +421,8 @@ class _Rewriter(Struct, frozen=True):
     def _label_value(self, key: str, value: Any) -> Any:
         if not isinstance(value, str):  # the value is malformed, in a kind without a typed view
             return self._value("", value)
+        if key == _TOPOLOGY:
+            return self._key(value)
         is_number = key in self.compared and value.lstrip("-").isdecimal()
         is_zone = key.endswith(_ZONE) and value in self.zones
         if is_number or is_zone or is_kept_value(key, value):
@@ -432,7 +444,7 @@ class _Rewriter(Struct, frozen=True):
             return text if found is None else found[1] + self._key(found[2]) + found[3]
         if field in _CONDITION_TYPES:
             return text if _ENUMERATED.fullmatch(text) else self._key(text)
-        if field in _ENUMERATIONS and _ENUMERATED.fullmatch(text):
+        if _is_enumerated(field, text):
             return text
         if field in ("image", "names", "reference"):
             return self._image(text)
@@ -455,6 +467,13 @@ class _Rewriter(Struct, frozen=True):
             return image
         normalized = image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
         return f"{self.replace(normalized)}:v"
+
+
+def _is_enumerated(field: str, text: str) -> bool:
+    """Return whether `text` is, or looks like, a member of the enumeration in `field`."""
+    if field in _ENUMERATIONS and _ENUMERATED.fullmatch(text):
+        return True
+    return text in _LOWER_CASE_VALUES.get(field, ())
 
 
 def _is_quantity(value: Any) -> bool:

@@ -338,7 +338,11 @@ def test_the_policies_of_a_job_set_are_kept_and_the_names_of_its_jobs_are_not():
             "replicatedJobs": [{"name": "workers", "replicas": 2}],
             "startupPolicy": {"startupPolicyOrder": "InOrder"},
             "successPolicy": {"operator": "All", "targetReplicatedJobs": ["workers"]},
-            "failurePolicy": {"maxRestarts": 3, "rules": rules},
+            "failurePolicy": {
+                "maxRestarts": 3,
+                "restartStrategy": "BlockingRecreate",
+                "rules": rules,
+            },
         },
     }
     spec = anonymised([written]).objects[0]["spec"]
@@ -347,3 +351,13 @@ def test_the_policies_of_a_job_set_are_kept_and_the_names_of_its_jobs_are_not():
     name = spec["replicatedJobs"][0]["name"]
     assert name != "workers"
     assert spec["successPolicy"] == {"operator": "All", "targetReplicatedJobs": [name]}
+
+
+def test_the_enumerations_of_a_job_of_volcano_are_kept():
+    """Their values begin with a small letter. The same texts are replaced in other fields."""
+    task = {"topologyPolicy": "single-numa-node", "dependsOn": {"iteration": "any"}}
+    kept = {"networkTopology": {"mode": "hard"}, "tasks": [task]}
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "train"}}
+    spec = anonymised([{**job, "spec": {**kept, "queue": "hard"}}]).objects[0]["spec"]
+    assert spec.pop("queue") != "hard"
+    assert spec == kept
