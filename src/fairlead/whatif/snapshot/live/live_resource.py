@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct, structs
 
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import joined
-from fairlead.apiserver.kind import KINDS, Kind, kind_of
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, Kind, kind_of
 from fairlead.whatif.snapshot.installed_autoscaler import STATUS, STATUS_NAMESPACE
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
@@ -76,7 +77,6 @@ verticalpodautoscalers.autoscaling.k8s.io: recommended requests are unknown
 workloads.kueue.x-k8s.io: why Kueue holds Jobs back is unknown
 localqueues.kueue.x-k8s.io: the queues of Kueue cannot be explained
 clusterqueues.kueue.x-k8s.io: the queues of Kueue cannot be explained
-customresourcedefinitions.apiextensions.k8s.io: custom resources are not checked
 configmaps: the status of Cluster Autoscaler, with the limits of node groups, is unknown
 """
 # The resources of which only some objects are read: (their namespace, their name or "").
@@ -148,16 +148,27 @@ _CUSTOM: Final = tuple(
 )
 
 
-def _resources(text: str) -> tuple[LiveResource, ...]:
+def _resources(text: str) -> Iterator[LiveResource]:
     by_name = {kind.resource: kind for kind in (*reversed(KINDS), *_CUSTOM)}
     rows = (line.partition(": ") for line in text.strip().splitlines())
-    return tuple(
-        LiveResource(by_name[name], consequence, *_PARTS.get(name, ()))
-        for name, _, consequence in rows
-    )
+    for name, _, consequence in rows:
+        yield LiveResource(by_name[name], consequence, *_PARTS.get(name, ()))
 
 
-LIVE_RESOURCES: Final = _resources(_RESOURCES)
+def _definitions(resources: Iterable[LiveResource]) -> Iterator[LiveResource]:
+    """Yield the definition of each custom resource in `resources`.
+
+    A cluster can have thousands of other definitions, with large schemas. No answer reads objects
+    of their kinds.
+    """
+    for one in resources:
+        if one.kind.is_custom:  # the name of a definition is that of its resource
+            kind = CUSTOM_RESOURCE_DEFINITION
+            yield LiveResource(kind, "custom resources are not checked", name=one.kind.resource)
+
+
+_OBJECTS: Final = tuple(_resources(_RESOURCES))
+LIVE_RESOURCES: Final = (*_OBJECTS, *_definitions(_OBJECTS))
 _ROLE: Final = (
     "if you lack the permission to read these, `fairlead snapshot --rbac` prints the role that is "
     "needed"
@@ -185,19 +196,29 @@ def unreadable_notes(resources: Iterable[str]) -> list[str]:
     return [*lines, _ROLE] if lines else []
 
 
+def _rule(group: str, plurals: Sequence[str], names: Sequence[str] = ()) -> str:
+    """Return the lines of a rule that allows to list the objects `names`; all objects if empty."""
+    lines = [f'  - apiGroups: ["{group}"]', f"    resources: [{', '.join(plurals)}]"]
+    if names:
+        lines += ["    resourceNames:", *(f"      - {name}" for name in names)]
+    return "\n".join([*lines, "    verbs: [list]"])
+
+
 def rbac_manifest(name: str = "fairlead-reader") -> str:
     """Return a ClusterRole that may read the objects of a snapshot, and a Role for node Leases."""
-    groups: dict[tuple[str, str], list[str]] = {}
+    groups: dict[str, list[str]] = {}
+    named: dict[tuple[str, str], list[str]] = {}
     for resource in LIVE_RESOURCES:
-        kind = resource.kind
-        if resource.name or not resource.namespace:
-            group = kind.api_version.rpartition("/")[0]
-            groups.setdefault((group, resource.name), []).append(kind.plural)
+        group, plural = resource.kind.group, resource.kind.plural
+        if resource.name:
+            named.setdefault((group, plural), []).append(resource.name)
+        elif not resource.namespace:
+            groups.setdefault(group, []).append(plural)
     rules = "\n".join(
-        f'  - apiGroups: ["{group}"]\n    resources: [{", ".join(plurals)}]\n'
-        + (f"    resourceNames: [{name}]\n" if name else "")
-        + "    verbs: [list]"
-        for (group, name), plurals in groups.items()
+        chain(
+            (_rule(group, plurals) for group, plurals in groups.items()),
+            (_rule(group, [plural], names) for (group, plural), names in named.items()),
+        )
     )
     return f"""\
 # What `fairlead snapshot`, `whatif` and `explain` read of a cluster. Bind both roles to the user,

@@ -114,7 +114,7 @@ class LiveObjects(Struct, frozen=True):
 
     def unreadable_resources(self) -> list[str]:
         """Return the names of the resources that could not be read."""
-        return [resource.kind.resource for resource in self.unreadable]
+        return list(dict.fromkeys(resource.kind.resource for resource in self.unreadable))
 
 
 LiveObject = bytes | DecodedItem
