@@ -31,7 +31,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 _NAMES_MAX: Final = 2
 # API groups of further kinds that commands read from a dump; KINDS and LIVE_RESOURCES lack them.
-_DUMPED_GROUPS: Final = ("extensions", "kwok.x-k8s.io", "cluster.x-k8s.io", "karpenter.k8s.aws")
+_DUMPED_GROUPS: Final = ("extensions", "kwok.x-k8s.io")
 # The kinds whose pods are simulated; nothing creates pods from a PodTemplate.
 _COMPLETE: Final = (
     POD,
