@@ -15,12 +15,15 @@ no annotation and its Ready condition is Unknown, its kubelet counts as stopped.
 the node gets an annotation, or another client posts a different Ready status. A node that is
 starting (`api.nodes.readiness`) becomes Ready after `READY_AFTER`.
 
+If the renewal of a lease is refused, the next renewal repeats it. If the creation of a lease is
+refused, the kubelet repeats it after 0.2 s, 0.4 s and so on, up to 7 s.
+
 If `annotates_renewals` is set, leases are written only when renewals begin, change or end
 (`api/lease.py`). Nodes renew at different times: a hash of a node's name determines the offset of
 its renewals within the renewal interval.
 
 upstream: pkg/kubelet/kubelet.go (nodeLeaseController: leases last 40 s, renewed every 10 s),
-staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
+staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go: sync, backoffEnsureLease
 """
 
 from __future__ import annotations
@@ -47,7 +50,9 @@ from fairlead.engine.kubelet.node_status.node_condition import (
     post,
 )
 
-RETRY_AFTER: Final = seconds(1)
+# upstream: lease/controller.go: backoffEnsureLease, maxBackoff
+CREATION_RETRY_INITIAL: Final = seconds(0.2)
+CREATION_RETRY_MAX: Final = seconds(7)
 REPORTING: Final = (Mode.RUNNING, Mode.SLOW)
 LEASE_DURATION_S: Final = 40
 
@@ -120,6 +125,7 @@ class Heartbeats(Struct):
         kubelet = self._kubelets.get(lease.metadata.name)
         if kubelet is None:
             return []
+        kubelet.lease_refusals = 0
         known = known_renewals(lease)
         if not kubelet.is_reporting:
             return self._stop(kubelet, now) if known is not None and known.every else []
@@ -152,7 +158,7 @@ class Heartbeats(Struct):
         if command.target.kind == "Node":
             self._schedule_post(kubelet, now)
         elif kubelet.renewals is not None:
-            kubelet.retries_at = now + RETRY_AFTER
+            kubelet.retries_at = _next_attempt(kubelet, kubelet.renewals, command, now)
             self._timers.add(kubelet.retries_at, kubelet)
 
     def report_pressures(
@@ -349,6 +355,21 @@ class Heartbeats(Struct):
         if lease is not None and known_renewals(lease) == renewals:
             return []
         return [write_lease(kubelet.node, lease, renewals)]
+
+
+def _next_attempt(
+    kubelet: KubeletState, renewals: Renewals, refused: Command, now: Instant
+) -> Instant:
+    """Return when `kubelet` repeats `refused`, a write to its lease; count the refusal.
+
+    `renewals` are the renewals that the write states. The patch that ends them is repeated like the
+    creation of a lease, because no renewal follows.
+    """
+    if isinstance(refused, PatchObject) and renewals.every:
+        return renewals.last(now) + renewals.every
+    doublings = min(kubelet.lease_refusals, CREATION_RETRY_MAX.bit_length())
+    kubelet.lease_refusals += 1
+    return now + min(CREATION_RETRY_INITIAL << doublings, CREATION_RETRY_MAX)
 
 
 def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:

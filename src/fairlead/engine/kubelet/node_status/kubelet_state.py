@@ -29,7 +29,8 @@ class KubeletState(Struct, eq=False):
     kubelet. `base` are the conditions that the Node had when its kubelet was added
     (`found_conditions`). After a restart of the node's machine, `base` are healthy conditions.
     `measured` are the pressures that node-pressure eviction has found. The annotation and
-    `measured` replace conditions in `base`.
+    `measured` replace conditions in `base`. `lease_refusals` is the number of consecutive refusals
+    to create the lease, or to write the end of its renewals.
 
     The last four fields are times, or None if nothing is scheduled. At `flaps_at` the node starts
     or stops reporting. At `posts_at` the kubelet posts its conditions if the Node has different
@@ -47,6 +48,7 @@ class KubeletState(Struct, eq=False):
     is_reporting: bool = False
     is_assumed_stopped: bool = False
     renewals: Renewals | None = None
+    lease_refusals: int = 0
     flaps_at: Instant | None = None
     posts_at: Instant | None = None
     retries_at: Instant | None = None

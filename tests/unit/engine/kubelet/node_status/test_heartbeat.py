@@ -376,14 +376,40 @@ def test_a_deleted_lease_is_created_again():
     assert cluster.tell(ObjectDeleted(cluster.lease), 31) == []
 
 
-def test_a_refused_lease_write_is_repeated():
-    cluster = Cluster(node())
+def refused_until(machine, command, until_s):
+    """Refuse `command` whenever `machine` sends it; return the seconds between the attempts."""
+    gaps, now = [], T0
+    while now < at(until_s):
+        machine.handle(CommandFailed(command, FailureReason.INTERNAL_ERROR, "no"), now)
+        due = machine.next_deadline()
+        assert machine.handle_deadline(due) == [command]
+        gaps.append((due - now) / seconds(1))
+        now = due
+    return gaps
+
+
+def test_the_refused_creation_of_a_lease_is_repeated_with_exponential_backoff():
+    """The source is upstream's lease/controller.go: backoffEnsureLease."""
     machine = Kubelets()
     (created,) = machine.handle(ObjectsLoaded([node()]), T0)
-    machine.handle(CommandFailed(created, FailureReason.INTERNAL_ERROR, "no"), T0)
-    assert machine.next_deadline() == at(1)
-    assert machine.handle_deadline(at(1)) == [created]
-    assert cluster.wait(10) == []
+    gaps = refused_until(machine, created, 30)
+    assert gaps == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 7, 7, 7]
+    machine.handle(ObjectChanged(lease(30)), at(34))
+    machine.handle(ObjectDeleted(lease(30)), at(35))
+    assert refused_until(machine, created, 0.5)[:2] == [0.2, 0.4]
+
+
+def test_a_refused_renewal_is_repeated_by_the_next_renewal():
+    machine = Kubelets()
+    (patch,) = machine.handle(ObjectsLoaded([lease(-4, every=""), node()]), T0)
+    assert refused_until(machine, patch, 30) == [6, 10, 10, 10]
+
+
+def test_the_refused_end_of_renewals_is_repeated():
+    machine = Kubelets()
+    machine.handle(ObjectsLoaded([lease(-4), node()]), T0)
+    (patch,) = machine.handle(ObjectChanged(node("stopped")), T0)
+    assert refused_until(machine, patch, 3) == [0.2, 0.4, 0.8, 1.6]
 
 
 def test_a_deleted_node_sends_no_heartbeats():
