@@ -378,6 +378,18 @@ def test_percentages_change_the_present_requests_of_each_container(ask, make):
     )
 
 
+def test_a_change_of_zero_percent_keeps_an_amount_that_is_not_a_whole_mebibyte(ask, make):
+    objects = running(make, 1)
+    container = objects[1]["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"requests": {"cpu": "1", "memory": "1000M"}}
+    answer = ask(objects, set_resources=("deploy/web=cpu=+0%,memory=-0%",))
+    assert answer.changed.notes[0] == (
+        "Deployment default/web: container c keeps requests cpu 1; container c keeps requests "
+        "memory 1G."
+    )
+
+
+
 def test_a_percentage_above_the_limit_raises_the_limit(ask, make):
     objects = running(make, 1)
     container = objects[1]["spec"]["template"]["spec"]["containers"][0]

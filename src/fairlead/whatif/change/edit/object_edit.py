@@ -200,9 +200,10 @@ def _described(container: str, part: str, amount: RelativeAmount, known: Quantit
     if known is None:
         one = part.removesuffix("s")
         return f"container {container} has no {resource} {one} that {amount.text} could change"
-    return (
-        f"container {container} {part} {resource} {amount.of(known)} instead of {canonical(known)}"
-    )
+    new, old = amount.of(known), canonical(known)
+    if new == old:
+        return f"container {container} keeps {part} {resource} {old}"
+    return f"container {container} {part} {resource} {new} instead of {old}"
 
 
 def _raise_limits(

@@ -40,7 +40,12 @@ class RelativeAmount(Struct, frozen=True):
     text: str
 
     def of(self, amount: Quantity) -> str:
-        """Return the text of `amount` after the change in percent, rounded up."""
+        """Return the text of `amount` after the change in percent, rounded up.
+
+        If the change is 0%, `amount` is not rounded.
+        """
+        if not self.percent:
+            return canonical(amount)
         step, family = _ROUNDED[self.resource]
         steps = ceil(amount.nano * (100 + self.percent) / (100 * step))
         return canonical(Quantity(nano=steps * step, format=family))
