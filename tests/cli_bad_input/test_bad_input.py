@@ -340,6 +340,15 @@ CASES = [
     ),
     change("a namespace of no object", "--drain n1 --namespace shop",
            "--namespace: has no effect without --apply, --delete"),
+    *(
+        change(f"a namespace that contradicts the name of {option}", f"{option} {given} -n other",
+               f"{option}: {given.removesuffix('=2')}: shop is not the namespace of --namespace")
+        for option, given in (
+            ("--delete", "deploy/shop/web"),
+            ("--delete", "deploy/shop/app=web"),
+            ("--scale", "deploy/shop/web=2"),
+        )
+    ),
     change("an applied object of another namespace", "--apply change.yaml -n other",
            "change.yaml: Pod shop/new: metadata.namespace: shop is not the namespace of",
            content=OTHER_POD),

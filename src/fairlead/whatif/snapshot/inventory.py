@@ -192,7 +192,8 @@ class Inventory:
         If `namespace` is not empty, `kind/name` is searched only there. `expected` are the kinds to
         suggest if the kind is unknown. `source` is the option or file that error messages name.
         Raises InputError for a malformed `text`, an unknown kind, a missing object or an ambiguous
-        name. Also raises it if the name of a cluster-scoped object contains a namespace.
+        name. Also raises it if the name of a cluster-scoped object contains a namespace, or if
+        `text` contains another namespace than `namespace`.
         """
         found = self.look_up(source, text, namespace)
         if found is None:
@@ -202,14 +203,17 @@ class Inventory:
     def look_up(self, source: str, text: str, namespace: str = "") -> Manifest | None:
         """Return the object that `find` returns; None if `text` names no object.
 
-        Raises InputError for an ambiguous name, or a namespace in the name of a cluster-scoped
-        object.
+        Raises InputError for an ambiguous name, for a namespace in the name of a cluster-scoped
+        object, and if `text` contains another namespace than `namespace`.
         """
         parts = name_parts(text, namespace)
         kind = None if parts is None else self._kind(*parts)
         if parts is None or kind is None:
             return None
-        _, namespace, name = parts
+        _, stated, name = parts
+        if kind.namespaced:
+            _require_namespace(source, text, stated, namespace)
+        namespace = stated
         found = [
             manifest
             for (object_namespace, object_name), manifest in self._objects(kind).items()
@@ -279,8 +283,8 @@ class Inventory:
         For a name, the result contains the one object that `find` returns. A selector has the form
         `kind/key=value` or `kind/namespace/key=value`. The first form selects only objects in
         `namespace`, or objects in all namespaces if `namespace` is "". Raises InputError if no
-        object matches, if the kind is unknown, or if `text` is malformed. The message names
-        `source`.
+        object matches, if the kind is unknown, if `text` is malformed, or if it contains another
+        namespace than `namespace`. The message names `source`.
         """
         name, _, rest = text.partition("/")
         if not _SELECTOR_SIGNS & set(rest):
@@ -290,6 +294,7 @@ class Inventory:
             raise InputError(source, f"unknown kind {name!r}; {self._suggestion(text, ())}")
         before, slash, after = rest.partition("/")
         if kind.namespaced and slash and not _NOT_IN_NAMESPACES & set(before):
+            _require_namespace(source, text, before, namespace)
             namespace, rest = before, after
         if not rest.strip():  # This would select every object; it is usually an unset variable.
             raise InputError(source, f"{text!r} has an empty selector")
@@ -514,6 +519,17 @@ def name_parts(text: str, namespace: str) -> tuple[str, str, str] | None:
             return kind, namespace, name
         case _:
             return None
+
+
+def _require_namespace(source: str, text: str, stated: str, namespace: str) -> None:
+    """Raise InputError if `stated`, the namespace in `text`, contradicts `namespace`.
+
+    `namespace` is the argument of the option --namespace, or "". kubectl refuses a file of another
+    namespace too (cli-runtime/pkg/resource/visitor.go: RequireNamespace).
+    """
+    if namespace and stated != namespace:
+        problem = f"{stated} is not the namespace of --namespace ({namespace})"
+        raise InputError(source, f"{text}: {problem}")
 
 
 def _replicas(one: Manifest) -> int:
