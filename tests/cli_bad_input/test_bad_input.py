@@ -341,7 +341,7 @@ CASES = [
     change("a namespace of no object", "--drain n1 --namespace shop",
            "--namespace: has no effect without --apply, --delete"),
     *(
-        change(f"a namespace that contradicts the name of {option}", f"{option} {given} -n other",
+        change(f"a namespace that contradicts {option} {given}", f"{option} {given} -n other",
                f"{option}: {given.removesuffix('=2')}: shop is not the namespace of --namespace")
         for option, given in (
             ("--delete", "deploy/shop/web"),
@@ -736,6 +736,34 @@ CASES = [
     snapshot("a limit of lots", documents(
         NODE, POD, RANGE + "{limits: [{type: Container, max: {cpu: lots}}]}\n"),
         "LimitRange shop/l: spec.limits[0].max[cpu]: Invalid value"),
+    *(
+        snapshot(f"null in a list of a {each.partition('kind: ')[2].split()[0]}",
+                 documents(NODE, each), f"{field}[0]: Expected `object`, got `null`")
+        for each, field in (
+            (NODE.replace("n1", "n2") + "spec: {taints: [null]}\n", "Node n2: spec.taints"),
+            (RANGE + "{limits: [null]}\n", "LimitRange shop/l: spec.limits"),
+            (CORE + "Pod\nmetadata: {name: p, namespace: shop}\nspec: {containers: [null]}\n",
+             "Pod shop/p: spec.containers"),
+            (REGISTRATION + "ValidatingWebhookConfiguration\nmetadata: {name: w}\n"
+             "webhooks: [null]\n", "ValidatingWebhookConfiguration w: webhooks"),
+        )
+    ),
+    snapshot("a quota of less than nothing", documents(NODE, POD, QUOTA + "{hard: {pods: -1}}\n"),
+             'ResourceQuota shop/q: spec.hard[pods]: Invalid value: "-1": must be greater than'),
+    snapshot("a quota of half a pod", documents(NODE, POD, QUOTA + "{hard: {pods: '1.5'}}\n"),
+             'ResourceQuota shop/q: spec.hard[pods]: Invalid value: "1500m": must be an integer'),
+    *(
+        snapshot(f"a volume on {name}", documents(NODE, VOLUME.replace(
+            "spec: {", f"spec: {{nodeAffinity: {{required: {{nodeSelectorTerms: [{terms}]}}}}, "
+        ) % "1Gi"), f"PersistentVolume v: spec.nodeAffinity.required.nodeSelectorTerms{field}")
+        for name, terms, field in (
+            ("no node", "", ": Required value"),
+            ("nodes of an empty operator", "{matchExpressions: [{key: a, operator: ''}]}",
+             "[0].matchExpressions[0].operator: Invalid value"),
+            ("nodes without values", "{matchExpressions: [{key: a, operator: In}]}",
+             "[0].matchExpressions[0].values: Required value"),
+        )
+    ),
     snapshot("a quota of a wrong type", documents(NODE, POD, QUOTA + "{hard: 3}\n"),
              "ResourceQuota shop/q: spec.hard: Expected `object`, got `int`"),
     snapshot("a quota of lots", documents(NODE, POD, QUOTA + "{hard: {cpu: lots}}\n"),
@@ -832,7 +860,7 @@ CASES = [
     *(
         Case(f"{command} a pod with a null in the list of containers",
              f"{command} dump.yaml --apply new.yaml",
-             ("new.yaml: Pod shop/web: spec.containers[0].name: Required value",), (
+             ("new.yaml: Pod shop/web: spec.containers[0]: Expected `object`, got `null`",), (
                  ("dump.yaml", NODE), ("new.yaml", POD.replace("[", "[null, ", 1))))
         for command in ("explain", "whatif")
     ),

@@ -95,7 +95,11 @@ class DecodeError(ValueError):
 
 
 def without_nulls(value: Any) -> Any:
-    """Return a copy of `value` without null members and elements, recursively."""
+    """Return a copy of `value` without null members, recursively.
+
+    Null elements of lists are kept, so that decoding refuses them. Removing them would hide
+    mistakes such as a dash without a value in YAML.
+    """
     if isinstance(value, dict):
         return {
             key: item if item.__class__ in _SCALARS else without_nulls(item)
@@ -103,12 +107,12 @@ def without_nulls(value: Any) -> Any:
             if item is not None
         }
     if isinstance(value, list):
-        return [without_nulls(item) for item in value if item is not None]
+        return [without_nulls(item) for item in value]
     return value
 
 
 def drop_nulls(value: dict[str, Any]) -> None:
-    """Remove null members and elements from `value` in place, recursively.
+    """Remove null members from `value` in place, recursively.
 
     This takes a third of the time of `without_nulls`. Use it only for a value that was just decoded
     and that nothing else refers to.
@@ -120,17 +124,15 @@ def drop_nulls(value: dict[str, Any]) -> None:
         if type(item) is dict:
             drop_nulls(item)
         elif type(item) is list:
-            _drop_null_elements(item)
+            _drop_nulls_inside(item)
 
 
-def _drop_null_elements(items: list[Any]) -> None:
-    if None in items:
-        items[:] = [item for item in items if item is not None]
+def _drop_nulls_inside(items: list[Any]) -> None:
     for item in items:
         if type(item) is dict:
             drop_nulls(item)
         elif type(item) is list:
-            _drop_null_elements(item)
+            _drop_nulls_inside(item)
 
 
 def decode_as(view: type[View], obj: Any) -> View:

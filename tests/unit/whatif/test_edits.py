@@ -389,7 +389,6 @@ def test_a_change_of_zero_percent_keeps_an_amount_that_is_not_a_whole_mebibyte(a
     )
 
 
-
 def test_a_percentage_above_the_limit_raises_the_limit(ask, make):
     objects = running(make, 1)
     container = objects[1]["spec"]["template"]["spec"]["containers"][0]

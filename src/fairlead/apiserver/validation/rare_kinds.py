@@ -21,6 +21,7 @@ from fairlead.api.objects import (
     ResourceClaim,
     ResourceSlice,
     Unstructured,
+    VolumeNodeAffinity,
 )
 from fairlead.api.quantity_check import quantity_check
 from fairlead.apiserver.error import Cause
@@ -38,6 +39,7 @@ from fairlead.apiserver.validation.core.limit_range import check_limit_range
 from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, check_quantities
 from fairlead.apiserver.validation.core.volume.claim import check_modes
 from fairlead.apiserver.validation.meta.field import invalid, non_negative, required
+from fairlead.apiserver.validation.meta.selector import check_node_selector
 from fairlead.apiserver.validation.pod_group import (
     check_scheduled_gang_workload,
 )
@@ -56,6 +58,7 @@ def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
         case PersistentVolume():
             yield from check_modes("spec", view.spec.access_modes)
             yield from check_quantities("spec.capacity", view.spec.capacity)
+            yield from _check_volume_affinity(view.spec.node_affinity)
         case PersistentVolumeClaim():
             requests = view.spec.resources.requests
             yield from check_modes("spec", view.spec.access_modes)
@@ -109,6 +112,14 @@ def _check_policies(behavior: Json) -> Iterator[Cause]:
     for direction in ("scaleUp", "scaleDown"):
         rules = behavior.get(direction) or {}
         yield from check_scaling_policies(f"spec.behavior.{direction}", rules)
+
+
+def _check_volume_affinity(affinity: VolumeNodeAffinity | None) -> Iterator[Cause]:
+    """Yield the errors of `affinity`, except label values, which a stored volume may have."""
+    if affinity is not None and affinity.required is not None:
+        yield from check_node_selector(
+            "spec.nodeAffinity.required", affinity.required, strict=False
+        )
 
 
 def _check_quantities_parse(view: ApiObject) -> Iterator[Cause]:

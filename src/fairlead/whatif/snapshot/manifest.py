@@ -926,7 +926,10 @@ _TEXT_MAPS: Final = frozenset(
 
 
 def _storable(source: str, title: str, value: Json) -> Json:
-    """Return `value` without nulls and managedFields. Raises InputError if it cannot be stored."""
+    """Return `value` without null members and managedFields.
+
+    Raises InputError if it cannot be stored.
+    """
     metadata = {key: item for key, item in value["metadata"].items() if key != "managedFields"}
     try:
         clean: Json = _without_nulls({**value, "metadata": metadata})
@@ -940,7 +943,9 @@ def _storable(source: str, title: str, value: Json) -> Json:
 
 
 def _without_nulls(value: Any, parent: str = "", name: str = "") -> Any:
-    """Return `value` without nulls. Raises OverflowError for an integer over 64 bits.
+    """Return `value` without null members. Raises OverflowError for an integer over 64 bits.
+
+    Null elements of lists are kept (see `api.codec.without_nulls`).
 
     `parent` and `name` are the last two steps of the path of `value`, such as spec and
     nodeSelector. In maps of strings (`_TEXT_MAPS`), null becomes "", as in the API server. So a
@@ -955,7 +960,7 @@ def _without_nulls(value: Any, parent: str = "", name: str = "") -> Any:
             key: _without_nulls(item, name, key) for key, item in value.items() if item is not None
         }
     if isinstance(value, list):
-        return [_without_nulls(item) for item in value if item is not None]
+        return [_without_nulls(item) for item in value]
     if type(value) is int and not -_INTEGER_BOUND <= value < _INTEGER_BOUND:
         raise OverflowError
     return value

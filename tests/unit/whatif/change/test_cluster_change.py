@@ -289,7 +289,7 @@ def applied(kind, version="v1", **fields):
     ("obj", "field"),
     [
         (applied("Pod", spec={"containers": []}), "spec.containers: Required"),
-        (applied("Pod", spec={"containers": [None]}), "spec.containers[0].name: Required"),
+        (applied("Pod", spec={"containers": [None]}), "spec.containers[0]: Expected"),
         (applied("Pod", spec={"containers": CONTAINERS, "volumes": [{}]}), "spec.volumes[0].name"),
         (applied("CronJob", "batch/v1", spec={"schedule": "* * * * *"}),
          "spec.jobTemplate.spec.template.spec.containers: Required"),
@@ -301,7 +301,7 @@ def applied(kind, version="v1", **fields):
         (applied("StorageClass", "storage.k8s.io/v1"), "provisioner: Required"),
         (applied("HorizontalPodAutoscaler", "autoscaling/v2", spec=SCALED),
          "spec.metrics[0].resource: Required"),
-        (applied("Node", spec={"taints": [None]}), "metadata.taints[0].key: Invalid"),
+        (applied("Node", spec={"taints": [None]}), "spec.taints[0]: Expected"),
         (applied("Service", spec={"selector": {"app": "web"}}), "spec.ports: Required"),
     ],
 )  # fmt: skip

@@ -22,6 +22,7 @@ from fairlead.api.objects import ResourceList
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, quantity_or_none
 from fairlead.apiserver.validation.core.resource_quota import (
+    check_amount,
     check_opposite_scopes,
     check_scope_operator,
 )
@@ -93,7 +94,7 @@ def check_limit_range_form(obj: Json) -> Causes:
 
 
 def check_quota_form(obj: Json) -> Causes:
-    """Yield errors for wrong types, malformed amounts, opposite scopes and unknown operators.
+    """Yield errors for wrong types, impossible amounts, opposite scopes and unknown operators.
 
     `obj` is a ResourceQuota.
     """
@@ -102,7 +103,11 @@ def check_quota_form(obj: Json) -> Causes:
         yield problem
         return
     spec = obj.get("spec") or {}
-    yield from _check_amounts("spec.hard", spec.get("hard") or {})
+    hard: ResourceList = spec.get("hard") or {}
+    yield from _check_amounts("spec.hard", hard)
+    for name, text in hard.items():
+        if quantity_or_none(text) is not None:
+            yield from check_amount(f"spec.hard[{name}]", name, text)
     # A newer server may have more scopes; a note names the scopes that are unknown here.
     yield from check_opposite_scopes(spec)
     yield from _check_operators(spec)

@@ -34,13 +34,16 @@ def check_label_selector(field: str, selector: LabelSelector | None) -> Causes:
         yield from _check_requirement(at, requirement, may_compare=False)
 
 
-def check_node_selector(field: str, selector: NodeSelector) -> Causes:
-    """Yield the errors of a node selector."""
+def check_node_selector(field: str, selector: NodeSelector, *, strict: bool = True) -> Causes:
+    """Yield the errors of a node selector.
+
+    Label values are checked only if `strict` is set.
+    """
     terms = f"{field}.nodeSelectorTerms"
     if not selector.node_selector_terms:
         yield required(terms, "must have at least one node selector term")
     for index, term in enumerate(selector.node_selector_terms):
-        yield from check_node_selector_term(f"{terms}[{index}]", term)
+        yield from check_node_selector_term(f"{terms}[{index}]", term, strict=strict)
 
 
 def check_node_selector_term(field: str, term: NodeSelectorTerm, *, strict: bool = True) -> Causes:
