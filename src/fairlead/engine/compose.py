@@ -92,7 +92,7 @@ def build_engine(
             volume_providers(volumes, config.workloads, provisions="volumes" in without),
         ),
         ("disruption", (disruption_controller(config.workloads),)),
-        ("", (NamespaceDeletion(), ResourceQuotas(start=config.start))),
+        ("", (NamespaceDeletion(), ResourceQuotas(start=config.start, config=config.workloads))),
         ("", (Drain(watch), RollingDrains(), *_finalizers(config))),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
         ("", _autoscalers(config, watch)),

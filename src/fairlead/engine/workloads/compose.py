@@ -96,8 +96,8 @@ def volume_providers(
 def disruption_controller(workloads: WorkloadsConfig) -> Disruption:
     """Return the controller of PodDisruptionBudgets."""
     if not workloads.serves_clients:
-        return Disruption()
-    return Disruption(Events(), full_conditions, _custom_scales())
+        return Disruption(config=workloads)
+    return Disruption(Events(), full_conditions, _custom_scales(), workloads)
 
 
 def _custom_scales() -> OtherScales:

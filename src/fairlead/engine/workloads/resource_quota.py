@@ -40,9 +40,9 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.workloads.config import WorkloadsConfig
 
 IMMEDIATELY: Final[Instant] = 0
-RETRY_AFTER: Final[DurationNs] = seconds(1)
 SYNC_PERIOD: Final[DurationNs] = seconds(5 * 60)
 _KIND: Final = "ResourceQuota"
 
@@ -51,16 +51,19 @@ class ResourceQuotas(Struct):
     """The quota controller. It ignores changes in namespaces without quotas.
 
     The controller starts at `start`. When the grace period of a terminating pod ends, the quotas of
-    its namespace are recounted at the next of the times `start` + n * SYNC_PERIOD.
+    its namespace are recounted at the next of the times `start` + n * SYNC_PERIOD. A refused write
+    is repeated with exponential backoff (`WorkloadsConfig.retry_after`).
     """
 
     issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(UpdateQuotaStatus,))
 
     start: Instant = 0
+    config: WorkloadsConfig = WorkloadsConfig()
     _quotas: dict[str, dict[str, ObjectRef]] = field(default_factory=dict)  # by namespace, name
     _changed: dict[str, None] = field(default_factory=dict)  # namespaces to recount
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)  # namespaces
+    _refusals: dict[ObjectRef, int] = field(default_factory=dict)  # since the quota last changed
     # namespaces of terminating pods, by the time of the first periodic recount after the grace
     # period, then by pod key
     _stuck_at: dict[Instant, dict[str, str]] = field(default_factory=dict)
@@ -83,7 +86,8 @@ class ResourceQuotas(Struct):
                     self._observe_pod(pod)
             case CommandFailed(UpdateQuotaStatus(target), reason):
                 if reason is not FailureReason.NOT_FOUND:
-                    self._retries.add(now + RETRY_AFTER, target.namespace)
+                    refusals = self._refusals[target] = self._refusals.get(target, 0) + 1
+                    self._retries.add(now + self.config.retry_after(refusals), target.namespace)
             case _:
                 pass
         return []
@@ -126,10 +130,12 @@ class ResourceQuotas(Struct):
         if type(one) is Unstructured and one.kind == _KIND:
             meta = one.metadata
             quotas = self._quotas.setdefault(namespace, {})
+            ref = ObjectRef(_KIND, namespace, meta.name, meta.uid)
+            self._refusals.pop(ref, None)
             if is_gone:
                 quotas.pop(meta.name, None)
             else:
-                quotas[meta.name] = ObjectRef(_KIND, namespace, meta.name, meta.uid)
+                quotas[meta.name] = ref
         if namespace in self._quotas:
             self._changed[namespace] = None
 

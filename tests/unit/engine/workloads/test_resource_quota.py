@@ -30,8 +30,27 @@ def test_a_refused_recount_is_repeated_unless_the_quota_is_deleted(reason, again
     (write,) = quotas.handle_deadline(0)
     quotas.handle(CommandFailed(write, reason, "no"), 0)
     due = quotas.next_deadline()
-    assert due == (None if again is None else seconds(1))
-    assert again is None or quotas.handle_deadline(seconds(1)) == again
+    assert due == (None if again is None else seconds(0.005))
+    assert again is None or quotas.handle_deadline(due) == again
+
+
+def test_a_recount_that_is_always_refused_is_repeated_with_exponential_backoff():
+    quotas = ResourceQuotas()
+    meta = {"name": "q", "namespace": "ns", "uid": "uid-q"}
+    quota = decode({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta})
+    quotas.handle(ObjectChanged(quota), 0)
+    now, gaps = 0, []
+    for _ in range(4):
+        (write,) = quotas.handle_deadline(now)
+        quotas.handle(CommandFailed(write, FailureReason.INTERNAL_ERROR, "no"), now)
+        due = quotas.next_deadline()
+        gaps.append((due - now) / seconds(0.005))
+        now = due
+    assert gaps == [1, 2, 4, 8]
+    quotas.handle(ObjectChanged(quota), now)
+    (write,) = quotas.handle_deadline(now)
+    quotas.handle(CommandFailed(write, FailureReason.INTERNAL_ERROR, "no"), now)
+    assert quotas.next_deadline() - now == seconds(0.005)
 
 
 def in_quota(start=0, **meta):

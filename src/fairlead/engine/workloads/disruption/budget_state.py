@@ -28,6 +28,7 @@ class BudgetState(Struct):
     `is_dirty`, and the status is recomputed when the outcome of the write arrives. `is_written` is
     set once the status was written or loaded. `failure` is the error text in the status that was
     written last, or "". `warning` is the reason of the last warning event about the budget's pods.
+    `refusals` is the number of consecutive status writes that were refused.
     """
 
     budget: DisruptionBudget
@@ -38,6 +39,7 @@ class BudgetState(Struct):
     failure: str = ""
     warning: str = ""
     recheck_at: Instant | None = None
+    refusals: int = 0
 
     def selects(self, labels: Labels) -> bool:
         """Return whether the budget selects pods with `labels`."""

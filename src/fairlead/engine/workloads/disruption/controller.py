@@ -39,6 +39,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.disruption.budget import BudgetError
 from fairlead.engine.workloads.disruption.budget_state import BudgetState, NamespaceBudgets
 from fairlead.engine.workloads.disruption.budget_status import (
@@ -63,7 +64,6 @@ from fairlead.engine.workloads.int_or_percent import IntOrPercentError
 
 # the first delay of the rate-limited queue of rechecks
 RECHECK_LAG: Final = seconds(0.005)
-RETRY_AFTER: Final = seconds(1)
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 TERMINATION_BY_KUBELET: Final = "TerminationByKubelet"
 STALE_AFTER: Final[DurationNs] = seconds(120)
@@ -85,14 +85,16 @@ class Disruption:
         events: EventSink | None = None,
         form: ConditionForm = short_conditions,
         others: OtherScales | None = None,
+        config: WorkloadsConfig | None = None,
     ) -> None:
         """Start empty; `events` records the events about budgets (default: they are dropped).
 
         `form` is called with each status patch and completes the patch's conditions. `others` are
         the scales of custom resources. As in upstream, a change of such a scale does not update a
         budget. The budget uses the new scale at its next update, for example when one of the
-        budget's pods changes.
+        budget's pods changes. `config` bounds the backoff after a refused write.
         """
+        self._config = config or WorkloadsConfig()
         self._events: EventSink = events or NoEvents()
         self._form = form
         self._namespaces: dict[str, NamespaceBudgets] = {}
@@ -209,6 +211,7 @@ class Disruption:
         if state is None:
             return []
         state.is_writing = False
+        state.refusals = 0
         return self._sync(state, now) if state.is_dirty else []
 
     def _observe_failure(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
@@ -216,7 +219,9 @@ class Disruption:
         if state is None or reason is FailureReason.NOT_FOUND:
             return
         state.is_writing = state.is_written = False
-        self._rechecks.add(now + RETRY_AFTER, (target.namespace, target.name))
+        state.refusals += 1
+        due = now + self._config.retry_after(state.refusals)
+        self._rechecks.add(due, (target.namespace, target.name))
 
     def _namespace(self, namespace: str) -> NamespaceBudgets:
         found = self._namespaces.get(namespace)

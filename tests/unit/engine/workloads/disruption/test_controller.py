@@ -311,6 +311,13 @@ def test_a_refused_write_is_repeated(world, build):
     assert status(world) == (3, 3, 2, 1)
 
 
+def test_a_write_that_is_always_refused_is_repeated_with_exponential_backoff(world, build):
+    world.refuse = lambda one: FailureReason.INTERNAL_ERROR
+    world.load(build.budget(minAvailable=2), *pods(build, 3))
+    world.run(seconds(10))
+    assert len(world.log) == 11  # after 0, 5, 15, 35, ... 5115 ms
+
+
 def test_a_write_to_a_deleted_budget_is_not_repeated(world, build):
     """The write is dropped after a NotFound outcome, and after the deletion of the budget."""
     controller = world.controllers[0]
