@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.objects import QuantityText
 from fairlead.api.quantity import NANOS_PER_UNIT, canonical, parse_quantity
 from fairlead.apiserver.validation.core.resource import check_resource_name
 from fairlead.apiserver.validation.meta.change_text import internal_of
@@ -77,7 +78,7 @@ def check_quota_update(old: Json, new: Json) -> Causes:
         yield invalid("spec.scopes", after.get("scopes"), IMMUTABLE)
 
 
-def check_amount(field: str, name: str, text: str) -> Causes:
+def check_amount(field: str, name: str, text: QuantityText) -> Causes:
     """Yield the errors of `text`, the amount of the resource `name` in a quota."""
     quantity = parse_quantity(text)
     if quantity.nano < 0:
