@@ -17,6 +17,8 @@ JOB_RETRY_MAX: Final = seconds(60)
 JOB_BATCH_PERIOD: Final = seconds(1)  # upstream: job_controller.go:syncJobBatchPeriod
 PROVISION_DELAY_DEFAULT: Final = seconds(1)
 VOLUME_RETRY_DEFAULT: Final = seconds(1)
+# upstream: pkg/controller/volume/persistentvolume/config: PVClaimBinderSyncPeriod
+VOLUME_RESYNC_DEFAULT: Final = seconds(15)
 
 
 class WorkloadsConfig(Struct, frozen=True, kw_only=True):
@@ -64,10 +66,14 @@ def _doubled(initial: DurationNs, maximum: DurationNs, failures: int) -> Duratio
 class VolumesConfig(Struct, frozen=True, kw_only=True):
     """Delays (ns) for binding a claim, provisioning a volume, and retrying.
 
+    A refused write of a volume is repeated after `resync_period`, other refused writes after
+    `retry_after`.
+
     If `provisions` is False, `Volumes` only binds claims; external provisioners create volumes.
     """
 
     bind_delay: DurationNs = 0
     provision_delay: DurationNs = PROVISION_DELAY_DEFAULT
     retry_after: DurationNs = VOLUME_RETRY_DEFAULT
+    resync_period: DurationNs = VOLUME_RESYNC_DEFAULT
     provisions: bool = True

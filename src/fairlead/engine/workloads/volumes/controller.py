@@ -189,16 +189,18 @@ class Volumes:
         return commands
 
     def _plan_repeat(self, command: Command, now: Instant) -> None:
-        """Schedule a retry if the refused `command` writes a volume or creates a pod's claim."""
-        due = now + self._config.retry_after
+        """Schedule a retry if the refused `command` writes a volume or creates a pod's claim.
+
+        Upstream's volume controller repeats a failed write of a volume at its next resync.
+        """
         if not isinstance(command, _WRITES):
             return
         kind, key = command.target.kind, command.target.key
         if kind == "PersistentVolume":
-            self._volume_timers.add(due, command.target.name)
+            self._volume_timers.add(now + self._config.resync_period, command.target.name)
         is_creation = isinstance(command, CreateObject)
         if kind == "PersistentVolumeClaim" and is_creation and self._creator.observe_refusal(key):
-            self._claim_timers.add(due, key)
+            self._claim_timers.add(now + self._config.retry_after, key)
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all loaded objects, then sync them; return the resulting commands.

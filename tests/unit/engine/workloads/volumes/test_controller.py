@@ -476,6 +476,24 @@ def test_a_refused_release_or_deletion_of_a_volume_is_repeated(refused, world):
     assert volumes(world) == []
 
 
+def test_a_release_that_is_always_refused_is_repeated_at_each_resync(new_world):
+    """The source is upstream's PVClaimBinderSyncPeriod of 15 s."""
+    refused = []
+
+    def refuse(command):
+        if not isinstance(command, PatchStatus) or command.target.kind != "PersistentVolume":
+            return None
+        refused.append(command)
+        return FailureReason.INTERNAL_ERROR
+
+    world = new_world(Volumes())
+    world.load(provisioned(), claim())
+    world.refuse = refuse
+    world.delete("PersistentVolumeClaim", "c")
+    world.run(seconds(50))
+    assert len(refused) == 4
+
+
 def test_a_volume_whose_claim_was_deleted_before_the_start_is_reclaimed(new_world):
     """This requires a complete snapshot, not a dump that may lack claims."""
     one = provisioned(persistentVolumeReclaimPolicy="Delete", **meant_for("c", "old"))
