@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairlead.api.objects import Pod
+from fairlead.api.objects import Node, Pod
+from fairlead.api.pods.volumes import all_claims
 from fairlead.apiserver.kind import NODE
 from fairlead.whatif.planner.node.readiness import takes_pods
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.volume_place import places_of
+from fairlead.whatif.snapshot.volume_place import PlaceFinder, PlaceNode, placed_volumes
 
 
 def volume_places(pod: Pod, inventory: Inventory) -> Iterator[str]:
@@ -16,11 +17,12 @@ def volume_places(pod: Pod, inventory: Inventory) -> Iterator[str]:
 
     Nothing is yielded for a volume with a node affinity without labels.
     """
-    nodes = [one.node for one in inventory.of_kind(NODE)]
-    labels = {node.metadata.name: node.metadata.labels for node in nodes}
-    usable = {
-        node.metadata.name for node in nodes if takes_pods(node) and not node.spec.unschedulable
-    }
-    for place in places_of(pod, inventory):
-        if where := place.words(labels, usable):
-            yield f"Volume {place.volume} of claim {place.claim} {where}."
+    finder = PlaceFinder(_place_node(one.node) for one in inventory.of_kind(NODE))
+    for one in placed_volumes(pod.metadata.namespace, all_claims(pod), inventory):
+        if place := finder.find(one.selector, [pod.spec.tolerations]):
+            yield f"Volume {one.volume} of claim {one.claim} {place.words()}."
+
+
+def _place_node(node: Node) -> PlaceNode:
+    meta, spec = node.metadata, node.spec
+    return PlaceNode(meta.name, meta.labels, takes_pods(node), spec.unschedulable, spec.taints)

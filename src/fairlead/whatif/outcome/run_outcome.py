@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import Struct, field
 
-from fairlead.api.objects import LabelSelector
+from fairlead.api.objects import LabelSelector, Taint
 from fairlead.api.text.count import counted
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
@@ -217,20 +217,26 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
 class NodeEnd(Struct, frozen=True, kw_only=True):
     """A node at the end of a run, with the pods on it.
 
-    Pods on a node that is not ready do not run. `is_tainted` means that the node has a lasting
-    taint. Only pods that tolerate the taint can run on the node. `allocatable` and `requested` are
-    amounts by resource: CPU in millicores, others in bytes or whole numbers.
+    Pods on a node that is not ready do not run. `taints` are the lasting taints of the node except
+    those with the effect PreferNoSchedule. Only pods that tolerate the taints can run on the node.
+    `allocatable` and `requested` are amounts by resource: CPU in millicores, others in bytes or
+    whole numbers.
     """
 
     name: str
     zone: str
     labels: Mapping[str, str] = field(default_factory=dict)
-    is_tainted: bool = False
+    taints: tuple[Taint, ...] = ()
     unschedulable: bool
     is_ready: bool = True
     allocatable: Mapping[str, int]
     requested: Mapping[str, int]
     pods: tuple[PodEnd, ...]
+
+    @property
+    def is_tainted(self) -> bool:
+        """Whether the node has `taints`."""
+        return bool(self.taints)
 
     @property
     def is_schedulable(self) -> bool:

@@ -65,6 +65,21 @@ def test_the_place_of_a_volume_is_named(snapshot, make, zone, cordoned, where):
     assert sentence in explain_pod(cluster, "pod/web-0").notes
 
 
+@pytest.mark.parametrize("tolerates", [True, False])
+def test_only_nodes_with_taints_that_the_pod_does_not_tolerate_admit_no_pod(
+    snapshot, make, tolerates
+):
+    """The node with the volume has a taint, and lacks room."""
+    nodes = [make.node("a", cpu="1m", **{ZONE: "a"}), make.node("b", **{ZONE: "b"})]
+    nodes[0]["spec"] = {"taints": [{"key": "dedicated", "effect": "NoSchedule"}]}
+    owner, pod = workload(make)
+    if tolerates:
+        pod["spec"]["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
+    rest = "." if tolerates else ", which does not admit new pods of this kind."
+    notes = explain_pod(snapshot(*nodes, owner, pod, *volume("a")), "pod/web-0").notes
+    assert f"Volume pv of claim default/data can be used only on a ({ZONE}=a){rest}" in notes
+
+
 @pytest.mark.parametrize(("zone", "cpu"), [("a", "500m"), (None, "500m")])
 def test_a_volume_that_all_nodes_can_use_is_not_named(snapshot, make, zone, cpu):
     """Nodes lack room for the pod, or the pod would fit."""

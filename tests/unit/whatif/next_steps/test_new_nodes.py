@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from fairlead.api.objects import Taint
 from fairlead.whatif.next_steps.new_nodes import (
     NewNodes,
     lacks_room,
@@ -140,7 +141,7 @@ def test_a_node_of_the_other_run_can_be_the_template():
 
 
 def test_a_node_with_a_taint_is_the_template_only_for_pods_that_ran_there():
-    tainted = replace(node("m", 4000), is_tainted=True)
+    tainted = replace(node("m", 4000), taints=(Taint(key="pool", effect="NoSchedule"),))
     assert new_nodes_for([pod(2000)], [tainted, LARGE]) == NewNodes(1, "l")
     assert new_nodes_for([pod(2000)], [tainted]) is None
     ran = replace(tainted, pods=(pod(1),))

@@ -239,9 +239,10 @@ def _node_end(node: Node, pods: list[PodEnd]) -> NodeEnd:
         name=node.metadata.name,
         zone=node.metadata.labels.get(ZONE, ""),
         labels=node.metadata.labels,
-        is_tainted=any(
-            one.effect != PREFER_NO_SCHEDULE and is_lasting_taint(one.key)
+        taints=tuple(
+            one
             for one in node.spec.taints
+            if one.effect != PREFER_NO_SCHEDULE and is_lasting_taint(one.key)
         ),
         unschedulable=node.spec.unschedulable,
         is_ready=ready is None or ready.status == "True",
