@@ -74,6 +74,7 @@ from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 
 if TYPE_CHECKING:
     from fairlead.whatif.change.edit.edited_field import EditedFields
+    from fairlead.whatif.change.new_node import Models
     from fairlead.whatif.snapshot.validation.custom_resource_check import CustomResourceCheck
 
 NO_CHANGE: Final = "No change requested"
@@ -940,22 +941,21 @@ def _add_notes_on_absent_autoscalers(collected: _Steps, snapshot: Snapshot) -> N
     collected.notes += filter(None, notes)
 
 
-def _models(change: ClusterChange, inventory: Inventory) -> list[Manifest]:
-    """Return the nodes of --like before the change; [] without --like. Raises InputError."""
+def _models(change: ClusterChange, inventory: Inventory) -> Models | None:
+    """Return the nodes of --like before the change; None without --like. Raises InputError."""
     if change.add_nodes is None:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
             if value:
                 raise InputError(option, "needs --add-nodes")
     if not change.like:
-        return []
-    from fairlead.whatif.change.new_node import models_of  # noqa: PLC0415 - rarely needed
+        return None
+    from fairlead.whatif.change.new_node import find_models  # noqa: PLC0415 - rarely needed
 
-    names = models_of(change.like)
-    if change.instance_type and len(names) > 1:
+    found = find_models(change.like, inventory)
+    if change.instance_type and len(found.turn) > 1:
         problem = "can name only one node with --instance-type: its nodes are spread over the zones"
         raise InputError("--like", problem)
-    found = {name: inventory.find("--like", f"node/{name}") for name in dict.fromkeys(names)}
-    return [found[name] for name in names]
+    return found
 
 
 def _scale(collected: _Steps) -> None:
@@ -998,7 +998,7 @@ def _scale(collected: _Steps) -> None:
         collected.notes.append(metric_scalers_note(scaled_again))
 
 
-def _add_nodes(collected: _Steps, models: Sequence[Manifest], templates: Sequence[Json]) -> None:
+def _add_nodes(collected: _Steps, models: Models | None, templates: Sequence[Json]) -> None:
     count, start = collected.change.add_nodes, collected.start
     if count is None:
         return

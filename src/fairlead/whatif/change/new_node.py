@@ -65,29 +65,48 @@ def models_of(like: str) -> list[str]:
         a,b    -> a, b
         a:3,b  -> a, a, a, b
 
-    Raises InputError if a number of copies is malformed or too large.
+    Raises InputError if a name is missing, if a number of copies is malformed, or if there are more
+    than NODES_MAX copies.
     """
     found: list[str] = []
     for part in filter(None, like.split(",")):
         name, colon, count = part.partition(":")
-        if colon and not _COUNT.fullmatch(count):
+        if not name or (colon and not _COUNT.fullmatch(count)):
             problem = f"{part!r} is neither a node nor NODE:N with N from 1 to {NODES_MAX}"
             raise InputError(_LIKE, problem)
         copies = int(count or 1)
-        if len(found) + copies > NODES_MAX:
-            raise InputError(_LIKE, f"{part!r} names more than {NODES_MAX} copies")
+        if (total := len(found) + copies) > NODES_MAX:
+            problem = f"with {part!r}, one turn has {total} copies, more than {NODES_MAX}"
+            raise InputError(_LIKE, problem)
         found += [name] * copies
     return found
 
 
+class Models(Struct, frozen=True):
+    """Nodes to copy: `turn` are the names of the copies of one turn, `by_name` the Nodes."""
+
+    turn: Sequence[str]
+    by_name: Mapping[str, Manifest]
+
+
+def find_models(like: str, inventory: Inventory) -> Models:
+    """Return the nodes that `like`, a value of --like, names.
+
+    Raises InputError if `like` is malformed or names a node that does not exist.
+    """
+    turn = models_of(like)
+    names = dict.fromkeys(turn)
+    return Models(turn, {name: inventory.find(_LIKE, f"node/{name}") for name in names})
+
+
 def new_nodes(
     count: int,
-    models: Sequence[Manifest],
+    models: Models | None,
     templates: Sequence[Json],
     inventory: Inventory,
     start: Instant,
 ) -> list[Manifest]:
-    """Return `count` Nodes, each followed by its dependents; `models` are copied in turn.
+    """Return `count` Nodes, each followed by its dependents; `models`, if any, are copied in turn.
 
     The dependents are copies of objects of the model: CSINode, ResourceSlices, static pods, pods
     whose DaemonSet is not in the snapshot, and CSIStorageCapacities that belong only to the model.
@@ -99,13 +118,13 @@ def new_nodes(
     """
     if not 1 <= count <= NODES_MAX:
         raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")
-    if not models and not templates:
+    sources: list[_Model] = []
+    if models is not None:
+        known = models.by_name.items()
+        by_name = {name: _Model.of(one, templates, inventory) for name, one in known}
+        sources = [by_name[name] for name in models.turn]
+    if not sources and not templates:
         raise InputError(OPTION, "needs --like NODE, or --instance-type NAME of --instance-types")
-    by_name = {
-        name: _Model.of(model, templates, inventory)
-        for name, model in {model.ref.name: model for model in models}.items()
-    }
-    sources = [by_name[model.ref.name] for model in models]
     found: list[Json] = []
     for number, name in enumerate(_free_names(count, inventory)):
         source = sources[number % len(sources)] if sources else None
