@@ -68,6 +68,17 @@ def kinds_for(
     return found
 
 
+def admit_all(nodes: Iterable[NodeEnd], pods: Iterable[PodEnd], context: StepContext) -> bool:
+    """Return whether each of `nodes` admits all `pods`.
+
+    Workloads that the question may change count as admitted.
+    """
+    specs, taints = _specs({pod.workload for pod in pods}, context), _taints(context.manifests)
+    return all(
+        _admits(node, taints.get(node.name, ()), spec) for node in nodes for spec in specs.values()
+    )
+
+
 def mixed(counts: Mapping[str, int]) -> NewNodes:
     """Return new nodes of several kinds; `counts` has the number of copies of each node.
 

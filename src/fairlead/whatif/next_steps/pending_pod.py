@@ -378,15 +378,15 @@ def _more_nodes(
     """Yield a what-if that adds more nodes for the `pending` pods than the question does.
 
     `added` is the number of nodes that the question adds. `nodes` are the nodes that can be copied.
-    More copies of the same nodes are preferred. If they admit only some of the pods, copies of
-    other nodes are added for the others.
+    More copies of the same nodes are preferred, in the same ratio if each of them admits all of the
+    pods. If they admit only some of the pods, copies of other nodes are added for the others.
     """
     change, known = context.answer.change, context.answer.without.nodes
     short = [pod for pod in pending if _may_use_new_node(pod)]
     if change.instance_type or not short:
         return
     # Imported here, because most questions add no nodes, or enough of them.
-    from fairlead.whatif.next_steps.node_kinds import kinds_for, mixed  # noqa: PLC0415
+    from fairlead.whatif.next_steps.node_kinds import admit_all, kinds_for, mixed  # noqa: PLC0415
 
     likes = models_of(change.like)
     counts = Counter[str]()
@@ -396,7 +396,9 @@ def _more_nodes(
         more = more or new_nodes_for(kind.pods, kind.nodes, known)
         if more is not None:
             counts[more.like] += more.count
-    if counts.keys() <= {*likes} and len(counts) == 1:
+    named = [one for one in nodes if one.name in likes]
+    is_enough = counts.keys() <= {*likes} and len(counts) == 1
+    if is_enough and (len({*likes}) == 1 or admit_all(named, short, context)):
         yield from _best_nodes([NewNodes(counts.total(), change.like)], added, context)
     elif counts:
         total = mixed(counts + Counter(NewNodes(added, change.like).copies))

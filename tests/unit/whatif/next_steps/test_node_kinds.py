@@ -69,6 +69,28 @@ def test_a_question_with_new_nodes_gets_nodes_of_the_other_kind(snapshot, make, 
     )
 
 
+def test_no_copies_are_added_of_named_nodes_that_do_not_admit_the_pods(snapshot, make):
+    """The new node like `db` has room, but takes no pod of web."""
+    cluster = snapshot(*pools(make, taints=True, web_selector=False))
+    change = ClusterChange(scale=("rs/web=7", "rs/db=2"), add_nodes=4, like="general:3,db")
+    [step] = steps_of(what_if(cluster, change))
+    assert step == (
+        "ask again with 3 more nodes like general; fewer may be enough",
+        "--add-nodes 7 --like db,general:6",
+    )
+
+
+def test_named_nodes_that_admit_the_pods_keep_their_ratio(snapshot, make):
+    """A spread over zones, for example, needs nodes of both."""
+    cluster = snapshot(*pools(make, taints=False, web_selector=False))
+    change = ClusterChange(scale=("rs/web=9",), add_nodes=4, like="general,db")
+    [step] = steps_of(what_if(cluster, change))
+    assert step == (
+        "ask again with 4 more nodes like general, db; fewer may be enough",
+        "--add-nodes 8 --like general,db",
+    )
+
+
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
