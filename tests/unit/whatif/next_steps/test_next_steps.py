@@ -1186,18 +1186,43 @@ def test_a_note_names_the_pod_that_waits_instead_with_a_new_node(make, snapshot)
     ]  # fmt: skip
 
 
-def test_a_constraint_that_keeps_pods_off_nodes_with_victims_is_named(snapshot, make, spread):
-    """The reason is only in the part of the scheduler's message that is about preemption."""
+@pytest.fixture
+def victims(snapshot, make, spread):
+    """Pods of high priority; the other zones have room for them only after a preemption."""
     for one in spread[4:]:
         one["spec"]["priority"] = 100
     spread[3]["spec"]["template"]["spec"]["priorityClassName"] = "high"
     fillers = [make.pod(f"low-{node}", node_name=node, cpu="3", priority=0) for node in "bc"]
+    return snapshot(*spread, *fillers, make.priority_class("high", 100))
+
+
+def test_a_constraint_that_keeps_pods_off_nodes_with_victims_is_named(victims):
+    """The reason is only in the part of the scheduler's message that is about preemption."""
     change = ClusterChange(failures=Failures(fail_zone=("1",)))
-    answer = what_if(snapshot(*spread, *fillers, make.priority_class("high", 100)), change)
+    answer = what_if(victims, change)
     assert answer.changed.notes[0] == (
         "2 pods of rs/default/web stay pending although preemption would make room, because of "
         f"{CONSTRAINT}."
     )
+
+
+@pytest.mark.parametrize("lasts", ["", "30m"])
+def test_no_step_makes_room_by_a_preemption(victims, lasts):
+    """Other pods would lose their nodes; the pods wait until the zone is back, or to the end."""
+    change = ClusterChange(failures=Failures(fail_zone=("1",)), lasts=lasts)
+    answer = what_if(victims, change)
+    assert "preemption would make room" in answer.changed.notes[0]
+    codes = [step.code for step in answer.next_steps]
+    assert not [code for code in codes if "--set" in code or "delete" in code]
+
+
+def test_new_nodes_are_tried_for_pods_that_need_a_preemption(victims):
+    """The spread is not the only rule against them: the nodes lack room, too."""
+    notes = what_if(victims, ClusterChange(failures=Failures(fail_zone=("1",)))).changed.notes
+    assert (
+        "With one more node like b, 2 pods stay pending, too, because of topology spread "
+        "constraints."
+    ) in notes
 
 
 def test_a_constraint_is_made_a_preference_if_only_that_helps(snapshot, spread):
