@@ -32,7 +32,7 @@ from fairlead.apiserver.validation.meta.object_meta import (
     check_generation,
     check_metadata,
     check_metadata_update,
-    check_owner_ids,
+    check_owners,
 )
 
 Decoder = Callable[[Json], ApiObject]
@@ -329,7 +329,7 @@ def check_changed_fields(kind: Kind, rules: KindRules, old: Json, new: Json) -> 
 
 def _stored_metadata(rules: KindRules, view: ApiObject) -> Iterator[Cause]:
     yield from check_metadata(rules, view.metadata)
-    yield from check_owner_ids(view.metadata)
+    yield from check_owners(view.metadata)
 
 
 def _missing_fields(schema: Schema, value: Any, path: str = "") -> Iterator[Cause]:

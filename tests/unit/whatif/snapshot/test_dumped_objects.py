@@ -325,6 +325,23 @@ RELATIONS = [
 ]
 
 
+def replica_set():
+    found = deployment()
+    return found | {"kind": "ReplicaSet", "status": {"replicas": 1}}
+
+
+@pytest.mark.parametrize("make", [pod, replica_set, deployment])
+def test_an_object_in_stored_form_with_two_controllers_is_refused(tmp_path, make):
+    found = make()
+    found["metadata"]["ownerReferences"] = [OWNER, OWNER | {"name": "old", "uid": "uid-old"}]
+    path = written(tmp_path, [node(), found])
+    assert loaded(path, read_snapshot).startswith(
+        f"{path}: {found['kind']} shop/{found['metadata']['name']}: metadata.ownerReferences: "
+        'Invalid value: "ReplicaSet/old": Only one reference can have Controller set to true.'
+    )
+    assert loaded(path, read_values) == loaded(path, read_snapshot)
+
+
 def pinned_to(node):
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}

@@ -226,7 +226,7 @@ class StoredForm:
     def _has_metadata(self, kind: Kind, meta: ObjectMeta, like: ObjectMeta | None = None) -> bool:
         """Return whether the metadata is valid and has all fields that a server sets.
 
-        All rules of `check_metadata` and `check_owner_ids` are checked.
+        All rules of `check_metadata` and `check_owners` are checked.
         """
         if not (meta.name and meta.uid and meta.creation_timestamp):
             return False
@@ -336,10 +336,14 @@ def _are_containers(containers: Any) -> bool:
 
 
 def _has_valid_owners(meta: ObjectMeta) -> bool:
-    """Return whether `meta.namespace` is valid and all owner references have kind, name and uid."""
+    """Return whether `meta.namespace` and all owner references are valid (see `check_owners`)."""
     if meta.namespace and dns_label_problems(meta.namespace):
         return False
-    return all(owner.kind and owner.name and owner.uid for owner in meta.owner_references)
+    owners = meta.owner_references
+    return (
+        all(owner.kind and owner.name and owner.uid for owner in owners)
+        and sum(owner.controller for owner in owners) <= 1
+    )
 
 
 def _interned(

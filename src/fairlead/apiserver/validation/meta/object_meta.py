@@ -5,7 +5,7 @@ upstream: apimachinery/pkg/api/validation/{generic,objectmeta}.go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from fairlead.api.finalizer import FOREGROUND, ORPHAN
@@ -38,28 +38,32 @@ def check_metadata(rules: KindRules, meta: ObjectMeta) -> Causes:
     yield from check_timestamp("metadata.deletionTimestamp", meta.deletion_timestamp)
 
 
-def check_owner_ids(meta: ObjectMeta) -> Causes:
+def check_owners(meta: ObjectMeta) -> Causes:
     """Yield the errors of owner references: a missing kind, name or uid, and a second controller.
 
     upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateOwnerReferences
     """
-    controller = ""
-    for owner in meta.owner_references:
+    owners = meta.owner_references
+    called = [f"{one.kind}/{one.name}" if one.controller else "" for one in owners]
+    for owner, other, problem in zip(owners, called, _controller_problems(called), strict=True):
         for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
             if not value:
                 yield invalid(f"metadata.ownerReferences.{name}", "", "must not be empty")
-        if owner.controller:
-            called = f"{owner.kind}/{owner.name}"
-            if controller:
-                yield invalid(
-                    "metadata.ownerReferences", called, _second_controller(controller, called)
-                )
-            controller = controller or called
+        if problem:
+            yield invalid("metadata.ownerReferences", other, problem)
 
 
-def _second_controller(first: str, second: str) -> str:
-    why = f'Found "true" in references for {first} and {second}'
-    return f"Only one reference can have Controller set to true. {why}"
+def _controller_problems(controllers: Iterable[str]) -> Iterator[str]:
+    """Yield for each owner what is wrong with its field `controller`, or "".
+
+    `controllers` are the kind and name of each owner, or "" for an owner that is no controller.
+    """
+    first = ""
+    for one in controllers:
+        why = f'Found "true" in references for {first} and {one}'
+        is_second = bool(first and one)
+        yield f"Only one reference can have Controller set to true. {why}" if is_second else ""
+        first = first or one
 
 
 def check_labels(field: str, labels: Mapping[str, str]) -> Causes:
@@ -166,15 +170,13 @@ def check_annotation_keys(field: str, annotations: Json) -> Causes:
 def _check_owners(owners: list[Json]) -> Causes:
     # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateOwnerReferences
     field = "metadata.ownerReferences"
-    controller = ""
-    for owner in owners:
+    called = (
+        f"{one.get('kind')}/{one.get('name')}" if one.get("controller") else "" for one in owners
+    )
+    for owner, problem in zip(owners, _controller_problems(called), strict=True):
         yield from _check_owner(field, owner)
-        if not owner.get("controller"):
-            continue
-        called = f"{owner.get('kind')}/{owner.get('name')}"
-        if controller:
-            yield invalid(field, owners, _second_controller(controller, called))
-        controller = controller or called
+        if problem:
+            yield invalid(field, owners, problem)
 
 
 def _check_owner(field: str, owner: Json) -> Causes:
