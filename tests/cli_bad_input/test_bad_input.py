@@ -466,7 +466,8 @@ CASES = [
     snapshot("a binding with an unknown action", documents(
                  NODE, BOUND_POLICY.replace("Deny", "Refuse")),
              "Binding b: spec.validationActions[0]: Unsupported value"),
-    snapshot("a webhook without a client", documents(NODE, HOOKS + "[{name: a.b.c}]"),
+    snapshot("a webhook without a client", documents(NODE, HOOKS +
+             "[{name: a.b.c, sideEffects: None, admissionReviewVersions: [v1]}]"),
              "MutatingWebhookConfiguration h: webhooks[0].clientConfig: Required value"),
     *(
         snapshot(f"a slice without {what}", documents(NODE, SLICE + "spec: " + SLICE_SPEC.replace(

@@ -67,6 +67,7 @@ def store(labels):
                         "clientConfig": {"url": f"https://{name}"},
                         "rules": [RULE],
                         "sideEffects": "None",
+                        "admissionReviewVersions": ["v1"],
                         "reinvocationPolicy": policy,
                     }
                 ],

@@ -96,9 +96,11 @@ class ExpressionVariables(Struct):
     allows expressions to build objects. `variables` contains the variables that a policy has
     defined so far. `variables` is None for expressions that cannot use such variables, for example
     those of matchConditions. `left[0]` is the number of characters that all remaining expressions
-    may have together. Copies of this struct share the list `left`.
+    may have together. Copies of this struct share the list `left`. If `is_compiled` is False,
+    expressions are neither compiled nor checked.
     """
 
+    is_compiled: bool = True
     has_params: bool = False
     has_rights: bool = True
     makes_objects: bool = False
@@ -126,9 +128,10 @@ def check_expression(
     the result must be one of `wanted`; if `wanted` is empty, every type is allowed. A blank
     expression has no errors.
     """
-    if not expression.strip():
+    known = known or ExpressionVariables()
+    if not known.is_compiled or not expression.strip():
         return
-    problem, made = _error_and_type(expression, known or ExpressionVariables())
+    problem, made = _error_and_type(expression, known)
     if problem:
         yield invalid(field, expression, problem)
     elif wanted and made.full_name not in wanted:
@@ -138,6 +141,8 @@ def check_expression(
 
 def check_variable(field: str, name: str, expression: str, known: ExpressionVariables) -> Causes:
     """Yield the errors of the variable `name`, and add it to `known` if it is valid."""
+    if not known.is_compiled:
+        return
     problem, made = _error_and_type(expression, known) if expression.strip() else ("", DYN)
     if problem:
         yield invalid(field, expression, problem)

@@ -1,31 +1,28 @@
 """Checks admission policies, their bindings and webhook configurations of a snapshot.
 
 These kinds have no typed view. Therefore this module first checks that their fields have the right
-types. Then it applies the rules of an API server (see `policy` and `webhook`), except these, which
-a stored object may break:
-
-- Expressions are not checked, because a later Kubernetes release may have more functions.
-- `sideEffects`, `admissionReviewVersions` and duplicate names of webhooks are not checked, because
-  v1beta1 had no rules about them.
-
-upstream: pkg/apis/admissionregistration/validation/validation.go: validationOptions
+types. Then it applies the rules of an API server for stored objects (see `options.STORED`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
-from fairlead.api.json import Json
+from fairlead.api.json import Json, mapping
 from fairlead.api.objects import LabelSelector
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.admissionregistration import policy, webhook
+from fairlead.apiserver.validation.admissionregistration.options import STORED
 from fairlead.apiserver.validation.meta.field import Causes
 
 GROUP: Final = "admissionregistration.k8s.io/"
+_V1BETA1_WEBHOOK: Final = {"sideEffects": "Unknown", "admissionReviewVersions": ["v1beta1"]}
+_V1ALPHA1_REFERENCE: Final = {"parameterNotFoundAction": "Deny"}
 _Texts = tuple[str, ...]
 
 
@@ -150,15 +147,17 @@ class _Configuration(_Form, frozen=True):
     webhooks: tuple[_Webhook, ...] = ()
 
 
+_check_policy: Final = partial(policy.check_policy, options=STORED)
+_check_mutating_policy: Final = partial(policy.check_mutating_policy, options=STORED)
+_check_webhooks: Final = partial(webhook.check_webhooks, options=STORED)
 _FORMS: Final[dict[str, tuple[type[_Form], Callable[[Json], Causes]]]] = {
-    "ValidatingAdmissionPolicy": (_Policy, policy.check_policy),
+    "ValidatingAdmissionPolicy": (_Policy, _check_policy),
     "ValidatingAdmissionPolicyBinding": (_Binding, policy.check_validating_binding),
-    "MutatingAdmissionPolicy": (_Policy, policy.check_mutating_policy),
+    "MutatingAdmissionPolicy": (_Policy, _check_mutating_policy),
     "MutatingAdmissionPolicyBinding": (_Binding, policy.check_mutating_binding),
-    "ValidatingWebhookConfiguration": (_Configuration, webhook.check_webhooks),
-    "MutatingWebhookConfiguration": (_Configuration, webhook.check_webhooks),
+    "ValidatingWebhookConfiguration": (_Configuration, _check_webhooks),
+    "MutatingWebhookConfiguration": (_Configuration, _check_webhooks),
 }
-_DUPLICATE: Final = "FieldValueDuplicate"
 _INVALID: Final = "FieldValueInvalid"
 
 
@@ -177,14 +176,22 @@ def check_admission_form(obj: Json) -> Causes:
     except DecodeError as cause:
         yield Cause(_INVALID, cause.problem, cause.field)
         return
-    yield from (cause for cause in check(whole) if not _may_be_stored(cause))
+    yield from check(_with_defaults(whole))
 
 
-def _may_be_stored(error: Cause) -> bool:
-    """Return whether an object of an API server may have `error`; see the module docstring."""
-    webhook, _, field = error.field.rpartition("].")
-    if webhook.startswith("webhooks[") and field.startswith(("sideEffects", "admissionReview")):
-        return True
-    if webhook.startswith("webhooks[") and field == "name" and error.reason == _DUPLICATE:
-        return True
-    return error.reason == _INVALID and error.field.lower().endswith("expression")
+def _with_defaults(obj: Json) -> Json:
+    """Return `obj` with the defaults of its version for fields that version v1 requires.
+
+    upstream: pkg/apis/admissionregistration/{v1alpha1,v1beta1}/defaults.go
+    """
+    _, _, version = obj["apiVersion"].rpartition("/")
+    if version == "v1beta1" and "webhooks" in obj:
+        hooks = [
+            _V1BETA1_WEBHOOK | {name: value for name, value in one.items() if value != []}
+            for one in obj["webhooks"]
+        ]
+        return obj | {"webhooks": hooks}
+    reference = mapping(obj, "spec", "paramRef")
+    if version == "v1alpha1" and reference:
+        return obj | {"spec": obj["spec"] | {"paramRef": _V1ALPHA1_REFERENCE | reference}}
+    return obj

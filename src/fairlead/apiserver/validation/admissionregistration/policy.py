@@ -19,6 +19,7 @@ from fairlead.apiserver.validation.admissionregistration.expression import (
     check_expression,
     check_variable,
 )
+from fairlead.apiserver.validation.admissionregistration.options import NEW, ValidationOptions
 from fairlead.apiserver.validation.admissionregistration.webhook import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
@@ -55,7 +56,7 @@ _BOTH: Final = (
 )
 
 
-def check_policy(obj: Json) -> Causes:
+def check_policy(obj: Json, options: ValidationOptions = NEW) -> Causes:
     """Yield the errors of a ValidatingAdmissionPolicy."""
     spec = obj["spec"]
     yield from check_enum("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
@@ -63,12 +64,18 @@ def check_policy(obj: Json) -> Causes:
         yield from _check_parameter("spec.paramKind", spec["paramKind"])
     matching = spec.get("matchConstraints")
     yield from _check_constraints(matching)
-    known = ExpressionVariables(has_params=spec.get("paramKind") is not None)
+    known = _known_variables(spec, options)
     yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [], known)
     known.variables = {}
     yield from _check_variables(spec.get("variables") or [], known)
     rules, notes = spec.get("validations") or [], spec.get("auditAnnotations") or []
     yield from _check_verdicts(rules, notes, known)
+
+
+def _known_variables(spec: Json, options: ValidationOptions) -> ExpressionVariables:
+    return ExpressionVariables(
+        is_compiled=options.compile_expressions, has_params=spec.get("paramKind") is not None
+    )
 
 
 def _check_constraints(matching: Json | None) -> Causes:
@@ -93,14 +100,14 @@ def _check_variables(variables: list[Json], known: ExpressionVariables) -> Cause
         yield from check_variable(f"{field}.expression", name, said, known)
 
 
-def check_mutating_policy(obj: Json) -> Causes:
+def check_mutating_policy(obj: Json, options: ValidationOptions = NEW) -> Causes:
     """Yield the errors of a MutatingAdmissionPolicy."""
     spec = obj["spec"]
     yield from check_enum("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
     if spec.get("paramKind") is not None:
         yield from _check_parameter("spec.paramKind", spec["paramKind"])
     yield from _check_constraints(spec.get("matchConstraints"))
-    known = ExpressionVariables(has_params=spec.get("paramKind") is not None)
+    known = _known_variables(spec, options)
     yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [], known)
     known.variables = {}
     yield from _check_variables(spec.get("variables") or [], known)

@@ -17,6 +17,7 @@ from fairlead.apiserver.validation.admissionregistration.expression import (
     ExpressionVariables,
     check_expression,
 )
+from fairlead.apiserver.validation.admissionregistration.options import NEW, ValidationOptions
 from fairlead.apiserver.validation.meta.field import (
     Causes,
     duplicate,
@@ -38,6 +39,7 @@ from fairlead.apiserver.validation.meta.selector import check_label_selector
 _WEBHOOK: Final = "admissionregistration.v1.MutatingWebhook"
 FAILURE_POLICIES: Final = values_of(_WEBHOOK, "failurePolicy")
 MATCH_POLICIES: Final = values_of(_WEBHOOK, "matchPolicy")
+SIDE_EFFECTS: Final = ("None", "NoneOnDryRun", "Some", "Unknown")
 OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 REVIEWS: Final = ("v1", "v1beta1")
 CONDITIONS_MAX: Final = 64
@@ -49,32 +51,48 @@ _URL: Final = re.compile(  # The parts of a URL (RFC 3986) that the rules check 
 _FORM: Final = "; desired format: https://host[/path]"
 
 
-def check_webhooks(obj: Json) -> Causes:
+def check_webhooks(obj: Json, options: ValidationOptions = NEW) -> Causes:
     """Yield the errors of a MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
     names: dict[str, None] = {}
     for index, hook in enumerate(obj.get("webhooks") or ()):
         field = f"webhooks[{index}]"
-        yield from _check_webhook(field, hook)
+        yield from _check_webhook(field, hook, options)
         yield from check_reviews(
-            f"{field}.admissionReviewVersions", hook.get("admissionReviewVersions") or []
+            f"{field}.admissionReviewVersions",
+            hook.get("admissionReviewVersions") or [],
+            requires_known=options.require_recognized_review_version,
         )
         name = hook.get("name", "")
-        if name and name in names:
+        if options.require_unique_names and name and name in names:
             yield duplicate(f"{field}.name", name)
         names[name] = None
 
 
-def _check_webhook(field: str, hook: Json) -> Causes:
+def _check_webhook(field: str, hook: Json, options: ValidationOptions) -> Causes:
     yield from _check_full_name(f"{field}.name", hook.get("name", ""))
     for index, rule in enumerate(hook.get("rules") or ()):
         yield from check_rule(f"{field}.rules[{index}]", rule)
-    names = ("failurePolicy", "matchPolicy", "sideEffects", "timeoutSeconds")
-    yield from check_fields(field, _WEBHOOK, hook, *names)
+    yield from check_fields(field, _WEBHOOK, hook, "failurePolicy", "matchPolicy")
+    yield from _check_side_effects(field, hook, options)
+    yield from check_fields(field, _WEBHOOK, hook, "timeoutSeconds")
+    is_strict = not options.allow_invalid_selector_values
     for key in ("namespaceSelector", "objectSelector"):
-        yield from check_label_selector(f"{field}.{key}", label_selector(hook.get(key)))
+        selector = label_selector(hook.get(key))
+        yield from check_label_selector(f"{field}.{key}", selector, strict=is_strict)
     yield from check_fields(field, _WEBHOOK, hook, "reinvocationPolicy")
     yield from check_client(f"{field}.clientConfig", hook.get("clientConfig") or {})
-    yield from check_conditions(f"{field}.matchConditions", hook.get("matchConditions") or [])
+    known = ExpressionVariables(is_compiled=options.compile_expressions)
+    conditions = hook.get("matchConditions") or []
+    yield from check_conditions(f"{field}.matchConditions", conditions, known)
+
+
+def _check_side_effects(field: str, hook: Json, options: ValidationOptions) -> Causes:
+    if options.require_no_side_effects:
+        yield from check_fields(field, _WEBHOOK, hook, "sideEffects")
+        return
+    if hook.get("sideEffects") is None:
+        yield required(f"{field}.sideEffects", f"must specify one of {', '.join(SIDE_EFFECTS)}")
+    yield from check_enum(f"{field}.sideEffects", hook.get("sideEffects"), SIDE_EFFECTS)
 
 
 def check_enum(field: str, value: str | None, known: tuple[str, ...]) -> Causes:
@@ -96,10 +114,13 @@ def _check_full_name(field: str, name: str) -> Causes:
         yield invalid(field, name, why)
 
 
-def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Causes:
-    """Yield the errors of admissionReviewVersions. At least one version must be supported.
+def check_reviews(
+    field: str, versions: list[str], *, bare: bool = False, requires_known: bool = True
+) -> Causes:
+    """Yield the errors of admissionReviewVersions.
 
-    The error for an empty list contains the supported versions, unless `bare` is True.
+    If `requires_known` is True, at least one version must be supported. The error for an empty list
+    contains the supported versions, unless `bare` is True.
     """
     known = ", ".join(REVIEWS)
     if not versions:
@@ -112,7 +133,7 @@ def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Cau
             continue
         for problem in dns_1035_problems(version):
             yield invalid(f"{field}[{index}]", version, problem)
-    if not any(version in REVIEWS for version in versions):
+    if requires_known and not any(version in REVIEWS for version in versions):
         yield invalid(field, versions, f"must include at least one of {known}")
 
 

@@ -24,14 +24,19 @@ NODE_NAME_FIELD: Final = "metadata.name"
 UNKNOWN_OPERATOR: Final = "not a valid selector operator"
 
 
-def check_label_selector(field: str, selector: LabelSelector | None) -> Causes:
-    """Yield the errors of a label selector."""
+def check_label_selector(
+    field: str, selector: LabelSelector | None, *, strict: bool = True
+) -> Causes:
+    """Yield the errors of a label selector.
+
+    The values in matchExpressions are checked only if `strict` is set.
+    """
     if selector is None:
         return
     yield from check_labels(f"{field}.matchLabels", selector.match_labels)
     for index, requirement in enumerate(selector.match_expressions):
         at = f"{field}.matchExpressions[{index}]"
-        yield from _check_requirement(at, requirement, may_compare=False)
+        yield from _check_requirement(at, requirement, may_compare=False, strict=strict)
 
 
 def check_node_selector(field: str, selector: NodeSelector, *, strict: bool = True) -> Causes:
