@@ -40,6 +40,8 @@ _OTHER_FIELDS: Final = (
 )
 _OTHER_TASKS: Final = "job updates may not add or remove tasks"
 
+_HOST_NETWORK_DNS: Final = "ClusterFirstWithHostNet"  # the DNS policy of tasks with hostNetwork
+
 _Count = Annotated[int, Meta(ge=0)]
 
 
@@ -167,9 +169,8 @@ def refuse_immutable_field(before: Manifest, after: Manifest) -> None:
 
 def _fixed_fields(job: Json) -> dict[str, Any]:
     """Return the immutable fields in the spec of `job`, with defaults."""
-    spec = mapping(job, "spec")
+    spec = _with_webhook_defaults(mapping(job, "spec"))
     found = {name: value for name, value in spec.items() if name not in _MUTABLE}
-    found = {"queue": "default", "schedulerName": VOLCANO, **found}
     found["volumes"] = [
         # The controller writes the name of a claim that it creates.
         one | {"volumeClaimName": ""} if mapping(one, "volumeClaim") else one
@@ -177,13 +178,26 @@ def _fixed_fields(job: Json) -> dict[str, Any]:
     ]
     found["tasks"] = [
         {name: value for name, value in task.items() if name not in _MUTABLE_IN_TASKS}
-        | {
-            "name": task.get("name") or f"{_UNNAMED}{index}",
-            "template": with_job_defaults({"template": task.get("template")}),
-        }
-        for index, task in enumerate(spec.get("tasks") or ())
+        | {"template": with_job_defaults({"template": task.get("template")})}
+        for task in spec["tasks"]
     ]
     return found
+
+
+def _with_webhook_defaults(spec: Json) -> Json:
+    """Return `spec` with the defaults that Volcano's webhook sets in fields that cannot change.
+
+    upstream: pkg/webhooks/admission/jobs/mutate/mutate_job.go: createPatch, mutateSpec
+    """
+    tasks = [
+        task | {"name": task.get("name") or f"{_UNNAMED}{index}"}
+        for index, task in enumerate(spec.get("tasks") or ())
+    ]
+    for task in tasks:
+        pod = mapping(task, "template", "spec")
+        if pod.get("hostNetwork") and not pod.get("dnsPolicy"):
+            task["template"] = task["template"] | {"spec": pod | {"dnsPolicy": _HOST_NETWORK_DNS}}
+    return {"queue": "default", "schedulerName": VOLCANO, **spec, "tasks": tasks}
 
 
 def gang_notes(jobs: Sequence[Manifest]) -> Iterator[str]:

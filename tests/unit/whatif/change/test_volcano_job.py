@@ -159,3 +159,17 @@ def test_the_pods_of_an_applied_job_start_together(snapshot, make, write, replic
         "Policies, plugins, volumes, dependsOn and the minAvailable of single tasks have no effect."
     )
     assert not any("No pods are created" in one for one in changed.notes)
+
+
+def test_a_task_with_host_network_has_the_dns_policy_of_volcanos_webhook(snapshot, make, write):
+    def job(replicas, **pod):
+        one = task("w", replicas)
+        one["template"]["spec"] |= {"hostNetwork": True, **pod}
+        return volcano_job(one)
+
+    cluster = snapshot(make.node("a"), job(1, dnsPolicy="ClusterFirstWithHostNet"))
+    path = write("job.json", job(2))
+    what_if(cluster, ClusterChange(apply=(path,)))
+    path = write("job.json", job(2, dnsPolicy="ClusterFirst"))
+    with pytest.raises(InputError, match="may not change fields other than"):
+        what_if(cluster, ClusterChange(apply=(path,)))
