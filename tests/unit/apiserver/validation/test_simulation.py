@@ -533,3 +533,17 @@ def test_an_update_that_keeps_the_status_of_a_node_is_checked_as_any_other(spec,
         return made["spec"], made["metadata"]
 
     assert outcome(NODE_STATUS) == outcome(deepcopy(NODE_STATUS))
+
+
+def test_the_name_of_a_device_driver_may_have_capital_letters():
+    """Format k8s-long-name-caseless of the field in k8s.io/api/resource/v1."""
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    obj = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "s"},
+        "spec": {"driver": "gpu.Example.com", "nodeName": "n1", "pool": pool},
+    }
+    kind = kind_of(obj)
+    assert validated_new(kind, deepcopy(obj))["spec"]["driver"] == "gpu.Example.com"
+    loaded(kind, obj)

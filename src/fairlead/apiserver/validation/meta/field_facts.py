@@ -24,6 +24,7 @@ from fairlead.apiserver.validation.meta.field import (
     required,
 )
 from fairlead.apiserver.validation.meta.format import (
+    caseless_dns_subdomain_problems,
     check_unchanged,
     dns_1035_problems,
     dns_label_problems,
@@ -39,6 +40,7 @@ _FORMATS: Final[Mapping[str, Callable[[str], tuple[str, ...]]]] = {
     "dns-label": dns_label_problems,
     "dns-1035-label": dns_1035_problems,
     "dns-subdomain": dns_subdomain_problems,
+    "dns-subdomain-caseless": caseless_dns_subdomain_problems,
     "label-value": label_value_problems,
     "path-segment": path_segment_problems,
     "port-name": port_name_problems,

@@ -99,6 +99,14 @@ def dns_subdomain_problems(name: str) -> tuple[str, ...]:
     return _too_long(name, SUBDOMAIN_MAX) + shape
 
 
+def caseless_dns_subdomain_problems(name: str) -> tuple[str, ...]:
+    """Return the error texts if `name` in lower case is not a DNS subdomain; () if it is one.
+
+    The names of CSI and DRA drivers may contain capital letters.
+    """
+    return dns_subdomain_problems(name.lower())
+
+
 def dns_1035_problems(name: str) -> tuple[str, ...]:
     """Return the error texts if `name` is not a DNS-1035 label; () if it is one.
 

@@ -31,12 +31,12 @@ from fairlead.apiserver.validation.meta.field import (
 )
 from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
+    caseless_dns_subdomain_problems,
     check_backsteps,
     check_dns_label,
     check_local_path,
     check_subdomain,
     dns_label_problems,
-    dns_subdomain_problems,
     too_long,
 )
 
@@ -313,7 +313,7 @@ def check_driver_name(field: str, name: str) -> Causes:
         yield required(field)
     if len(name) > DRIVER_LENGTH_MAX:
         yield too_long(field, DRIVER_LENGTH_MAX)
-    for problem in dns_subdomain_problems(name.lower()):
+    for problem in caseless_dns_subdomain_problems(name):
         yield invalid(field, name, problem)
 
 
