@@ -14,9 +14,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fairlead.api.json import items, mapping, text
+from fairlead.api.objects import QuantityText
 from fairlead.api.quantity import Quantity, QuantityError, canonical, parse_quantity
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
@@ -91,7 +92,7 @@ _NOTE: Final = (
 
 class _QuotaForm(Struct, rename="camel"):
     name: str
-    nominal_quota: str | int | float
+    nominal_quota: QuantityText
 
 
 class _FlavorForm(Struct):
@@ -112,16 +113,16 @@ class _ClusterQueueSpec(Struct, rename="camel"):
 
 
 class _ClusterQueueForm(Struct):
-    spec: _ClusterQueueSpec
+    spec: _ClusterQueueSpec = field(default_factory=_ClusterQueueSpec)
 
 
 class _LocalQueueSpec(Struct, rename="camel"):
-    cluster_queue: str
+    cluster_queue: str = ""
     stop_policy: str = ""
 
 
 class _LocalQueueForm(Struct):
-    spec: _LocalQueueSpec
+    spec: _LocalQueueSpec = field(default_factory=_LocalQueueSpec)
 
 
 def explain_kueue(snapshot: Snapshot, target: str) -> TabularAnswer | None:
@@ -280,7 +281,8 @@ def _findings(queue: Manifest, backing: Manifest | None) -> Iterator[str]:
     """Yield why the queue admits nothing, and with which queues it shares its quota."""
     if backing is None:
         name = text(queue.value, "spec", "clusterQueue")
-        yield f"ClusterQueue {name} does not exist, so Kueue admits nothing from this queue."
+        why = f"ClusterQueue {name} does not exist" if name else "The queue names no ClusterQueue"
+        yield f"{why}, so Kueue admits nothing from this queue."
     for one in [queue] if backing is queue or backing is None else [queue, backing]:
         policy = text(one.value, "spec", "stopPolicy")
         if policy in _STOPPED:

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct, field
 
 from fairlead.api.codec import without_nulls
+from fairlead.api.objects import QuantityText
 from fairlead.api.quantity import QuantityError, canonical
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
@@ -67,7 +68,7 @@ class _ConditionForm(Struct):
 
 
 class _AssignmentForm(Struct, rename="camel"):
-    resource_usage: dict[str, str | int] = field(default_factory=dict)
+    resource_usage: dict[str, QuantityText] = field(default_factory=dict)
 
 
 class _AdmissionForm(Struct, rename="camel"):

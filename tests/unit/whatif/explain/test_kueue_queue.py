@@ -174,11 +174,37 @@ def test_malformed_objects_of_kueue_are_errors(explained, target, malformed, pro
     assert problem in str(raised.value)
 
 
-def test_a_local_queue_without_a_cluster_queue_is_an_error(explained):
+@pytest.mark.parametrize("spec", [{}, None])
+def test_a_local_queue_may_name_no_cluster_queue(explained, spec):
+    """In Kueue, clusterQueue is an optional field of a LocalQueue."""
     queue = local_queue()
-    del queue["spec"]["clusterQueue"]
-    with pytest.raises(InputError, match=r"LocalQueue ml/team: spec\.clusterQueue: is required"):
-        explained("localqueue/ml/team", cluster_queue(), queue)
+    queue["spec"] = spec
+    answer = explained("localqueue/ml/team", cluster_queue(), queue, workload("w"))
+    assert answer.verdict == "localqueue/ml/team: 1 workload waits for admission, 0 are admitted."
+    assert answer.findings == (
+        "The queue names no ClusterQueue, so Kueue admits nothing from this queue.",
+    )
+    assert rows(explained("clusterqueues", cluster_queue(), queue, workload("w")), "queues",
+                "queue", "waiting") == [("gpus", 0)]  # fmt: skip
+
+
+def test_a_cluster_queue_may_lack_a_spec(explained):
+    bare = cluster_queue("bare")
+    del bare["spec"]
+    assert rows(explained("clusterqueues", cluster_queue(), bare), "amounts", "queue") == [
+        ("gpus",)
+    ]
+
+
+def test_amounts_may_be_numbers_with_a_fraction(explained):
+    quota = {"name": GPU, "nominalQuota": 9.5}
+    groups = [{"flavors": [{"name": "a100", "resources": [quota]}]}]
+    queue = cluster_queue(resourceGroups=groups)
+    answer = explained(
+        "cq/gpus", queue, local_queue(), workload("w", RESERVED, ADMITTED, reserves=1.5)
+    )
+    assert rows(answer, "amounts", "quota", "left") == [("9.5", "3500m")]
+    assert rows(answer, "admitted", "uses") == [(f"3 {GPU}",)]
 
 
 def test_queues_of_volcano_keep_their_names(explained):
