@@ -67,9 +67,18 @@ def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from _check_replica_bounds(view.spec)
             yield from _check_policies((obj.get("spec") or {}).get("behavior") or {})
             yield from _check_quantities_parse(view)
-        case CSIStorageCapacity() | ResourceClaim() | ResourceSlice():
-            yield from check_scheduled_slice(obj) if isinstance(view, ResourceSlice) else ()
+        case CSIStorageCapacity() | ResourceClaim():
             yield from _check_quantities_parse(view)
+        case ResourceSlice():
+            yield from check_scheduled_slice(obj)
+            yield from _check_quantities_parse(view)
+        case Unstructured():
+            yield from _check_unstructured(obj, view)
+
+
+def _check_unstructured(obj: Json, view: Unstructured) -> Iterator[Cause]:
+    """Yield the errors of `obj`, whose kind has no typed view."""
+    match view:
         case Unstructured(api_version=WORKLOAD.api_version, kind=WORKLOAD.kind):
             yield from check_scheduled_gang_workload(obj)
         case Unstructured(api_version="v1", kind="LimitRange"):
@@ -78,8 +87,6 @@ def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_quota_form(obj)
         case Unstructured(api_version=version) if version.startswith(GROUP):
             yield from check_admission_form(obj)
-        case _:
-            return
 
 
 def check_new_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
