@@ -27,6 +27,7 @@ from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.queue_usage import QueueUsage, queue_usages
 from fairlead.engine.batch.run_session import run_session
 from fairlead.engine.batch.session.session import Session, SessionStep
+from fairlead.engine.batch.shares.queue_tree import parent_problem
 from fairlead.engine.batch.shares.share import cluster_total
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodPreempting, Record
@@ -145,6 +146,7 @@ def explain_queue(
     finally:
         close_session(session)
     queues = composition.jobs.queues
+    parents = {one.name: one.parent for one in queues.values()}
     jobs = [job for job in composition.jobs.jobs.values() if job.queue == name]
     uncreated = sorted(job.id for job in jobs if is_uncreated(job))[:groups_max]
     more = (explain_group(composition, cluster, one, now) for one in uncreated)
@@ -165,10 +167,10 @@ def explain_queue(
             sorted(
                 one.name
                 for one in queues.values()
-                if one.parent == name and not _parent_problem(queues, one.name)
+                if one.parent == name and not parent_problem(parents, one.name)
             )
         ),
-        parent_problem=_parent_problem(queues, name),
+        parent_problem=parent_problem(parents, name),
         why_less=why_less,
         total=total,
         limits=limits,
@@ -179,22 +181,6 @@ def explain_queue(
         losses=tuple(decided.losses_of.get(name, ())),
         no_evictions=decided.no_evictions,
     )
-
-
-def _parent_problem(queues: Mapping[str, QueueInfo], name: str) -> str:
-    """Return why the queue is a child of the root although it names another parent.
-
-    Return "" if it names no other parent, or is the child of this parent. `QueueTree` decides this.
-    """
-    seen, at = {name}, queues[name].parent if name in queues else ""
-    if at and at not in queues:
-        return "does not exist"
-    while at in queues:
-        if at in seen:
-            return "is the queue itself" if at == name == queues[name].parent else "is in a cycle"
-        seen.add(at)
-        at = queues[at].parent
-    return ""
 
 
 def _waits(job: JobInfo) -> bool:

@@ -60,15 +60,36 @@ class _Part(Struct, frozen=True):
     stages: tuple[float, float, float]
 
 
+def parent_problem(parents: Mapping[str, str], name: str) -> str:
+    """Return why the queue `name` is a child of the root although it names another parent.
+
+    `parents` maps each queue to the parent that it names, or to ROOT. Return "" if the queue names
+    no parent, or is the child of this parent.
+    """
+    parent = parents.get(name, ROOT)
+    if parent != ROOT and parent not in parents:
+        return "does not exist"
+    seen, at = {name}, parent
+    while at in parents:
+        if at in seen:
+            return "is the queue itself" if parent == name else "is in a cycle"
+        seen.add(at)
+        at = parents[at]
+    return ""
+
+
 class QueueTree:
     """Divides each resource among the queues of a tree.
 
-    A queue is a child of the root if its parent is missing or its parents form a cycle.
+    A queue is a child of the root if `parent_problem` finds a problem of its parent.
     """
 
     def __init__(self, claims: Mapping[str, Claim]) -> None:
         self._claims = claims
-        self._parents = {name: self._found_parent(name) for name in claims}
+        named = {name: claim.parent for name, claim in claims.items()}
+        self._parents = {
+            name: ROOT if parent_problem(named, name) else parent for name, parent in named.items()
+        }
         self._children: dict[str, list[str]] = {}
         for name, parent in self._parents.items():
             self._children.setdefault(parent, []).append(name)
@@ -93,16 +114,6 @@ class QueueTree:
     def parent_of(self, name: str) -> str:
         """Return the name of the queue's parent, or ROOT if the queue has no parent."""
         return self._parents[name]
-
-    def _found_parent(self, name: str) -> str:
-        seen, at = {name}, self._claims[name].parent
-        while at in self._claims:
-            if at in seen:
-                return ROOT
-            seen.add(at)
-            at = self._claims[at].parent
-        parent = self._claims[name].parent
-        return parent if parent in self._claims else ROOT
 
     def path_of(self, name: str) -> list[str]:
         """Return the names of the queues on the path from the top of the tree to `name`."""
