@@ -85,9 +85,16 @@ NO_MANAGED_FIELDS: Final = (
 
 _JOB_SET: Final = "JobSet"
 _QUEUE: Final = "Queue"
-# The fields of a ClusterChange that name objects, for which its namespace is the default.
-_NAMING: Final = ("apply", "delete", "set", "set_resources", "apply_vpa", "scale")
-_NAMING_OPTIONS: Final = "--apply, --delete, --set, --set-resources, --apply-vpa or --scale"
+# The fields of a ClusterChange that name objects, for which its namespace is the default, and their
+# options.
+_NAMING_OPTIONS: Final = {
+    "apply": "--apply",
+    "delete": "--delete",
+    "set": "--set",
+    "set_resources": "--set-resources",
+    "apply_vpa": "--apply-vpa",
+    "scale": "--scale",
+}
 _SELECTION: Final = frozenset("=!() ")  # a text without these characters is the name of a node
 # With --add-nodes, the other changes are made when the new nodes are Ready. Otherwise pods that
 # these changes create or evict could not use the new nodes.
@@ -345,8 +352,10 @@ def script_of_change(
         raise InputError(ORDER_OPTION, problem)
     if change.reschedule_order == AS_SCHEDULED and not change.reschedule:
         raise InputError(ORDER_OPTION, "needs --reschedule")
-    if change.namespace and not any(getattr(change, name) for name in _NAMING):
-        raise InputError("--namespace", f"has no effect without {_NAMING_OPTIONS}")
+    if change.namespace and not any(getattr(change, name) for name in _NAMING_OPTIONS):
+        *others, last = _NAMING_OPTIONS.values()
+        which = f"{', '.join(others)} or {last}"
+        raise InputError("--namespace", f"has no effect without {which}")
     collected = _Steps(change, snapshot.taken_at, snapshot.inventory())
     classes = {one.ref.name: one for one in collected.inventory.of_kind(PRIORITY_CLASS)}
     models = _models(change, collected.inventory)
