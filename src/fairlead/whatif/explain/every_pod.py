@@ -11,7 +11,7 @@ from fairlead.api.nodes.readiness import UNKNOWN, ready_status
 from fairlead.api.nodes.taint import SHUT_DOWN
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.text.count import counted, counted_of
-from fairlead.api.text.name_list import listed
+from fairlead.api.text.name_list import joined, listed
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
 from fairlead.whatif.explain.grouped_table import grouped_if_long
 from fairlead.whatif.explain.out_of_service import (
@@ -167,7 +167,8 @@ def _lacking(uncreated: Sequence[Row]) -> Iterator[str]:
     """Yield a sentence about the pods that the workloads of `uncreated` want and do not have."""
     if uncreated:
         pods = sum(row["pods"] for row in uncreated)
-        of = listed(list(dict.fromkeys(row["workload"] for row in uncreated)), _WORKLOADS_MAX)
+        names = list(dict.fromkeys(row["workload"] for row in uncreated))
+        of = joined(names) if len(names) <= _WORKLOADS_MAX else listed(names, _WORKLOADS_MAX)
         yield f"{counted(pods, 'pod')} of {of} {'is' if pods == 1 else 'are'} not created."
 
 

@@ -455,7 +455,7 @@ def test_pods_of_several_workloads_are_counted(explained, make):
     alone["spec"]["selector"] = {"app": "old"}
     alone["status"] = {"replicas": 0}
     answer = explained(make.node("a"), deployment, owned, alone, placed(make, "other", "a"))
-    assert answer.findings[0] == "3 pods of deploy/default/web, rc/default/old are not created."
+    assert answer.findings[0] == "3 pods of deploy/default/web and rc/default/old are not created."
 
 
 def test_many_nodes_with_one_reason_share_a_row(explained, make):
