@@ -306,6 +306,13 @@ AUDITED = (
     '"subresource":"binding"},"responseStatus":{"code":201}}'
 )
 
+QUEUES = documents(
+    NODE,
+    QUEUE + "{weight: 1, parent: p, capability: {cpu: 4}, deserved: {cpu: 2}}\n",
+    QUEUE.replace("name: q", "name: p") + "{weight: 1, capability: {cpu: 8}}\n",
+    QUEUE.replace("name: q", "name: c") + "{weight: 1, parent: q, capability: {cpu: 3}}",
+)
+
 CASES = [
     change("a label that is not UTF-8", "--set node/n1:metadata.labels.a=\udcff",
            "arguments: 'node/n1:metadata.labels.a=?' is not UTF-8"),
@@ -385,12 +392,15 @@ CASES = [
     ),
     *(
         change(f"a queue with {what}", f"--set queue/q:spec.{edit}", "--set: Queue q", says,
-               cluster=documents(NODE, QUEUE + "{weight: 1, capability: {cpu: 4}}"))
+               cluster=QUEUES)
         for what, edit, says in (
             ("no weight", "weight=0", "spec.weight: queue weight must be a positive integer"),
             ("itself as parent", "parent=q", "spec.parent: a queue cannot be its own parent"),
             ("a missing parent", "parent=none", "spec.parent: there is no queue none"),
             ("more than it may use", "deserved[cpu]=5", "spec.deserved[cpu]: 5 is more than"),
+            ("a high guarantee", "guarantee.resource[cpu]=3", ": 3 is more than the deserved"),
+            ("more than its parent", "capability[cpu]=9", "spec.capability[cpu]: 9 is more than"),
+            ("less than its child", "capability[cpu]=2", "spec.capability: is less than the 3 cpu"),
             ("an unknown field", "wait=1", "spec.wait: unknown field"),
         )
     ),

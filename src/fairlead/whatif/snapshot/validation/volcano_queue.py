@@ -1,7 +1,8 @@
 """Refuses Queues that Volcano's admission webhook does not allow.
 
 Only new and changed Queues are checked, because the webhook has checked those of a dump. Sums over
-the queues of a tree are not checked.
+the queues of a tree are not checked. Some versions of Volcano also refuse a guarantee without
+`deserved`, and a capability below a parent without one; other versions do not.
 
 upstream: volcano: pkg/webhooks/admission/queues/validate/validate_queue.go
 """
@@ -9,17 +10,27 @@ upstream: volcano: pkg/webhooks/admission/queues/validate/validate_queue.go
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
-from fairlead.api.json import at, mapping
+from fairlead.api.json import Json, at, mapping
 from fairlead.api.quantity import QuantityError, parse_quantity
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _GROUP: Final = "scheduling.volcano.sh"
 _ROOT: Final = "root"
 _WEIGHT: Final = "queue weight must be a positive integer"
-# If a queue has a capability, these amounts of its spec must not exceed the capability.
-_LIMITED: Final = (("deserved",), ("guarantee", "resource"))
+_CAPABILITY: Final = ("capability",)
+_DESERVED: Final = ("deserved",)
+_GUARANTEE: Final = ("guarantee", "resource")
+# Two fields of a queue's spec, and a name of the second. The amounts of the first must not exceed
+# those of the second.
+_LIMITS: Final = (
+    (_DESERVED, _CAPABILITY, "capability"),
+    (_GUARANTEE, _CAPABILITY, "capability"),
+    (_GUARANTEE, _DESERVED, "deserved amount"),
+)
+# The webhook compares an updated queue with its parent and children if one of these has changed.
+_IN_TREE: Final = (("parent",), _CAPABILITY, _DESERVED, _GUARANTEE)
 
 
 def refuse_invalid_queue(
@@ -42,12 +53,52 @@ def refuse_invalid_queue(
             raise queue.refuse("a queue cannot be its own parent", field="spec.parent")
         if all(one.ref.name != parent for one in others):
             raise queue.refuse(f"there is no queue {parent}", field="spec.parent")
-    capability = mapping(spec, "capability")
-    for path in _LIMITED if capability else ():
-        for name, amount in mapping(spec, *path).items():
-            if _nano(amount) > _nano(capability.get(name, 0)):
-                problem = f"{amount} is more than the capability of the queue"
-                raise queue.refuse(problem, field=f"spec.{'.'.join(path)}[{name}]")
+    for path, limit, name in _LIMITS:
+        _refuse_excess(queue, path, mapping(spec, *limit), f"the {name} of the queue")
+    if _changes_amounts(queue, before):
+        _refuse_excess_in_tree(queue, others)
+
+
+def _refuse_excess_in_tree(queue: Manifest, others: Iterable[Manifest]) -> None:
+    """Raise InputError if a capability is more than that of the parent, above or below `queue`."""
+    capability = mapping(queue.value, "spec", "capability")
+    for other in others:
+        if other.ref.name == at(queue.value, "spec", "parent"):
+            limit = mapping(other.value, "spec", "capability")
+            _refuse_excess(
+                queue, _CAPABILITY, limit, f"the capability of its parent {other.ref.name}"
+            )
+        if at(other.value, "spec", "parent") == queue.ref.name:
+            excess = _excess(other, _CAPABILITY, capability)
+            if excess:
+                problem = f"is less than the {excess[1]} {excess[0]} of its child {other.ref.name}"
+                raise queue.refuse(problem, field="spec.capability")
+
+
+def _refuse_excess(queue: Manifest, path: tuple[str, ...], limit: Json, called: str) -> None:
+    """Raise InputError if an amount at `path` in the spec is more than in `limit`, if not empty."""
+    excess = _excess(queue, path, limit)
+    if excess:
+        problem = f"{excess[1]} is more than {called}"
+        raise queue.refuse(problem, field=f"spec.{'.'.join(path)}[{excess[0]}]")
+
+
+def _excess(queue: Manifest, path: tuple[str, ...], limit: Json) -> tuple[str, Any] | None:
+    """Return the first resource, and its amount at `path` in the spec, that is above `limit`.
+
+    An empty `limit` allows all amounts. Otherwise, resources that it lacks have the limit 0.
+    """
+    amounts = mapping(queue.value, "spec", *path) if limit else {}
+    return next(
+        (one for one in amounts.items() if _nano(one[1]) > _nano(limit.get(one[0], 0))), None
+    )
+
+
+def _changes_amounts(queue: Manifest, before: Manifest | None) -> bool:
+    """Return whether `queue` is new, or has another parent or other amounts than `before`."""
+    return before is None or any(
+        at(queue.value, "spec", *path) != at(before.value, "spec", *path) for path in _IN_TREE
+    )
 
 
 def _nano(amount: object) -> int:
