@@ -416,14 +416,13 @@ def _refuse_unusable(tokens: Sequence[str]) -> None:
     """Raise InputError for an argument that is empty or not UTF-8.
 
     An empty argument is usually an unset shell variable. An argument that is not UTF-8 cannot be
-    printed, and the answer repeats most arguments.
+    written to most files and answers. The file that a command reads may have such a name.
     """
-    from fairlead.whatif.input.error import InputError, one_line
+    from fairlead.whatif.input.error import InputError
 
     for before, token in zip(("", *tokens), tokens, strict=False):
-        if not _is_utf8(token):
-            shown = one_line(token.encode(errors="replace").decode())
-            raise InputError("arguments", f"{shown!r} is not UTF-8")
+        if not _is_utf8(token) and (before.startswith("-") or not _exists(token)):
+            raise InputError("arguments", _not_utf8(token))
         name, is_joined, value = token.partition("=")
         if not token:
             if before.startswith("-"):
@@ -512,6 +511,8 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
             return _unknown_option(tokens, cause.source) or str(cause), exit_code.BAD_INPUT
         case CycloptsError():
             return _usage_error(cause, tokens), exit_code.BAD_INPUT
+        case UnicodeEncodeError() if not_utf8 := [one for one in tokens if not _is_utf8(one)]:
+            return f"arguments: {_not_utf8(not_utf8[0])}", exit_code.BAD_INPUT
         case FileNotFoundError(filename=None):  # raised by os.getcwd
             return "the current directory does not exist", exit_code.BAD_INPUT
         case MemoryError():
@@ -570,6 +571,19 @@ def _is_utf8(token: str) -> bool:
     Python represents each invalid byte of an argument as a surrogate character.
     """
     return not any("\ud800" <= character <= "\udfff" for character in token)
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # such as a name that is too long
+        return False
+
+
+def _not_utf8(token: str) -> str:
+    from fairlead.whatif.input.error import one_line
+
+    return f"{one_line(token.encode(errors='replace').decode())!r} is not UTF-8"
 
 
 def _unknown_option(tokens: Sequence[str], wanted: str = "") -> str:

@@ -585,3 +585,17 @@ def test_the_package_runs_as_a_module(module):
     command = [sys.executable, "-m", module, "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == __version__
+
+
+def test_the_name_of_a_dump_need_not_be_utf8(tmp_path, monkeypatch, capfdbinary):
+    monkeypatch.chdir(tmp_path)
+    node = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}'
+    name = os.fsdecode(b"caf\xe9.json")
+    Path(name).write_text(node)
+    assert run(["explain", name, "nodes", "-o", "json"]) == 0
+    assert json.loads(capfdbinary.readouterr().out)["source"] == r"caf\xe9.json"
+    assert run(["whatif", name, "--cordon", "n1"]) == 0
+    out = capfdbinary.readouterr().out
+    assert rb"caf\xe9.json" in out
+    assert run(["whatif", "dump.json", "--apply", name]) == 2
+    assert b"'caf?.json' is not UTF-8" in capfdbinary.readouterr().err

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from os import PathLike, fspath
+from os import PathLike, fsencode, fspath
 from typing import BinaryIO, Final
 
 import msgspec
@@ -58,8 +58,9 @@ PLACEHOLDER: Final = "SNAPSHOT"
 
 
 class Snapshot(Struct, frozen=True):
-    """A cluster at an instant; `source` is the path as the user wrote it.
+    r"""A cluster at an instant; `source` is the path as the user wrote it.
 
+    Bytes of names that are not UTF-8 are written as escapes such as `\xe9`.
     `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`).
     `has_all_namespaces` is True only if Fairlead read the cluster, because a dump by kubectl may
     contain only one namespace. `start_notes` are the notes about nodes that were starting
@@ -136,8 +137,18 @@ def read_dump(
             source, stdin, bytes_max, on_read, empty.append, is_copied=is_copied
         )
         found = _snapshot(STDIN if source == "-" else source, documents, on_read)
-    files = tuple(dict.fromkeys(one.source for one in documents))
-    return replace(found, empty_files=tuple(empty), files=files, arguments=(source,))
+    return replace(
+        found,
+        source=_printable(found.source),
+        empty_files=tuple(map(_printable, empty)),
+        files=tuple(dict.fromkeys(_printable(one.source) for one in documents)),
+        arguments=(_printable(source),),
+    )
+
+
+def _printable(path: str) -> str:
+    r"""Return `path` with escapes such as `\xe9` for bytes that are not UTF-8."""
+    return fsencode(path).decode(errors="backslashreplace")
 
 
 def parse_snapshot(source: str, data: bytes) -> Snapshot:
