@@ -75,9 +75,10 @@ class Alternative(Struct, frozen=True):
 
         An incomplete drain evicts fewer pods than a complete one, so it can seem to disrupt less.
         Therefore incomplete drains come last. Pods that are pending because of the change are no
-        harm if more pods were pending without the change. For example, a new node can let a
-        rollout continue, and the rollout then creates pods that fit on no node. Of alternatives
-        that are equally harmful, the one with the smallest `pending_at_end` comes first.
+        harm if more pods were pending without the change, and no workload loses ready pods. For
+        example, a new node can let a rollout continue, and the rollout then creates pods that fit
+        on no node. Of alternatives that are equally harmful, the one with the smallest
+        `pending_at_end` comes first.
         """
         found = self.answer.difference
         recovered = found.recovered_after
@@ -111,12 +112,27 @@ class Alternative(Struct, frozen=True):
 
     @property
     def _worst(self) -> Finding:
-        """The most severe finding, except pending pods if fewer pods are pending than without."""
+        """The most severe finding; pending pods count only if they are a harm (see `rank`)."""
         findings = self.answer.verdict.findings
-        if self.pending_at_end >= self.pending_without:
+        if self.pending_at_end >= self.pending_without or self._loses_ready_pods:
             return findings[0]
         others = (one for one in findings if one.kind is not OutcomeKind.PENDING)
         return next(others, Finding(OutcomeKind.STARTED, findings[0].sentence))
+
+    @property
+    def _loses_ready_pods(self) -> bool:
+        """Whether a workload lacks pods at the end that are ready without the change.
+
+        Otherwise, waiting pods that take the room of a running pod would make up for its loss.
+        """
+        without = self.answer.effect.without.workloads
+        for one in self.answer.effect.workloads:
+            ready, other = one.readiness, without.get(one.workload)
+            # Only workloads whose pods change in the run without the change are in `without`.
+            kept = ready.before if other is None else other.at_end
+            if ready.at_end < min(kept, ready.wanted):
+                return True
+        return False
 
 
 def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:

@@ -259,6 +259,68 @@ def test_an_alternative_with_fewer_pending_pods_is_better_although_it_makes_a_po
     assert found["verdict"].endswith(" 2 pods are pending at the end, as without the change.")
 
 
+def waiting(name, cpu, **metadata):
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "x", **metadata},
+        "spec": {"containers": [container]},
+        "status": {"phase": "Pending"},
+    }
+
+
+def test_waiting_pods_do_not_make_up_for_a_running_pod_that_loses_its_room(ask, tmp_path):
+    """If `p` is deleted, two waiting pods take its room, and the pod that replaces `p` waits."""
+    pods = [waiting("v", "2"), waiting("w", "2")]
+    objects = [*cluster("ab", {"p": "a", "q": "b"}), *pods, REPLICA_SET]
+    (tmp_path / "room.json").write_text(json.dumps(objects))
+    _, found, _ = ask("--change", "delete:--delete pod/x/p", "--change", "nothing:--cordon a")
+    assert [(one["pending"], one["still_pending"]) for one in found["alternatives"]] == [
+        (1, 0),
+        (0, 2),
+    ]
+    assert found["verdict"].startswith("Of 2 alternatives, nothing has the best outcome: ")
+
+
+def test_a_further_pending_pod_of_a_rollout_that_continues_is_no_harm(ask, tmp_path):
+    """A new node takes a pod of the rollout, and `v` takes the room of the pod that it replaces.
+
+    The rollout then creates a pod that fits on no node. `web` has as many ready pods as before.
+    """
+    spec = {**REPLICA_SET["spec"], "strategy": {"rollingUpdate": {"maxUnavailable": 0}}}
+    deployment = {**REPLICA_SET, "kind": "Deployment", "spec": json.loads(json.dumps(spec))}
+    requests = deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+    requests["cpu"] = "4"
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "1"}
+    sets = []
+    for name, template, replicas in (
+        ("old", REPLICA_SET["spec"]["template"], 2),
+        ("new", deployment["spec"]["template"], 1),
+    ):
+        own = {"labels": {"app": "web"}, "ownerReferences": [{**owner, "controller": True}]}
+        metadata = {**REPLICA_SET["metadata"], **own, "name": name, "uid": name}
+        spec = {**REPLICA_SET["spec"], "replicas": replicas, "template": template}
+        status = {"replicas": replicas}
+        sets.append({**REPLICA_SET, "metadata": metadata, "spec": spec, "status": status})
+    [*nodes, p, q] = cluster("ab", {"p": "a", "q": "b"})
+    of = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": True}
+    for pod in (p, q):
+        pod["metadata"]["ownerReferences"] = [{**of, "name": "old", "uid": "old"}]
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    new = waiting("new-1", "4", labels={"app": "web"})
+    new["metadata"]["ownerReferences"] = [{**of, "name": "new", "uid": "new"}]
+    every = [*nodes, p, q, new, waiting("v", "3"), deployment, *sets]
+    (tmp_path / "room.json").write_text(json.dumps(every))
+    add = "add:--add-nodes 1 --like a"
+    _, found, _ = ask("--change", add, "--change", "nothing:--cordon a")
+    assert [(one["pending"], one["still_pending"]) for one in found["alternatives"]] == [
+        (1, 0),
+        (0, 2),
+    ]
+    assert found["verdict"].startswith("Of 2 alternatives, add has the best outcome: ")
+
+
 def test_a_workload_that_an_alternative_does_not_create_is_not_untouched(ask, tmp_path):
     """Only `add` creates `new`; it leaves the pods of `web` untouched."""
     new = {**REPLICA_SET, "metadata": {"name": "new", "namespace": "x"}}
