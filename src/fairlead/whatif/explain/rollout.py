@@ -108,23 +108,29 @@ def stuck_pod(
     return StuckPod(workload.ref, name, own != text(workload.value, "status", "updateRevision"))
 
 
-def template_changes(
+def replaced_set(
     deployment: Manifest, controllers: Iterable[Manifest], to_replace: Iterable[PodInfo]
-) -> list[str]:
+) -> Manifest | None:
+    """Return the ReplicaSet of most pods that the rollout of `deployment` replaces.
+
+    `to_replace` is the result of `pods_to_replace`, and `controllers` are the ReplicaSets of
+    `deployment`. Return None for other kinds, if there are no such pods, or if the dump does not
+    contain their ReplicaSet.
+    """
+    if deployment.kind is not DEPLOYMENT:
+        return None
+    names = Counter(_controller(pod) for pod in to_replace)
+    first = min(names, key=lambda name: (-names[name], name), default="")
+    sets = (one for one in controllers if one.kind is REPLICA_SET)
+    return next((one for one in sets if one.ref.name == first), None)
+
+
+def template_changes(deployment: Manifest, replaced: Manifest) -> list[str]:
     """Return what the template of `deployment` changes, as texts such as `image of app a → b`.
 
-    It is compared with the template of most pods in `to_replace`, the result of `pods_to_replace`.
-    `controllers` are the ReplicaSets of `deployment`. The result is [] for other kinds, if there
-    are no such pods, or if the dump does not contain their ReplicaSet.
+    It is compared with the template of `replaced`, the result of `replaced_set`.
     """
-    names = Counter(_controller(pod) for pod in to_replace)
-    oldest = min(names, key=lambda name: (-names[name], name), default="")
-    old = next(
-        (one for one in controllers if one.kind is REPLICA_SET and one.ref.name == oldest), None
-    )
-    if deployment.kind is not DEPLOYMENT or old is None:
-        return []
-    before, after = (mapping(one.value, "spec", "template") for one in (old, deployment))
+    before, after = (mapping(one.value, "spec", "template") for one in (replaced, deployment))
     return list(_template_changes(before, after))
 
 
@@ -167,12 +173,20 @@ def _change(title: str, before: object, after: object) -> str:
     return f"{title} {arrow(before, after)}" if is_short else title
 
 
-def undo_steps(deployment: Manifest) -> Iterator[NextStep]:
-    """Yield the command that undoes the rollout of `deployment`."""
-    words = ("kubectl", "rollout", "undo", "-n", deployment.ref.namespace)
+def undo_steps(deployment: Manifest, replaced: Manifest) -> Iterator[NextStep]:
+    """Yield the command that reverts `deployment` to the template of the ReplicaSet `replaced`.
+
+    Without its revision, the command would revert to the revision before the present one. This may
+    be one that did not work either.
+    upstream: staging/src/k8s.io/kubectl/pkg/polymorphichelpers/rollback.go: deploymentRevision
+    """
+    words = ["kubectl", "rollout", "undo", "-n", deployment.ref.namespace]
+    words.append(f"deploy/{deployment.ref.name}")
+    if revision := replaced.metadata.annotations.get(REVISION, ""):
+        words.append(f"--to-revision={revision}")
     yield NextStep(
         "if the new template cannot work, revert it",
-        command=shlex.join((*words, f"deploy/{deployment.ref.name}")),
+        command=shlex.join(words),
         makes_change=True,
     )
 

@@ -59,6 +59,7 @@ from fairlead.whatif.explain.pod_cause import (
 )
 from fairlead.whatif.explain.rollout import (
     pods_to_replace,
+    replaced_set,
     stuck_pod,
     template_changes,
     undo_steps,
@@ -165,6 +166,7 @@ def explain_workload(
     cron = _cron_schedule(workload, snapshot) if workload.kind == CRON_JOB else None
     old = pods_to_replace(workload, between, kept, kept_revisions(model.store)) if wanted else []
     stuck = stuck_pod(workload, snapshot.inventory(), old)
+    replaced = replaced_set(workload, between, old)
     verdict = f"{ref} has no pods now."
     if wanted:
         blocked = _blocked_names(workload, _without(present, all_surplus))
@@ -185,7 +187,7 @@ def explain_workload(
             *_deletion(workload),
             *_kept_template(workload, pods),
             *_conditions(workload),
-            *_changes(workload, between, old),
+            *(() if replaced is None else _changes(workload, replaced)),
             *_bare_nodes(model, lacking, every),
             *_leaving(model, workload, present),
             *(_surplus_words(workload, surplus, waits=len(kept_ready) < wanted) if surplus
@@ -231,7 +233,8 @@ def explain_workload(
         notes=unsimulated_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
         steps=(
             *(() if stuck is None else stuck.steps(snapshot.question_arguments)),
-            *(undo_steps(workload) if old and _waits(model, workload, between, kept) else ()),
+            *(undo_steps(workload, replaced)
+              if replaced is not None and _waits(model, workload, between, kept) else ()),
             *explain_steps(pending[:1], snapshot.question_arguments),
         ),
     )  # fmt: skip
@@ -432,11 +435,9 @@ def _conditions(workload: Manifest) -> Iterator[str]:
             yield f"Its pods could not be created when the dump was taken {because}"
 
 
-def _changes(
-    workload: Manifest, controllers: Sequence[Manifest], old: Sequence[PodInfo]
-) -> Iterator[str]:
-    """Yield a sentence about what the rollout of `workload` changes in the template of `old`."""
-    if changes := template_changes(workload, controllers, old):
+def _changes(workload: Manifest, replaced: Manifest) -> Iterator[str]:
+    """Yield a sentence about what the rollout of `workload` changes, compared with `replaced`."""
+    if changes := template_changes(workload, replaced):
         yield f"Its rollout changes: {listed(changes, _CHANGES_MAX)}."
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.rollout import NEW, OLD, at_rest, in_progress, pod
+from tests.unit.whatif.rollout import NEW, OLD, at_rest, in_progress, pod, replica_set
 
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.workloads.deployment.revision import REVISION
 from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.explain.target import explain_object
 
@@ -69,10 +70,24 @@ def test_a_rollout_says_what_it_changes_and_how_to_undo_it(explained):
         "Its rollout changes: env of c, image of c web:1 → web:2, requests of c: cpu 1 → 20, "
         "limits of c: memory none → 1Gi, priorityClassName none → high and 1 more."
     )
-    assert [one.command for one in answer.steps] == ["kubectl rollout undo -n store deploy/web"]
+    assert [one.command for one in answer.steps] == [
+        "kubectl rollout undo -n store deploy/web --to-revision=1"
+    ]
     answer = explained("deploy/web", *at_rest())
     assert not any(one.startswith("Its rollout changes") for one in answer.findings)
     assert answer.steps == ()
+
+
+def test_a_rollout_is_reverted_to_the_template_with_which_it_is_compared(explained):
+    """A first correction did not work, and its ReplicaSet has no pods."""
+    objects = in_progress()
+    objects[0]["metadata"]["annotations"][REVISION] = "3"
+    objects[2]["metadata"]["annotations"][REVISION] = "3"
+    broken = replica_set("web", "ddddddddd", 0, image="web:broken", revision=2)
+    answer = explained("deploy/web", *objects, broken)
+    assert "Its rollout changes: image of c web:1 → web:2." in answer.findings
+    [step] = answer.steps
+    assert step.command == "kubectl rollout undo -n store deploy/web --to-revision=1"
 
 
 def test_a_rollout_whose_new_pods_are_ready_is_not_undone(explained):
