@@ -19,6 +19,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -42,6 +43,9 @@ from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
+
+_AMOUNTS: Final = ("requests", "limits")  # parts of `resources` that map names to quantities
+_VALUE_MAX: Final = 100  # characters; the name of an image with its digest has up to about 100
 
 
 class StuckPod(Struct, frozen=True):
@@ -162,14 +166,18 @@ def _container_changes(name: str, before: Json, after: Json) -> Iterator[str]:
         if key != "resources":
             yield _change(f"{key} of {name}", before.get(key), after.get(key))
             continue
-        for part in ("requests", "limits"):
-            amounts = (mapping(one, key, part) for one in (before, after))
+        old, new = mapping(before, key), mapping(after, key)
+        for part in _AMOUNTS:
+            amounts = (mapping(one, part) for one in (old, new))
             yield from field_differences(f"{part} of {name}:", *amounts)
+        others = (part for part in changed_keys(old, new) if part not in _AMOUNTS)
+        yield from (f"{key}.{part} of {name}" for part in others)
 
 
 def _change(title: str, before: object, after: object) -> str:
-    """Return `title`, with both values if they are short texts or numbers."""
-    is_short = all(one is None or isinstance(one, str | int) for one in (before, after))
+    """Return `title`, with both values if they are numbers or texts of up to _VALUE_MAX."""
+    values = [one for one in (before, after) if one is not None]
+    is_short = all(isinstance(one, str | int) and len(str(one)) <= _VALUE_MAX for one in values)
     return f"{title} {arrow(before, after)}" if is_short else title
 
 

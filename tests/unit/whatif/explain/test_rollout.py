@@ -78,6 +78,26 @@ def test_a_rollout_says_what_it_changes_and_how_to_undo_it(explained):
     assert answer.steps == ()
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "change"),
+    [
+        ("resources", {"requests": {"cpu": "1"}, "claims": [{"name": "gpu"}]},
+         "resources.claims of c"),
+        ("workingDir", "/srv", "workingDir of c none → /srv"),
+        ("workingDir", "/srv" * 50, "workingDir of c"),
+    ],
+    ids=["only claims", "a short value", "a long value"],
+)  # fmt: skip
+def test_each_change_of_a_template_is_named_and_long_values_are_not_shown(
+    explained, field, value, change
+):
+    objects = in_progress()
+    for one in (objects[0], objects[2]):
+        [container] = one["spec"]["template"]["spec"]["containers"]
+        container |= {"image": "web:1", field: value}
+    assert f"Its rollout changes: {change}." in explained("deploy/web", *objects).findings
+
+
 def test_a_rollout_is_reverted_to_the_template_with_which_it_is_compared(explained):
     """A first correction did not work, and its ReplicaSet has no pods."""
     objects = in_progress()
