@@ -101,8 +101,8 @@ TAINT = "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:No
     [
         pytest.param(
             "8h",
-            "if the failed node is shut down for so long, have the pods replaced elsewhere; when "
-            "the kubelet runs again, remove the taint",
+            "if the failed node is shut down, have the pods replaced elsewhere; when the kubelet "
+            "runs again, remove the taint",
             id="a night",
         ),
         pytest.param("30m", "", id="less than an hour"),

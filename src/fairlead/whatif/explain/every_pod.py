@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
-from fairlead.api.nodes.taint import SHUT_DOWN
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import joined, listed
@@ -29,8 +27,8 @@ from fairlead.whatif.explain.pod_cause import (
     unready_causes,
 )
 from fairlead.whatif.explain.unbound_claim import unbound_claims_of
-from fairlead.whatif.explain.uncreated_pod import held_on_silent_nodes, uncreated_rows
-from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.explain.uncreated_pod import AwaitedEnd, held_pods, uncreated_rows
+from fairlead.whatif.outcome.assessment.next_step import NextStep, out_of_service_step
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, in_queue_order
 from fairlead.whatif.result.tabular_answer import (
@@ -83,7 +81,8 @@ def explain_pods(
     placed = sorted((pod for pod in every if model.cluster.node_of(pod)), key=lambda pod: pod.key)
     unready = unready_causes(model, inventory, placed)
     causes = pending_causes(model, pending, group_causes)
-    uncreated = uncreated_rows(model, inventory)
+    held = held_pods(model, inventory)
+    uncreated = uncreated_rows(model, inventory, held)
     nodes = out_of_service_rows(model, inventory)
     node_reasons = out_of_service_reasons(nodes)
     pending_reasons = _with_ages(model, _by_reason(causes))
@@ -127,22 +126,18 @@ def explain_pods(
         },
         notes=unsimulated_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
         steps=(
-            *_replace_elsewhere(held_on_silent_nodes(model, inventory)),
+            *_replace_elsewhere(held),
             *explain_steps(pending[:1], snapshot.question_arguments),
         ),
     )  # fmt: skip
 
 
-def _replace_elsewhere(silent: Sequence[str]) -> Iterator[NextStep]:
-    """Yield the command after which StatefulSets replace their pods on the `silent` nodes."""
-    if not silent or len(silent) > _NODES_MAX:
-        return
-    node = "the machine of the node is" if len(silent) == 1 else "the machines of the nodes are"
-    yield NextStep(
-        f"if {node} off for good, have the pods of StatefulSets replaced elsewhere",
-        command=shlex.join(("kubectl", "taint", "nodes", *silent, SHUT_DOWN)),
-        makes_change=True,
-    )
+def _replace_elsewhere(held: Sequence[AwaitedEnd]) -> Iterator[NextStep]:
+    """Yield the command after which StatefulSets replace their `held` pods on silent nodes."""
+    silent = sorted({one.silent_node for one in held if one.silent_node})
+    if silent:
+        named = silent[:_NODES_MAX]
+        yield out_of_service_step(named, more=len(silent) - len(named))
 
 
 def _verdict(pods: int, pending: int, unready: int, *, has_terminating: bool) -> str:

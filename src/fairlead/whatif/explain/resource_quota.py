@@ -29,7 +29,7 @@ from fairlead.apiserver.admission.quota.usage import (
     usage,
 )
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA
-from fairlead.whatif.explain.uncreated_pod import uncreated_rows
+from fairlead.whatif.explain.uncreated_pod import held_pods, uncreated_rows
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.workload import workload_of
@@ -78,7 +78,7 @@ _USER_COLUMNS: Final = (
 def explain_quotas(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     """Return a comparison of all ResourceQuotas of `snapshot`; `model` is unchanged afterwards."""
     inventory = snapshot.inventory()
-    uncreated = uncreated_rows(model, inventory)
+    uncreated = uncreated_rows(model, inventory, held_pods(model, inventory))
     rows: list[Row] = []
     for quota in sorted(inventory.of_kind(RESOURCE_QUOTA), key=lambda one: one.ref.key):
         hard, used = _limits(model, quota)
@@ -124,7 +124,8 @@ def explain_quota(model: ClusterModel, quota: Manifest, snapshot: Snapshot) -> T
     rest = subtract(hard, used)
     left = {name: rest[name] for name in hard}
     inventory = snapshot.inventory()
-    waiting = _waiting_rows(uncreated_rows(model, inventory), quota, inventory)
+    uncreated = uncreated_rows(model, inventory, held_pods(model, inventory))
+    waiting = _waiting_rows(uncreated, quota, inventory)
     users = _user_rows(model, quota, hard)
     raised = _sufficient(hard, used, waiting)
     return TabularAnswer(

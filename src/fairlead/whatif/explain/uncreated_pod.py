@@ -22,9 +22,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, items, mapping, number, text
 from fairlead.api.nodes.readiness import UNKNOWN, ready_status
+from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pods.facts import foreign_finalizers, is_terminal, is_terminating
 from fairlead.api.text.name_list import listed
@@ -55,10 +58,26 @@ from fairlead.whatif.snapshot.manifest import Manifest
 _KINDS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB)
 
 
-def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
+class AwaitedEnd(Struct, frozen=True):
+    """A terminating `pod` that does not end, and whose name a StatefulSet needs for a new pod.
+
+    `why` is the reason. If the reason is that the kubelet of its node does not answer, and the node
+    does not have the taint out-of-service, `silent_node` is the node; otherwise it is "".
+    """
+
+    owner: ObjectRef
+    pod: Pod
+    why: str
+    silent_node: str = ""
+
+
+def uncreated_rows(
+    model: ClusterModel, inventory: Inventory, held: Sequence[AwaitedEnd]
+) -> list[Row]:
     """Return a row for each workload of `inventory` that lacks pods.
 
-    The workload that lacks the most pods comes first. A Deployment gets the row, not its
+    `held` is the result of `held_pods`. A StatefulSet has a row for each reason why its pods are
+    held. The workload that lacks the most pods comes first. A Deployment gets the row, not its
     ReplicaSet. A workload without a status gets a row only if the API server would refuse its next
     pod: otherwise, its controller has not seen it yet. A workload that is being deleted, or whose
     namespace is being deleted, gets no row: its controller creates no pods. `since_s` is None if
@@ -68,6 +87,9 @@ def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
     replica_sets = _replica_sets_of_deployments(inventory)
     rows: list[Row] = []
     refusals = _refusals(model, inventory)
+    held_by: dict[ObjectRef, list[AwaitedEnd]] = defaultdict(list)
+    for each in held:
+        held_by[each.owner].append(each)
     for one in _workloads(inventory):
         if one.metadata.deletion_timestamp or one.ref.namespace in ending:
             continue
@@ -75,19 +97,11 @@ def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
         own = replica_sets.get(one.identity, [])
         missing = _missing(one, status)
         ref = WorkloadRef(one.kind.kind, one.ref.namespace, one.ref.name)
-        held = _held_pods(model, one, inventory)
-        if held:
-            first = held[0]
-            rows.append({
-                "pods": len(held),
-                "workload": str(ref),
-                "since_s": seconds_since(model, first.metadata.deletion_timestamp),
-                "why": f"waits for the end of {listed([pod.key for pod in held], 2)}: "
-                       f"{_why_it_stays(model, first)}",
-            })  # fmt: skip
+        own_held = held_by[one.ref] if one.kind is STATEFUL_SET else []
+        rows += _held_rows(model, str(ref), own_held)
         if (status or refusal) and missing > 0:
             # Clusters are read kind by kind, so a status may be older than the pods.
-            existing = _existing(inventory.pods_of(one, *own)) + len(held)
+            existing = _existing(inventory.pods_of(one, *own)) + len(own_held)
             missing = min(missing, wanted_by(one.value) - existing)
         if (status or refusal) and missing > 0:
             why, since = (refusal, "") if refusal else _why(one, status, own)
@@ -100,42 +114,77 @@ def uncreated_rows(model: ClusterModel, inventory: Inventory) -> list[Row]:
     return sorted(rows, key=lambda row: (-row["pods"], row["workload"]))
 
 
-def held_on_silent_nodes(model: ClusterModel, inventory: Inventory) -> list[str]:
-    """Return the nodes whose kubelets do not answer, and whose pods StatefulSets wait for."""
-    held = (
-        pod for one in inventory.of_kind(STATEFUL_SET) for pod in _held_pods(model, one, inventory)
-    )
-    nodes = (model.find_node(pod.spec.node_name) for pod in held)
-    return sorted({one.name for one in nodes if one and ready_status(one.node) == UNKNOWN})
+def held_pods(model: ClusterModel, inventory: Inventory) -> list[AwaitedEnd]:
+    """Return the terminating pods that do not end and whose names StatefulSets need for new pods.
 
-
-def _held_pods(model: ClusterModel, workload: Manifest, inventory: Inventory) -> list[Pod]:
-    """Return the terminating pods that do not stop and whose names `workload` needs for new pods.
-
-    The result is [] if `workload` is not a StatefulSet.
+    A StatefulSet that is being deleted, or whose namespace is being deleted, creates no pods.
     """
-    if workload.kind is not STATEFUL_SET:
-        return []
-    leaving = [pod for pod in inventory.pods_of(workload) if is_terminating(pod)]
-    if not leaving:
-        return []
-    wanted = ordinals_of(decode_as(StatefulSet, workload.value))
+    ending = ending_namespaces(model.objects)
     return [
-        pod
-        for pod in leaving
-        if ordinal_of(workload.ref.name, pod.metadata.name) in wanted and _why_it_stays(model, pod)
+        held
+        for one in inventory.of_kind(STATEFUL_SET)
+        if not (one.metadata.deletion_timestamp or one.ref.namespace in ending)
+        for held in _held_pods(model, one, inventory)
     ]
 
 
-def _why_it_stays(model: ClusterModel, pod: Pod) -> str:
-    """Return why the terminating `pod` does not end; "" if it ends after its grace period."""
+def _held_pods(
+    model: ClusterModel, stateful_set: Manifest, inventory: Inventory
+) -> Iterator[AwaitedEnd]:
+    leaving = [pod for pod in inventory.pods_of(stateful_set) if is_terminating(pod)]
+    if not leaving:
+        return
+    wanted = ordinals_of(decode_as(StatefulSet, stateful_set.value))
+    for pod in leaving:
+        if ordinal_of(stateful_set.ref.name, pod.metadata.name) not in wanted:
+            continue
+        why, silent_node = _why_it_stays(model, pod)
+        if why:
+            yield AwaitedEnd(stateful_set.ref, pod, why, silent_node)
+
+
+def _why_it_stays(model: ClusterModel, pod: Pod) -> tuple[str, str]:
+    """Return (why the terminating `pod` does not end, silent node) as in AwaitedEnd.
+
+    Both are "" if the pod ends after its grace period.
+    """
     info = model.find_node(pod.spec.node_name)
     node = None if info is None else info.node
+    kept = f"finalizers keep it ({listed(foreign_finalizers(pod))})"
     if node is not None and ready_status(node) == UNKNOWN:
-        return f"the kubelet of {node.metadata.name} does not answer"
+        name = node.metadata.name
+        if all(taint.key != OUT_OF_SERVICE for taint in node.spec.taints):
+            return _silent_words([name]), name
+        # Pod garbage collection deletes such a pod (gc_controller.go: gcTerminating).
+        gone = f"{name} is tainted {OUT_OF_SERVICE}, so the pod is about to be deleted"
+        return (kept if foreign_finalizers(pod) else gone), ""
     if is_kept_after_end(pod, node, model.now):
-        return f"finalizers keep it ({listed(foreign_finalizers(pod))})"
-    return stuck_words(pod) if is_stuck(pod, node, model.now) else ""
+        return kept, ""
+    return (stuck_words(pod) if is_stuck(pod, node, model.now) else ""), ""
+
+
+def _silent_words(nodes: Sequence[str]) -> str:
+    if len(nodes) == 1:
+        return f"the kubelet of {nodes[0]} does not answer"
+    return f"the kubelets of {listed(nodes, 2)} do not answer"
+
+
+def _held_rows(model: ClusterModel, workload: str, held: Iterable[AwaitedEnd]) -> Iterator[Row]:
+    """Yield a row for each reason why pods of `workload` are held; all silent nodes are one."""
+    groups: dict[str, list[AwaitedEnd]] = defaultdict(list)
+    for one in held:
+        groups["" if one.silent_node else one.why].append(one)
+    for why, found in groups.items():
+        pods = [one.pod for one in found]
+        ages = [seconds_since(model, pod.metadata.deletion_timestamp) for pod in pods]
+        silent = sorted({one.silent_node for one in found})
+        yield {
+            "pods": len(found),
+            "workload": workload,
+            "since_s": max((age for age in ages if age is not None), default=None),
+            "why": f"waits for the end of {listed([pod.key for pod in pods], 2)}: "
+                   f"{why or _silent_words(silent)}",
+        }  # fmt: skip
 
 
 def _missing(workload: Manifest, status: Json) -> int:

@@ -789,7 +789,8 @@ def _jobs_without_pods(
     if not lacking:
         return
     names = {str(WorkloadRef(JOB.kind, one.ref.namespace, one.ref.name)) for one in lacking}
-    rows = [row for row in uncreated_rows(model, inventory) if row["workload"] in names]
+    # Only StatefulSets wait for the end of pods, so no held pods are needed.
+    rows = [row for row in uncreated_rows(model, inventory, ()) if row["workload"] in names]
     if rows:
         missing = counted(sum(row["pods"] for row in rows), "pod")
         lack = counted(len(rows), "of its Jobs lacks", "of its Jobs lack")

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.json import Json, at, mapping
-from fairlead.api.nodes.taint import OUT_OF_SERVICE, SHUT_DOWN
+from fairlead.api.nodes.taint import OUT_OF_SERVICE
 from fairlead.apiserver.kind import NODE, RESOURCE_QUOTA, STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ON_THIS_NODE
@@ -27,7 +27,7 @@ from fairlead.whatif.next_steps.step_context import (
     more_ready,
     scaled,
 )
-from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.assessment.next_step import NextStep, out_of_service_step
 from fairlead.whatif.outcome.budget import BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
@@ -222,14 +222,7 @@ def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Ite
                 yield from found
                 return
             continue
-        which = "node is" if len(nodes) == 1 else "nodes are"
-        when, rest = " for good", ""
-        if change.lasts:
-            when, rest = " for so long", "; when the kubelet runs again, remove the taint"
-        yield NextStep(
-            f"if the failed {which} shut down{when}, have the pods replaced elsewhere{rest}",
-            command=shlex.join(("kubectl", "taint", "nodes", *nodes, SHUT_DOWN)),
-        )
+        yield out_of_service_step(nodes)
         return
 
 

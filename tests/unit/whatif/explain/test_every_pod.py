@@ -587,3 +587,68 @@ def test_the_command_prints_all_pods(cluster, tmp_path, capsys):
     assert "3 of 5 pods are pending" in printed
     assert run(["explain", "pods", "--snapshot", str(path)]) == 0
     assert capsys.readouterr().out == printed
+
+
+def held_stateful_set(make, nodes, **metadata):
+    """A StatefulSet whose pods terminate, one on each of `nodes`."""
+    owner = make.workload("StatefulSet", "db", replicas=len(nodes))
+    owner["metadata"] |= {"uid": "u-db", **metadata}
+    owner["spec"]["serviceName"] = "db"
+    owner["status"] = {"replicas": len(nodes)}
+    pods = [placed(make, f"db-{number}", node) for number, node in enumerate(nodes)]
+    for pod in pods:
+        reference = pod["metadata"]["ownerReferences"][0]
+        reference |= {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u-db"}
+        deleted = {"deletionTimestamp": "2026-03-01T10:05:00Z", "deletionGracePeriodSeconds": 0}
+        pod["metadata"] |= deleted
+    return [owner, *pods]
+
+
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+
+
+def test_a_node_that_is_tainted_out_of_service_is_not_tainted_again(explained, make):
+    """Then pod garbage collection deletes the pod; kubectl refuses to add the taint twice."""
+    lost = lost_node(make)
+    lost["spec"]["taints"].append({"key": OUT_OF_SERVICE, "effect": "NoExecute"})
+    answer = explained(lost, *held_stateful_set(make, ["lost"]))
+    [row] = rows(answer, "uncreated")
+    assert row["why"] == (
+        f"waits for the end of default/db-0: lost is tainted {OUT_OF_SERVICE}, so the pod is about "
+        "to be deleted"
+    )
+    assert answer.steps == ()
+
+
+def test_a_stateful_set_that_is_being_deleted_waits_for_no_pod(explained, make):
+    deleted = {"deletionTimestamp": CREATED, "finalizers": ["foregroundDeletion"]}
+    answer = explained(lost_node(make), *held_stateful_set(make, ["lost"], **deleted))
+    assert rows(answer, "uncreated") == []
+    assert answer.steps == ()
+
+
+def test_a_command_for_many_silent_nodes_names_the_first_ones(explained, make):
+    nodes = ["l0", "l1", "l2", "l3"]
+    lost = [lost_node(make, name) for name in nodes]
+    answer = explained(*lost, *held_stateful_set(make, nodes))
+    [row] = rows(answer, "uncreated")
+    assert row["why"] == (
+        "waits for the end of default/db-0, default/db-1 and 2 more: the kubelets of l0, l1 and 2 "
+        "more do not answer"
+    )
+    [step] = answer.steps
+    assert step.words == (
+        "if the failed nodes are shut down, have the pods replaced elsewhere (the command taints "
+        "3 of 4 nodes); when the kubelets run again, remove the taint"
+    )
+    assert step.command == f"kubectl taint nodes l0 l1 l2 {OUT_OF_SERVICE}=nodeshutdown:NoExecute"
+
+
+def test_pods_that_stay_for_different_reasons_have_different_rows(explained, make):
+    [owner, first, second] = held_stateful_set(make, ["lost", "a"])
+    second["metadata"]["finalizers"] = ["x.example/y"]
+    answer = explained(make.node("a"), lost_node(make), owner, first, second)
+    assert [(row["pods"], row["why"]) for row in rows(answer, "uncreated")] == [
+        (1, "waits for the end of default/db-0: the kubelet of lost does not answer"),
+        (1, "waits for the end of default/db-1: finalizers keep it (x.example/y)"),
+    ]

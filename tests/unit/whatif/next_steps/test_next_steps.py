@@ -1464,8 +1464,12 @@ def database(make):
 OUT_OF_SERVICE = (
     '[{"key": "node.kubernetes.io/out-of-service", "value": "x", "effect": "NoExecute"}]'
 )
+IF_SHUT_DOWN = (
+    "if the failed node is shut down, have the pods replaced elsewhere; when the kubelet runs "
+    "again, remove the taint"
+)
 SHUT_DOWN = (
-    "if the failed node is shut down for good, have the pods replaced elsewhere",
+    IF_SHUT_DOWN,
     "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
 )
 
@@ -2060,7 +2064,7 @@ def test_a_claim_that_a_pod_on_a_failed_node_uses_suggests_to_taint_the_node(sna
     assert "ReadWriteOncePod" in answer.difference.pending[0].reason
     assert steps_of(answer) == [
         (
-            "if the failed node is shut down for good, have the pods replaced elsewhere",
+            IF_SHUT_DOWN,
             "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
         ),
     ]

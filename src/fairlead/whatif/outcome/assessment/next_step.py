@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.api.nodes.taint import SHUT_DOWN
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 
 
@@ -42,3 +46,20 @@ class NextStep(Struct, frozen=True):
             "command": self.command or None,
             "outcome": None if self.outcome is None else self.outcome.value,
         }
+
+
+def out_of_service_step(nodes: Sequence[str], *, more: int = 0) -> NextStep:
+    """Return the step that taints the failed `nodes`, so that their pods are deleted.
+
+    `more` is the number of further failed nodes; the command does not taint them.
+
+    upstream: pkg/controller/podgc/gc_controller.go: gcTerminating
+    """
+    every = len(nodes) + more
+    node, kubelet = ("node is", "kubelet runs") if every == 1 else ("nodes are", "kubelets run")
+    which = f" (the command taints {len(nodes):,} of {every:,} nodes)" if more else ""
+    return NextStep(
+        f"if the failed {node} shut down, have the pods replaced elsewhere{which}; when the "
+        f"{kubelet} again, remove the taint",
+        command=shlex.join(("kubectl", "taint", "nodes", *nodes, SHUT_DOWN)),
+    )
