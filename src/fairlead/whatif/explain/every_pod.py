@@ -127,7 +127,7 @@ def explain_pods(
         notes=unsimulated_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
         steps=(
             *_replace_elsewhere(held),
-            *explain_steps(pending[:1], snapshot.question_arguments),
+            *explain_steps(causes, snapshot.question_arguments),
         ),
     )  # fmt: skip
 

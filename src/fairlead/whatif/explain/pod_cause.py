@@ -43,13 +43,16 @@ class PodCause(Struct, frozen=True):
 
     `node` is the node on which a pending pod fits now; "" if there is none. `detail` is the part of
     the reason that concerns only this pod or its PodGroup; "" if there is no such part. It is
-    separate so that pods with the same `why` can be counted together.
+    separate so that pods with the same `why` can be counted together. `is_unschedulable` is set if
+    a scheduler tries the pod, but no node takes it, and it does not wait for pods that it has
+    preempted.
     """
 
     pod: PodInfo
     why: str
     node: str = ""
     detail: str = ""
+    is_unschedulable: bool = False
 
 
 def is_up(model: ClusterModel, pod: PodInfo) -> bool:
@@ -78,19 +81,22 @@ def pending_causes(
         for pod in pending:
             held = groups.get(group_key(pod), "")
             found.append(
-                PodCause(pod, _GROUP_HELD, detail=held)
+                PodCause(pod, _GROUP_HELD, detail=held, is_unschedulable=True)
                 if held
                 else _pending_cause(model, pod, leaving, known, group_causes)
             )
     return found
 
 
-def explain_steps(pending: Iterable[PodInfo], arguments: Sequence[str]) -> Iterator[NextStep]:
-    """Yield a command for each of the `pending` pods that explains what would help the pod.
+def explain_steps(causes: Iterable[PodCause], arguments: Sequence[str]) -> Iterator[NextStep]:
+    """Yield the command that explains what would help the first unschedulable pod of `causes`.
 
-    `arguments` are the words with which another command reads the same cluster.
+    Nothing is yielded if there is no such pod. `causes` is the result of `pending_causes` for pods
+    in the order of the queue. `arguments` are the words with which another command reads the same
+    cluster.
     """
-    for pod in pending:
+    pod = next((one.pod for one in causes if one.is_unschedulable), None)
+    if pod is not None:
         words = ("fairlead", "explain", *arguments, f"pod/{pod.key}")
         yield NextStep("ask what would help a pending pod", command=shlex.join(words))
 
@@ -202,7 +208,7 @@ def _group_cause(pod: PodInfo, why: str) -> PodCause:
     group = group_name(pod.pod)
     target = f"podgroup/{pod.namespace}/{group}" if group else f"pod/{pod.key}"
     why = why or f"{pod.pod.spec.scheduler_name} starts it only with its group"
-    return PodCause(pod, why, detail=f"explain {target}")
+    return PodCause(pod, why, detail=f"explain {target}", is_unschedulable=True)
 
 
 def _pending_cause(
@@ -230,7 +236,7 @@ def _pending_cause(
         if equal not in known:
             too_small = size_problem(model, pod) if _LACKS in reason else ""
             known[equal] = too_small or f"{reason}{_preemption_words(model, pod, reason)}"
-        return PodCause(pod, known[equal])
+        return PodCause(pod, known[equal], is_unschedulable=True)
     is_tried = condition(pod.pod, "PodScheduled") is not None
     why = "there is room now" if is_tried else "the scheduler has not tried it yet"
     if group := labelled_group(pod.pod):

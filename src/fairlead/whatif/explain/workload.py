@@ -70,7 +70,7 @@ from fairlead.whatif.explain.volume_place import volume_places
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
-from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.cluster_model import ClusterModel, in_queue_order
 from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import NewPods, new_pods_of
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
@@ -146,7 +146,8 @@ def explain_workload(
     pods = [pod for pod in every if not is_terminating(pod.pod)]
     present = [*every, *(one for one in _ended_pods(model) if _is_of(one, ref, controllers))]
     placed = [pod for pod in pods if model.cluster.node_of(pod)]
-    pending = [pod for pod in pods if not model.cluster.node_of(pod)]
+    pending = in_queue_order(pod for pod in pods if not model.cluster.node_of(pod))
+    causes = pending_causes(model, pending)
     ready = [pod for pod in pods if is_up(model, pod)]
     with_nodes = ((ref, pod.pod, model.cluster.node_of(pod)) for pod in pods)
     lacking = _nodes_without_pod(model, workload, pods)
@@ -205,7 +206,7 @@ def explain_workload(
             *((ResultTable("jobs", "its Jobs", _JOB_COLUMNS, _job_rows(model, jobs, pods)),)
               if jobs else ()),
             ResultTable("pending", "pending pods", _PENDING_COLUMNS,
-                        cause_rows(pending_causes(model, pending))),
+                        cause_rows(causes)),
             ResultTable("unready", "pods on a node that are not ready", _UNREADY_COLUMNS,
                         cause_rows(unready_causes(model, snapshot.inventory(), placed))),
             ResultTable("refusals", one_more.refusals_title, _REFUSAL_COLUMNS, [
@@ -235,7 +236,7 @@ def explain_workload(
             *(() if stuck is None else stuck.steps(snapshot.question_arguments)),
             *(undo_steps(workload, replaced)
               if replaced is not None and _waits(model, workload, between, kept) else ()),
-            *explain_steps(pending[:1], snapshot.question_arguments),
+            *explain_steps(causes, snapshot.question_arguments),
         ),
     )  # fmt: skip
 

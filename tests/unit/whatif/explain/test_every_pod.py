@@ -134,6 +134,17 @@ def test_a_step_explains_the_pending_pod_that_is_scheduled_first(explained, clus
         [command] = [one.command for one in explained(*cluster, target=target).steps]
         assert command.startswith("fairlead explain ")
         assert command.endswith(" pod/default/first")
+    gate = {"schedulingGates": [{"name": "x.example/wait"}]}
+    untried = [
+        pending(make, "gated", "important", cpu="4", priority=9, **gate),
+        pending(make, "unknown", "important", cpu="4", priority=9, schedulerName="custom"),
+        pending(make, "fits", "important", cpu="1", priority=8),
+    ]
+    last = pending(make, "a-last", "important", cpu="4")  # by key, it comes first
+    for target in ("pods", "rs/important"):
+        [step] = explained(*cluster, *untried, last, target=target).steps
+        assert step.command.endswith(" pod/default/first")
+        assert explained(make.node("a"), *untried, target="pods").steps == ()
     running = [one for one in cluster if one["metadata"]["name"] in ("a", "ready")]
     assert explained(*running).steps == ()
 
