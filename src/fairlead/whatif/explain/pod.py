@@ -466,7 +466,7 @@ def _explanation(
 def _node_to_copy(evaluation: Evaluation, new_node: NewNode | None) -> str:
     """Return the name of a node whose copy would take the pod; "" if there is none."""
     if new_node is not None and not new_node.refusal:
-        return new_node.like.partition(",")[0]
+        return new_node.like
     return min((name for name, why in evaluation.verdicts.items() if why is None), default="")
 
 
@@ -634,9 +634,9 @@ def explanation_json(explanation: Explanation) -> Json:
         },
         "too_small": dict(explanation.too_small),
         "preemption": None if found.preemption is None else _preemption(found.preemption),
-        "new_node": None if explanation.new_node is None else asdict(explanation.new_node),
+        "new_node": None if explanation.new_node is None else explanation.new_node.to_json(),
         "larger_node": (
-            None if explanation.larger_node is None else asdict(explanation.larger_node)
+            None if explanation.larger_node is None else explanation.larger_node.to_json()
         ),
         "new_nodes_for_group": (
             None if explanation.for_group is None else asdict(explanation.for_group)

@@ -83,7 +83,7 @@ def with_count(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode:
     with model.hypothesis():
         _, left = place_each(model, _rivals(model, pod))
         left = _without_preemptors(model, left)
-        originals = [model.node(name) for name in new.like.split(",")]
+        originals = [model.node(name) for name in new.likes]
         for count in range(1, NODES_MAX + 1):
             original = originals[(count - 1) % len(originals)]
             copy_node(model, original, f"{original.name}-copy").add_to(model)
@@ -104,7 +104,7 @@ def fewer_larger_nodes(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNo
     like = find_larger_node(model, pod, new.like)
     if not like:
         return None
-    larger = with_count(model, pod, NewNode(like))
+    larger = with_count(model, pod, NewNode((like,)))
     is_fewer = larger.count and (not new.count or larger.count < new.count)
     return larger if is_fewer else None
 
@@ -117,11 +117,14 @@ def _fewer_of_several_zones(model: ClusterModel, pod: PodInfo, new: NewNode) -> 
     """
     if new.count == 1:
         return None
-    names = nodes_of_each_zone(model, new.like)
-    several = with_count(model, pod, NewNode(",".join(names)))
+    names = tuple(nodes_of_each_zone(model, new.like))
+    if len(names) == 1:
+        return None
+    # The first of `names` is the node of `new`, so the pod still depends on its failed zone.
+    several = with_count(model, pod, replace(new, likes=names))
     if not several.count or (new.count and several.count >= new.count):
         return None
-    return replace(several, like=",".join(names[: several.count]))
+    return replace(several, likes=names[: several.count])
 
 
 def _rivals(model: ClusterModel, pod: PodInfo) -> list[PodInfo]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.json import Json
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static
 from fairlead.api.quantity import whole_value
 from fairlead.api.resource_name import is_extended_resource
@@ -54,20 +55,34 @@ class Refusal(Struct, frozen=True):
 
 
 class NewNode(Struct, frozen=True):
-    """The result of adding a copy of the node `like` for a pod that fits no existing node.
+    """The result of adding copies of the nodes `likes` for a pod that fits no existing node.
 
-    `like` may also be several names, separated by commas; these nodes are copied in turn.
-
-    `refusal` is the reason why the copy refuses the pod, "" if it takes the pod. If no node is
-    large enough for the pod, `like` is "". `failed_zone` is the zone of `like` if no existing node
-    in this zone takes pods, otherwise "". `count` is the number of copies with which the
-    pod is placed even if other pending pods come first (`explain.rival`).
+    The nodes are copied in turn. `refusal` is the reason why the copy of the first node refuses the
+    pod, "" if it takes the pod. If no node is large enough for the pod, `likes` is (). If no
+    existing node in the zone of the first node takes pods, `failed_zone` is this zone, otherwise
+    "". `count` is the number of copies with which the pod is placed even if other pending pods come
+    first (`explain.rival`).
     """
 
-    like: str
+    likes: tuple[str, ...]
     refusal: str = ""
     failed_zone: str = ""
     count: int = 1
+
+    @property
+    def like(self) -> str:
+        """The first of `likes`; "" if there is none."""
+        return self.likes[0] if self.likes else ""
+
+    def to_json(self) -> Json:
+        """Return the new nodes as an object in the JSON of an explanation."""
+        return {
+            "like": self.like,
+            "likes": list(self.likes),
+            "refusal": self.refusal,
+            "failed_zone": self.failed_zone,
+            "count": self.count,
+        }
 
 
 def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
@@ -99,14 +114,14 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
     """
     too_small = size_problem(model, pod)
     if too_small:
-        return NewNode("", too_small)
+        return NewNode((), too_small)
     copied, working = _nodes_of_each_kind(model)
     copied.sort(key=lambda node: node.labels.get(ZONE, "") not in working)
     found = None
     for node in copied:
         zone = node.labels.get(ZONE, "")
         failed_zone = "" if zone in working else zone
-        found = NewNode(node.name, _refusal_of_copy(model, pod, node), failed_zone)
+        found = NewNode((node.name,), _refusal_of_copy(model, pod, node), failed_zone)
         if not found.refusal:
             break
     return found

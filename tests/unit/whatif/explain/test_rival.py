@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-from msgspec.structs import asdict
+import json
 
+import pytest
+
+from fairlead.cli.main import run
 from fairlead.whatif.explain.pod import explain_pod, explanation_json
 
 
@@ -121,7 +123,7 @@ def test_fewer_larger_nodes_are_an_alternative(snapshot, make, peers, cpu, large
     explained = explain_pod(read, "pod/p")
     found = explained.larger_node
     assert (found and (found.like, found.count)) == larger
-    assert explanation_json(explained)["larger_node"] == (found and asdict(found))
+    assert explanation_json(explained)["larger_node"] == (found and found.to_json())
 
 
 @pytest.mark.parametrize(
@@ -147,8 +149,34 @@ def test_new_nodes_are_in_several_zones_if_fewer_are_then_enough(
     pods += [rival(make, f"peer-{number}", cpu="1", **spread) for number in range(peers)]
     for pod in pods:
         pod["metadata"]["labels"] = {"app": "p"}
-    found = explain_pod(snapshot(*nodes, *full, *pods), "pod/p").new_node
-    assert (found.like, found.count) == (like, count)
+    explained = explain_pod(snapshot(*nodes, *full, *pods), "pod/p")
+    found = explained.new_node
+    assert (",".join(found.likes), found.count) == (like, count)
+    in_json = explanation_json(explained)["new_node"]
+    assert (in_json["like"], in_json["likes"]) == ("a", like.split(","))
+
+
+def test_new_nodes_in_several_zones_keep_the_warning_about_a_failed_zone(make, tmp_path, capsys):
+    """Topology spread needs a pod in zone a, but no node of this zone works."""
+    zone, selector = "topology.kubernetes.io/zone", {"matchLabels": {"app": "p"}}
+    spread = {"maxSkew": 1, "topologyKey": zone, "whenUnsatisfiable": "DoNotSchedule",
+              "labelSelector": selector}  # fmt: skip
+    failed, working = (make.node(name, **{zone: name}) for name in "ab")
+    failed["spec"] = {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]}
+    failed["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    full = rival(make, "full", cpu="4", priority=5, nodeName="b")
+    waits = {"topologySpreadConstraints": [spread], "preemptionPolicy": "Never"}
+    pods = [rival(make, f"p{number}", cpu="3", **waits) for number in range(3)]
+    for pod in (full, *pods):
+        pod["metadata"]["labels"] = {"app": "p"}
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps([failed, working, full, *pods]))
+    assert run(["explain", str(path), "pod/p0"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert (
+        "3 more nodes like a, b would take the pod, even if other pending pods of at least its "
+        "priority come first, but no node of zone a takes pods now."
+    ) in out
 
 
 UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}

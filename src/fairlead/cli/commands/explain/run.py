@@ -666,7 +666,7 @@ def _print_one_more_node(console: Console, new: NewNode, arguments: Sequence[str
         print_line(console, f"One more node like {new.like} would take the pod{but}.")
     elif new.count:
         first = "even if other pending pods of at least its priority come first"
-        nodes = f"{new.count:,} more nodes like {new.like.replace(',', ', ')}"
+        nodes = f"{new.count:,} more nodes like {', '.join(new.likes)}"
         print_line(console, f"{nodes} would take the pod, {first}{but}.")
     else:
         print_line(
@@ -675,7 +675,7 @@ def _print_one_more_node(console: Console, new: NewNode, arguments: Sequence[str
             f"at least its priority come first, more than {COPIES_MAX} such nodes are necessary.",
         )
         return
-    _print_command(console, new.count, new.like, arguments)
+    _print_command(console, new.count, ",".join(new.likes), arguments)
 
 
 def _print_larger_nodes(console: Console, new: NewNode, arguments: Sequence[str]) -> None:
@@ -683,7 +683,7 @@ def _print_larger_nodes(console: Console, new: NewNode, arguments: Sequence[str]
     nodes, are = ("One more node", "is") if new.count == 1 else (f"{new.count} more nodes", "are")
     line = f"{nodes} like {new.like}, which {are} larger, would be enough even then."
     print_line(console, line)
-    _print_command(console, new.count, new.like, arguments)
+    _print_command(console, new.count, ",".join(new.likes), arguments)
 
 
 def _print_nodes_for_group(
