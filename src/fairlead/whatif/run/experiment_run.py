@@ -728,8 +728,10 @@ class ExperimentRun:
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
-        # Perhaps only the other run removes them, and the answer then has a row for the workload.
+        # Perhaps only one of two runs removes them, and the answer then has a row for the workload.
         concerned.update(pod.workload for pod in pods.values() if pod.is_terminating)
+        deletions = recorder.workloads.deletions
+        concerned.update(workload for workload, at in deletions.items() if at >= since)
         paused = self._controllers.workloads.paused_deployments()
         concerned.update(incomplete_workloads(world.store, pods.values(), paused))
         update_revisions = self._update_revisions(pods.values())

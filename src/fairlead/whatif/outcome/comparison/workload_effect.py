@@ -278,7 +278,7 @@ def workload_effects(
     _add_unmet_budgets(tallies, changed, budgets)
     unchanged = tallies.keys() - changed.workloads.keys()
     down = {ref: tallies[ref].counts["down"] for ref in unchanged}
-    steady = _steady(down, without, changed)
+    steady = _steady(down, changed)
     effects = [_effect(ref, tally, without, changed, steady) for ref, tally in tallies.items()]
     return sorted(effects, key=lambda one: (one.severity, one.workload))
 
@@ -552,23 +552,18 @@ def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEn
 
 
 def _steady(
-    down: Mapping[WorkloadRef, int], without: RunOutcome, changed: RunOutcome
+    down: Mapping[WorkloadRef, int], changed: RunOutcome
 ) -> dict[WorkloadRef, WorkloadReadiness]:
     """Return the readiness of the workloads in `down`; none of them is in `changed.workloads`.
 
     `down` maps each workload to the number of its pods on failed nodes. `changed.workloads` has
-    only workloads whose pods changed in the run. So these nodes had failed before the run. The
-    number of wanted pods is the number of pods. During a rollout, however, a Deployment has more
-    pods than it wants, so its number is that of `without`, if it is known.
+    only workloads whose pods changed in the run. So these nodes had failed before the run.
     """
     wanted, ready = dict.fromkeys(down, 0), dict.fromkeys(down, 0)
     for pod in changed.pods.values() if down else ():
         if pod.workload in ready and not (pod.is_completed or pod.is_terminating):
             wanted[pod.workload] += 1
             ready[pod.workload] += pod.is_placed
-    for ref in wanted:
-        if ref.kind == DEPLOYMENT.kind and ref in without.workloads:
-            wanted[ref] = without.workloads[ref].wanted
     return {
         ref: WorkloadReadiness(
             wanted=wanted[ref],

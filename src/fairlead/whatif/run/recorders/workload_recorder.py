@@ -55,11 +55,13 @@ class WorkloadRecorder(Struct):
 
     `placed` maps each workload to a number that begins at 0 when the cluster is loaded. The number
     grows by 1 when a pod gets a node. It drops by 1 when a pod with a node ends, begins to
-    terminate, or is deleted, whichever comes first.
+    terminate, or is deleted, whichever comes first. `deletions` has the time of the last deletion
+    of a pod of each workload. The deletion of a pod that had ended or terminated is no transition.
     """
 
     transitions: list[PodTransition] = field(default_factory=list)
     placed: Counter[WorkloadRef] = field(default_factory=Counter)
+    deletions: dict[WorkloadRef, Instant] = field(default_factory=dict)
     # {uid: whether the pod is ready}, for pods that have changed
     _is_ready: dict[str, bool] = field(default_factory=dict)
 
@@ -79,6 +81,8 @@ class WorkloadRecorder(Struct):
         elif after is not None and after.spec.node_name and not before.spec.node_name:
             self._add(pod, Step.PLACED, now)
             self.placed[workload_of(pod)] += 1
+        if after is None:
+            self.deletions[workload_of(pod)] = now
         self._set_ready(before, pod, now, is_ready=after is not None and is_serving and _ready(pod))
         if before is not None and not _is_over(before) and (after is None or _is_over(after)):
             self._add(pod, Step.LEFT, now)
