@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import ClassVar, Final
 
 from msgspec.structs import replace
@@ -146,8 +145,9 @@ class StatefulSetRule:
         create: list[DesiredPod] = []
         finished: list[Pod] = []
         creations_allowed, min_ready = pods.creations_allowed, self.min_ready
-        ordinals = self.ordinals
-        for ordinal, name in zip(ordinals, _names(self._prefix, ordinals), strict=True):
+        prefix = self._prefix
+        for ordinal in self.ordinals:
+            name = f"{prefix}{ordinal}"
             if pods.is_available(name, min_ready, now):
                 continue  # the usual case
             like = pods.pods.sample(name)
@@ -177,9 +177,9 @@ class StatefulSetRule:
 
     def _surplus(self, pods: PodSet) -> list[str]:
         """Return the names of pods whose ordinals are not in `ordinals`, highest ordinal first."""
-        owner, ordinals = self.owner.metadata.name, self.ordinals
+        owner, ordinals, prefix = self.owner.metadata.name, self.ordinals, self._prefix
         if len(pods.pods) == len(ordinals) and all(
-            map(pods.pods.__contains__, _names(self._prefix, ordinals))
+            f"{prefix}{one}" in pods.pods for one in ordinals
         ):
             return []  # the usual case
         found = ((ordinal_of(owner, name), name) for name in pods.pods)
@@ -308,9 +308,3 @@ def ordinals_of(owner: StatefulSet) -> range:
     """Return the ordinals of the pods that `owner` should have."""
     start = owner.spec.ordinals.start
     return range(start, start + owner.spec.replicas)
-
-
-@lru_cache(256)
-def _names(prefix: str, ordinals: range) -> tuple[str, ...]:
-    """Return the names of the pods with `ordinals`; `prefix` is the owner's name and "-"."""
-    return tuple(f"{prefix}{ordinal}" for ordinal in ordinals)
