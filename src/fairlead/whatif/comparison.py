@@ -75,10 +75,10 @@ class Alternative(Struct, frozen=True):
 
         An incomplete drain evicts fewer pods than a complete one, so it can seem to disrupt less.
         Therefore incomplete drains come last. Pods that are pending because of the change are no
-        harm if more pods were pending without the change, and no workload loses ready pods. For
-        example, a new node can let a rollout continue, and the rollout then creates pods that fit
-        on no node. Of alternatives that are equally harmful, the one with the smallest
-        `pending_at_end` comes first.
+        harm if more pods are pending without the change than with it, and if no workload loses
+        ready pods. For example, a new node can let a rollout continue, and the rollout then creates
+        pods that fit on no node. Of alternatives that are equally harmful, the one with the
+        smallest `pending_at_end` comes first.
         """
         found = self.answer.difference
         recovered = found.recovered_after
@@ -123,7 +123,8 @@ class Alternative(Struct, frozen=True):
     def _loses_ready_pods(self) -> bool:
         """Whether a workload lacks pods at the end that are ready without the change.
 
-        Otherwise, waiting pods that take the room of a running pod would make up for its loss.
+        Without this check, waiting pods that take the room of a running pod would make up for its
+        loss.
         """
         without = self.answer.effect.without.workloads
         for one in self.answer.effect.workloads:

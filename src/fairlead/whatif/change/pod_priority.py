@@ -32,7 +32,7 @@ class PodPriorities:
 
 
 def priorities_in(*groups: Iterable[Manifest]) -> PodPriorities:
-    """Return the priorities by the PriorityClasses in `groups`; later objects replace earlier."""
+    """Return the priority of each PriorityClass in `groups`; later objects replace earlier ones."""
     return PodPriorities(
         mapping(one.value) for group in groups for one in group if one.kind is PRIORITY_CLASS
     )

@@ -1,4 +1,4 @@
-"""Copies the static pods of a node, and its pods of missing DaemonSets, for new nodes.
+"""Copies a node's static pods, and its pods whose DaemonSets the dump lacks, for new nodes.
 
 A static pod comes from a file of its node, and the nodes of a pool have the same files. A DaemonSet
 that the dump lacks cannot create its pod on a new node.

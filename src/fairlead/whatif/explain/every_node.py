@@ -277,7 +277,7 @@ def _amount(resource: str, amount: int) -> str:
 
 
 def _lacks(row: Row) -> list[str]:
-    """Return what the node of `row` lacks, so that it takes at most pods without requests."""
+    """Return what the node of `row` lacks to take one more pod with requests; [] if nothing."""
     found = [f"no free {name}" for name in _ALWAYS if row["free"][name] <= 0]
     return found if row["pods"] < row["allowed_pods"] else [*found, "no room for another pod"]
 

@@ -205,7 +205,7 @@ def _other_schedulers_of(snapshot: Snapshot, target: str, config: BatchConfig) -
 def _pods_of(snapshot: Snapshot, group: str) -> Iterator[Pod]:
     """Yield the pods of `group` (NAMESPACE/NAME or NAME).
 
-    If some of these pods are replicas of one another, sometimes only one of them is yielded.
+    Of pods that are replicas of one another, only one may be yielded.
     """
     for one in samples(snapshot.manifests):
         name = group_name(one.pod) if one.kind is POD else ""

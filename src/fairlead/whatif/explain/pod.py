@@ -120,13 +120,13 @@ class Explanation(Struct, frozen=True):
     more. `too_small` explains, by node, why nodes are too small for the pod even without other
     pods.
 
-    `state` has sentences about a pod that has a node, but is not ready, is terminating, is evicted
-    because of a taint, waits for a volume, or whose node does not exist. `notes` are the
-    assumptions of the explanation. For a pending pod that fits no node, `new_node` says whether a
-    copy of an existing node would take the pod (`find_new_node`). `new_node` is None for other
-    pods, and for every pod if the scheduler has extenders. `larger_node` is a larger node than
-    `new_node`, of which fewer are enough (`fewer_larger_nodes`). It is None if there is no such
-    node.
+    `state` has sentences about a pod that has a node. They say that the pod is not ready, is
+    terminating, is evicted because of a taint or waits for a volume, or that its node does not
+    exist. `notes` are the assumptions of the explanation. For a pending pod that fits no node,
+    `new_node` says whether a copy of an existing node would take the pod (`find_new_node`).
+    `new_node` is None for other pods, and for every pod if the scheduler has extenders.
+    `larger_node` is larger than `new_node`, so that fewer copies of it are enough
+    (`fewer_larger_nodes`). It is None if there is no such node.
 
     `is_terminating` says whether the pod is being deleted, and `is_static` whether a kubelet runs
     it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start. The

@@ -204,9 +204,9 @@ def _verdict(found: QueueExplanation) -> str:
 def _main_resource(usage: QueueUsage) -> str:
     """Return the resource to name in the verdict, such as GPUs.
 
-    It is a resource of which the queue holds more than it deserves, or deserves less than it
-    requests. Resources that its pods do not request come last. Extended resources come before cpu
-    and memory, then those with the largest ratio allocated ÷ deserved.
+    Resources are compared by these criteria, the most important first: the queue holds more than it
+    deserves, or deserves less than it requests; pods of the queue use or request the resource; the
+    resource is extended; the ratio allocated ÷ deserved is larger.
     """
     claimed = _claimed(usage)
 

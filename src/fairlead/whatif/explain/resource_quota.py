@@ -187,7 +187,7 @@ def _verdict(quota: Manifest, hard: Amounts, left: Amounts, waiting: Sequence[Ro
 
 
 def _scarcest(hard: Amounts, left: Amounts) -> list[str]:
-    """Return the resources of which the smallest part of the limit is `left`; [] without limits."""
+    """Return the resources with the smallest share of their limit `left`; [] without limits."""
     ratios = {one: _ratio(left[one], hard[one]) for one in sorted(hard)}
     least = min(ratios.values(), default=0.0)
     return [one for one, ratio in ratios.items() if ratio == least]

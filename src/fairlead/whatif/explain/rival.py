@@ -94,7 +94,7 @@ def with_count(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode:
 
 
 def fewer_larger_nodes(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode | None:
-    """Return larger nodes than those of `new`, of which fewer are enough; None if none are known.
+    """Return nodes that are larger than those of `new`, so that fewer are enough; None if unknown.
 
     `new` is a result of `with_count`. Only copies of the largest node are tried
     (`find_larger_node`). The model is unchanged afterwards.
@@ -110,7 +110,7 @@ def fewer_larger_nodes(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNo
 
 
 def _fewer_of_several_zones(model: ClusterModel, pod: PodInfo, new: NewNode) -> NewNode | None:
-    """Return new nodes in several zones, of which fewer than of `new` are enough; None if unknown.
+    """Return new nodes in several zones if fewer of them than of `new` are enough; otherwise None.
 
     `new` is a result of `with_count` with one node to copy. Rivals that are spread over zones may
     leave no room in the zone of this node. The model is unchanged afterwards.

@@ -208,7 +208,7 @@ def _with_groups(
     scheduler: SchedulerConfig,
     batch: BatchOptions,
 ) -> TabularAnswer:
-    """Return `answer`, the explanation of a workload, with why the groups of its `pods` wait.
+    """Return `answer`, which explains a workload, with the reasons why groups of its `pods` wait.
 
     Only the first groups with pending pods are explained (_GROUPS_MAX).
     """

@@ -170,7 +170,7 @@ def _silent_words(nodes: Sequence[str]) -> str:
 
 
 def _held_rows(model: ClusterModel, workload: str, held: Iterable[AwaitedEnd]) -> Iterator[Row]:
-    """Yield a row for each reason why pods of `workload` are held; all silent nodes are one."""
+    """Yield a row for each reason why pods of `workload` are held; all silent nodes get one row."""
     groups: dict[str, list[AwaitedEnd]] = defaultdict(list)
     for one in held:
         groups["" if one.silent_node else one.why].append(one)
@@ -188,7 +188,7 @@ def _held_rows(model: ClusterModel, workload: str, held: Iterable[AwaitedEnd]) -
 
 
 def _missing(workload: Manifest, status: Json) -> int:
-    """Return how many pods `workload` lacks; not above 0 if it lacks none."""
+    """Return how many pods `workload` lacks; 0 or less if it lacks none."""
     if workload.kind is not JOB:
         return wanted_by(workload.value) - number(status, "replicas")
     spec, existing = mapping(workload.value, "spec"), number(status, "active")

@@ -15,7 +15,7 @@ from fairlead.whatif.snapshot.volume_place import PlaceFinder, PlaceNode, placed
 def volume_places(pod: Pod, inventory: Inventory) -> Iterator[str]:
     """Yield a sentence for each bound claim of `pod` whose volume only some nodes can use.
 
-    Nothing is yielded for a volume with a node affinity without labels.
+    Nothing is yielded for a volume whose node affinity has no labels.
     """
     finder = PlaceFinder(_place_node(one.node) for one in inventory.of_kind(NODE))
     for one in placed_volumes(pod.metadata.namespace, all_claims(pod), inventory):

@@ -32,14 +32,14 @@ _MORE: Final = 1_000_000  # a NodePool with this limit, in whole units, is in pr
 
 
 def raise_limits(context: StepContext, autoscaling: AutoscalingOutcome) -> Iterator[NextStep]:
-    """Yield a what-if with a higher limit, the one that keeps the most pods pending.
+    """Yield a what-if that raises the limit that keeps the most pods pending.
 
     `autoscaling` is the outcome of the run with the change. Each what-if is tried, and yielded only
     if fewer pods are pending. The limits of a NodePool of the dump are raised by an edit. The first
     trial has no limits in practice, and shows how much the NodePool then uses; the second one has
     these amounts as limits.
 
-    The limits of Cluster Autoscaler are no part of a change. So the what-if adds the nodes that the
+    A change cannot set the limits of Cluster Autoscaler. So the what-if adds the nodes that the
     autoscaler would add, which are copies of nodes of the group.
     """
     pending = [one for one in context.answer.difference.pending if one.key in autoscaling.limits]
@@ -103,8 +103,8 @@ def _raised_maximum(
     """Yield a what-if with the nodes for `pods` that a higher `limit` would allow.
 
     `limit` is that of a node group, or of all nodes, such as --max-nodes-total. The step names each
-    limit that the new nodes exceed. The new nodes count against the limits in the trial, so they
-    include those that the autoscaler added without it.
+    limit that the new nodes exceed. In the trial, the new nodes count against the limits. So the
+    new nodes include those that the autoscaler added in the run with the change.
     """
     answer = context.answer
     groups = [limit.name] if limit.kind == _GROUP else [one.group for one in autoscaling.groups]

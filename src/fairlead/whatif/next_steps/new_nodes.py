@@ -2,13 +2,13 @@
 
 A node is suitable if each of the waiting pods would fit on a copy that runs only static pods and
 pods of DaemonSets. Nodes that run pods of the same workloads are preferred, because their labels
-and taints admit these pods. Other nodes are suitable only if they have no taints, and no rule, such
-as affinity, rejected a waiting pod. If a rule rejected pods of several workloads, nodes that run
-pods of more of these workloads are preferred. Of the preferred nodes, or else of the other nodes,
-the smallest suitable node is copied. If pods wait for devices, then of nodes of the same size, the
-one with the most pods of their workloads is copied, because pods of other workloads use fewer of
-its devices. The largest node that waiting pods left is copied instead if it is equally preferred,
-and if fewer copies of it are enough.
+and taints admit these pods. Other nodes are suitable only if they have no taints, and if no rule,
+such as affinity, rejected a waiting pod. If a rule rejected pods of several workloads, nodes that
+run pods of more of these workloads are preferred. Of the preferred nodes, or else of the other
+nodes, the smallest suitable node is copied. If pods wait for devices, then of nodes of the same
+size, the one with the most pods of their workloads is copied, because pods of other workloads use
+fewer of its devices. The largest node that waiting pods left is copied instead if it is equally
+preferred, and if fewer copies of it are enough.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -130,9 +130,9 @@ def new_nodes_for(
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
     are preferred. `known` are the nodes at the end of another run. If a node occurs in both runs,
     its pods of both runs count. `left` names nodes that pods of `pending` left. A node without pods
-    of these workloads is suitable only if it has no taints, and no `pending` pod waits because of a
-    rule, such as affinity. If `spread_counts` is False, topology spread does not count as such a
-    rule: a zone without pods may admit the pods.
+    of these workloads is suitable only if it has no taints, and if no `pending` pod waits because
+    of a rule, such as affinity. If `spread_counts` is False, topology spread does not count as such
+    a rule: a zone without pods may admit the pods.
     """
     nodes, pending = list(nodes), list(pending)
     if not pending:

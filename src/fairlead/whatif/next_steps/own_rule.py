@@ -1,7 +1,8 @@
 """Whether a scheduler configuration has rules that are not in the objects of the cluster.
 
 The pods of a dump may have been placed before such a rule applied. So a copy of the node on which a
-pod ran might reject this pod. Nor does the spec of a workload show which zones admit its pods.
+pod ran might reject this pod. The spec of a workload does not show which zones admit its pods,
+either.
 """
 
 from __future__ import annotations

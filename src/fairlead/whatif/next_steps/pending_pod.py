@@ -248,7 +248,7 @@ def _may_be_kept_off(pods: Iterable[PodEnd], context: StepContext) -> bool:
     """Return whether pods on new nodes, or in their zones, may keep some of `pods` off these nodes.
 
     The result is False for pods that only their own anti-affinity about single nodes keeps pending.
-    So no trial is necessary, which would take about as long as the question.
+    So no trial is necessary; a trial would take about as long as the question.
     """
     apart = [pod for pod in pods if lacks_place(pod)]
     if not all(map(repels_pods_itself, apart)):
@@ -454,10 +454,10 @@ def _best_nodes(
 
     Only the first TRIES_MAX of `candidates` are tried. If topology spread keeps pods pending in the
     first trial, the next trial has equally many copies of each candidate. This trial is left out if
-    fewer pods wait than there are candidates. Otherwise, the trials end as soon as most of the
-    waiting pods run, because a trial takes long in a large cluster. If some pods still wait, the
-    step says how many pods run. If all of them wait, a note says so. If other pods take the room of
-    the new nodes, more nodes are tried (`_more_for_rivals`), and the step names these pods.
+    fewer pods wait than there are candidates. In all other cases, the trials end as soon as most of
+    the waiting pods run, because a trial takes long in a large cluster. If some pods still wait,
+    the step says how many pods run. If all of them wait, a note says so. If other pods take the
+    room of the new nodes, more nodes are tried (`_more_for_rivals`), and the step names these pods.
 
     `added` is the number of nodes that the question adds already. A pod may wait in spite of the
     new nodes. Its rules may exclude them, or other pods may be placed on them first.

@@ -288,7 +288,8 @@ def _honoring_taints(
 
     Also add a note to `context.causes`. It says that the constraints of `counting`, which include
     those of `edited`, count these nodes now. If fewer domains than minDomains remain without these
-    nodes, the what-if also removes minDomains. If nodes fail, the edit is made EARLIER.
+    nodes, the what-if also removes minDomains. If nodes fail, the edit is made the time EARLIER
+    before the failure.
     """
     are_failed = context.answer.changed.outage is not None
     which = "failed" if are_failed else "cordoned"
@@ -314,9 +315,10 @@ def _honoring_taints(
 
 
 def _in_time(words: str, edits: Iterable[str], context: StepContext) -> NextStep:
-    """Return a what-if with `edits`, which are arguments; if nodes fail, they fail EARLIER later.
+    """Return a what-if with the arguments `edits`; if nodes fail, the edits are made before.
 
-    So the rollout of the edited workloads is over when the nodes fail.
+    The failure is delayed by EARLIER, unless the question has a delay already. So the rollout of
+    the edited workloads is over when the nodes fail.
     """
     options, failures = shlex.join(edits), context.answer.change.failures
     if not failures.is_any or failures.at:

@@ -155,7 +155,7 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     eviction of a pod. If no pod was evicted, they are those of the first failure that the control
     plane noticed, or else of the first failure.
 
-    `quiet_at` is the time at which its kubelet stopped reporting. From `unready_at` on, the
+    `quiet_at` is the time at which the node's kubelet stopped reporting. From `unready_at` on, the
     condition Ready was not True. A slow kubelet reports late but never stops, so its `quiet_at` is
     equal to `unready_at`. At `tainted_at`, the node got a NoExecute taint. `back_at` is the time at
     which the node last returned to service; None if it is out of service at the end. `returns`

@@ -105,14 +105,13 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     `wanted` is the number of pods that should be ready at the end. `before`, `lowest` and `at_end`
     are the numbers of pods that were ready at the start, at the worst moment and at the end.
     `lowest_for` is the total time for which only `lowest` pods were ready, and `gaps` is the number
-    of periods that it consists of. `lowest_for` is None if `lowest`
-    is less than `wanted` and the number of ready pods remains at `lowest` until the end. If
-    `has_ended`, the time from the last change of the number to the end of the run does not count.
-    `ready_counts` has each change of the number of ready pods: the time of the change and the new
-    number. It is () for permanent workloads. It is also () for other workloads, such as Jobs,
-    unless `has_ended`. `history` has the same changes for workloads that a HorizontalPodAutoscaler
-    scales during the run; otherwise it is (). `failed_indexes` are the indexes that an Indexed Job
-    does not try again.
+    of periods that it consists of. `lowest_for` is None if `lowest` is less than `wanted` and the
+    number of ready pods remains at `lowest` until the end. If `has_ended`, the time from the last
+    change of the number to the end of the run does not count. `ready_counts` has each change of the
+    number of ready pods: the time of the change and the new number. It is () for permanent
+    workloads. It is also () for other workloads, such as Jobs, unless `has_ended`. `history` has
+    the same changes for workloads that a HorizontalPodAutoscaler scales during the run; otherwise
+    it is (). `failed_indexes` are the indexes that an Indexed Job does not try again.
     """
 
     wanted: int

@@ -225,9 +225,9 @@ def consolidate_safely(
     `find` returns a plan of at most the given number of nodes, with the runs of its drains.
     `explain` adds the reasons why the other nodes stay; it is called for one plan only. If the
     plan is not safe, and the pods of some nodes must be placed in a certain order, a second plan
-    leaves these nodes in service. If there is still no safe plan, for lack of room (`_lacks_room`),
-    smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the smaller plans is safe,
-    the result is the plan that was found before them.
+    leaves these nodes in service. If there is still no safe plan, and the cause is a lack of room
+    (`_lacks_room`), smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the smaller
+    plans is safe, the result is the plan that was found before them.
     """
     found = find(limit)
     if found.plan.is_order_unsafe:

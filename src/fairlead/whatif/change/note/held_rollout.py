@@ -53,7 +53,7 @@ _WITH_TEMPLATE: Final = (DEPLOYMENT, *_WITH_UPDATE_STRATEGY, *_WITHOUT_ROLLOUT)
 def ignores_change(workload: Manifest, after: Json, inventory: Inventory) -> str:
     """Return why the change of `workload` to `after` changes no pods; "" if it may change some.
 
-    It changes none if the workload or its namespace is being deleted. `inventory` contains the
+    No pods change if the workload or its namespace is being deleted. `inventory` contains the
     namespaces.
     """
     if workload.kind not in (*_WITH_TEMPLATE, JOB, CRON_JOB):

@@ -4,7 +4,7 @@
 - The object is a hook that Helm or Argo CD creates at another time, such as `helm test`.
 - A field was removed from the manifest, but the existing object has no annotation
   last-applied-configuration. Then kubectl apply cannot know that the field was removed. Helm knows
-  it from its last release.
+  this from its last release.
 - A PodDisruptionBudget selects no pod.
 - A ConfigMap or Secret that pods need does not exist (`absent_reference`).
 """

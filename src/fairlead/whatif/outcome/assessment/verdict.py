@@ -1288,7 +1288,7 @@ def _only_last_return(pods: int, nodes: int) -> str:
 
 
 def _returns(late: int, pods: int, after: str) -> str:
-    """Return when `pods` of flapping nodes come back; `late` of them do not each time.
+    """Return when `pods` of flapping nodes come back; `late` of them do not come back each time.
 
     `after` is the text of the time of their last return, or "".
     """

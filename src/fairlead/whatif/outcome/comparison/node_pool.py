@@ -67,7 +67,7 @@ def node_pools(
     """Return one pool for each value of the node labels `labels`.
 
     The pools whose nodes the change affects come first, even if these nodes are back at the end.
-    Then come the pools with other differences, and at last the pools without differences. The pools
+    Then come the pools with other differences, and finally the pools without differences. The pools
     of each of these groups are sorted by name. Of several labels, the first one that a node has is
     used (`PoolNames`). If `labels` is (), all nodes are one pool.
     """

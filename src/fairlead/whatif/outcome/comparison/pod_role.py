@@ -138,7 +138,7 @@ def pod_roles(
     """Yield a role for each pod that changed in either run.
 
     Pods with the same key in both runs come first, sorted by key. Then come pods whose counterpart
-    in the other run has a different key, and at last pods without a counterpart.
+    in the other run has a different key, and finally pods without a counterpart.
     `PodRole.is_displaced` explains `displaced` and `lost`.
     """
     alone: list[PodEnd] = []

@@ -32,7 +32,8 @@ class AwaitedReturn(Struct, frozen=True):
     A StatefulSet creates a pod again only after the kubelet has confirmed the deletion of the old
     pod. The kubelet of a failed node confirms it when the node returns.
 
-    `pod` is its state at the end of the run. `missed` is the time from its eviction to its start.
+    `pod` is the state of the new pod at the end of the run. `missed` is the time from the eviction
+    of the old pod to the start of the new one.
     """
 
     pod: PodEnd
@@ -90,7 +91,7 @@ def _last_waits(run: RunOutcome) -> dict[str, DurationNs]:
 
 
 def awaited_returns(changed: RunOutcome, found: Difference) -> Iterator[AwaitedReturn]:
-    """Yield the pods of StatefulSets that were evicted from nodes, and awaited their return.
+    """Yield the pods of StatefulSets that were evicted from nodes, and awaited the nodes' return.
 
     `found` are the differences of the run `changed` from the run without the change.
     """

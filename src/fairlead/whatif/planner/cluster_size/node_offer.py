@@ -2,11 +2,11 @@
 
 Nodes form a pool if they are equal except for place, type, size and devices. New nodes of a pool
 can be in each zone of the cluster that has a Ready node. If no present node of the pool has a zone,
-new nodes have none either. Exception: their type is sold only in certain zones. A file of instance
-types determines the types of a pool's new nodes. A type must have the architecture, operating
-system and capacity type of the pool. Without a file, new nodes can have the types of the pool's
-present nodes. Nodes of one type with different devices count as several types. If the nodes of the
-pool belong to a NodePool of Karpenter, new nodes meet the requirements of the NodePool.
+new nodes have a zone only if their type is sold in certain zones only. A file of instance types
+determines the types of a pool's new nodes. A type must have the architecture, operating system and
+capacity type of the pool. Without a file, new nodes can have the types of the pool's present nodes.
+Nodes of one type with different devices count as several types. If the nodes of the pool belong to
+a NodePool of Karpenter, new nodes meet the requirements of the NodePool.
 
 A new node is modelled on an existing node of its pool, if possible one of its type. The new node
 has the same labels, taints, static pods and volume limits, and pods of the same DaemonSets. If it

@@ -63,8 +63,8 @@ def karpenter_options(
 
     The feature gate NodeOverlay is on, except if the cluster's settings turn it off: a change may
     create NodeOverlays. If some NodeOverlays come from a file (`adds_overlays`), the gate is always
-    on. Notes name the gate only if it is stated as on, or if there are NodeOverlays
-    (`has_overlays`) and it is off. If there are static NodePools (`has_static`), the gate
+    on. Notes name this gate only if the settings turn it on, or if it is off and there are
+    NodeOverlays (`has_overlays`). If there are static NodePools (`has_static`), the gate
     StaticCapacity is on, except if the cluster's settings turn it off. Without a Deployment of
     Karpenter, StaticCapacity is always on, because a change may create a static NodePool.
     """
