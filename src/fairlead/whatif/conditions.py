@@ -112,7 +112,7 @@ def scheduler_arguments(conditions: Conditions) -> list[str]:
 
 
 def with_scheduler_arguments(snapshot: Snapshot, conditions: Conditions) -> Snapshot:
-    """Return `snapshot` whose printed commands have the schedulers of `conditions`."""
+    """Return `snapshot`, changed so that printed commands name the schedulers of `conditions`."""
     return replace(
         snapshot,
         arguments=(*snapshot.arguments, *scheduler_arguments(conditions)),

@@ -44,7 +44,7 @@ def unmet_requirements(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
 
     `pod` must be a pod that fits no node. If no node matches its nodeSelector and required node
     affinity, the sentences name the labels that no node has. Otherwise, a sentence names the taints
-    of the nodes in service that would fit except for their taints. With extenders, there is no
+    of the nodes in service that would fit if they had no taints. With extenders, there is no
     sentence about taints.
     """
     nodes = [(one.name, one.labels) for one in built.framework.cluster.table.nodes()]

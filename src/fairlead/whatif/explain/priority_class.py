@@ -83,7 +83,7 @@ class UsedClass(Struct, frozen=True, kw_only=True):
     """A PriorityClass with its unfinished pods.
 
     `name` is NO_CLASS for the pods without a class. `is_known` is False for a class that pods name,
-    but that the dump lacks. In this case, `value` is the priority of the newest of `pods`.
+    but that the dump lacks. For such a class, `value` is the priority of the newest of `pods`.
     `preempts` says whether the preemptionPolicy `policy` lets new pods of the class preempt other
     pods.
     """

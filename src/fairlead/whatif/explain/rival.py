@@ -66,8 +66,8 @@ def nodes_after_rivals(
     """Return (new nodes with which `pod` is placed even after all rivals, larger new nodes).
 
     The first are copies of the node of `new`, or of nodes like it in several zones if fewer of them
-    are enough. The second are None unless even fewer larger nodes are enough. The model is
-    unchanged afterwards.
+    are enough. Larger nodes are returned only if fewer of them are enough; otherwise, the second
+    value is None. The model is unchanged afterwards.
     """
     alike = with_count(model, pod, new)
     found = _fewer_of_several_zones(model, pod, alike) or alike

@@ -5,9 +5,9 @@
     StatefulSet   its revision is not status.updateRevision
     DaemonSet     its label pod-template-generation is not that of the DaemonSet
 
-A StatefulSet with the policy OrderedReady waits for each pod that is not ready before it replaces a
-pod, even if the pod that is not ready has an old template. So a broken pod has to be deleted after
-the template is reverted ("forced rollback" in the documentation of Kubernetes).
+Before a StatefulSet with the policy OrderedReady replaces a pod, it waits for each pod that is not
+ready, even if the awaited pod has an old template. So a broken pod has to be deleted after the
+template is reverted ("forced rollback" in the documentation of Kubernetes).
 
 upstream: pkg/controller/deployment/util/deployment_util.go: FindNewReplicaSet,
 pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet,
@@ -115,7 +115,7 @@ def stuck_pod(
 def replaced_set(
     deployment: Manifest, controllers: Iterable[Manifest], to_replace: Iterable[PodInfo]
 ) -> Manifest | None:
-    """Return the ReplicaSet of most pods that the rollout of `deployment` replaces.
+    """Return the ReplicaSet that has most of the pods that the rollout of `deployment` replaces.
 
     `to_replace` is the result of `pods_to_replace`, and `controllers` are the ReplicaSets of
     `deployment`. Return None for other kinds, if there are no such pods, or if the dump does not

@@ -76,7 +76,7 @@ def place_each(
 def _most_free(model: ClusterModel, nodes: Sequence[str]) -> tuple[int, int]:
     """Return the most free millicores and bytes of memory on one of `nodes`.
 
-    Return -1 for both if none of them allows a further pod; then not even a pod without requests
+    Return -1 for both if no node allows a further pod, so that not even a pod without requests
     fits.
     """
     found = [model.node(name) for name in nodes]

@@ -1,11 +1,11 @@
-"""Workloads whose controllers have not created all wanted pods when the dump was taken.
+"""Workloads whose controllers had not created all wanted pods when the dump was taken.
 
 Such pods are in no list of pods. The workload's status says how many pods it has, even if the dump
 lacks pods. If the dump has more pods of the workload, its status is outdated, and the pods are
 counted instead. The condition ReplicaFailure says why the API server refused a pod. The Deployment
 controller copies it from the ReplicaSets, but not while the Deployment is paused. A Job has no such
-condition, so a trial finds out whether the API server would refuse its next pod. So does a trial
-for a workload without a status, as in a file of manifests.
+condition, so a trial finds out whether the API server would refuse its next pod. A workload without
+a status, as in a file of manifests, is tried in the same way.
 
 A StatefulSet does not create a pod before the old pod of the same name has ended. If the old pod
 does not stop, for example because the kubelet of its node does not answer, the StatefulSet lacks a

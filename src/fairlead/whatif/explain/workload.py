@@ -582,7 +582,7 @@ def _ended_pods(model: ClusterModel) -> list[PodInfo]:
 
 
 def _kept(leaving: Iterable[PodInfo], model: ClusterModel) -> Iterator[Pod]:
-    """Yield the pods among `leaving`, terminating pods, that only foreign finalizers keep."""
+    """Yield those of the terminating pods `leaving` that only foreign finalizers keep."""
     for one in leaving:
         info = model.find_node(model.cluster.node_of(one))
         if is_kept_after_end(one.pod, None if info is None else info.node, model.now):

@@ -297,10 +297,10 @@ def _room_for(
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for the pods that lack room (`short`).
 
-    `left` are the nodes that some of these pods left. New nodes of up to TRIES_MAX zones are tried,
-    and the best are suggested, if other pods, rules or a spread constraint may keep these pods off
-    the new nodes. Otherwise, only the nodes that seem best are suggested. If other pods may take
-    the room of these nodes, the nodes are suggested only after a trial.
+    `left` are the nodes that some of these pods left. If other pods, rules or a spread constraint
+    may keep these pods off the new nodes, new nodes of up to TRIES_MAX zones are tried, and the
+    best are suggested. Otherwise, only the nodes that seem best are suggested. If other pods may
+    take the room of these nodes, the nodes are suggested only after a trial.
     """
     is_tried = _has_own_or_zonal_rules(short, context) or _may_be_kept_off(short, context)
     more = new_nodes_for(short, nodes, context.answer.without.nodes, left=left)

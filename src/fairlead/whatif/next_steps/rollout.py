@@ -2,7 +2,7 @@
 
 A rollout of a Deployment may stop because its new pods find no place beside the old pods. A rollout
 of a StatefulSet with the policy OrderedReady waits for each pod that is not ready. It does not
-replace this pod, even if the pod has an old template.
+replace such a pod, even if the pod has an old template.
 
 upstream: pkg/controller/statefulset/stateful_set_control.go: processReplica
 """
@@ -84,7 +84,7 @@ def delete_awaited_pods(context: StepContext) -> Iterator[NextStep]:
 
 
 def note_forced_rollback(context: StepContext) -> Iterator[NextStep]:
-    """Yield nothing, but note how to undo rollouts of StatefulSets that the change lets stop.
+    """Yield nothing; note how to undo rollouts of StatefulSets that stop because of the change.
 
     A StatefulSet with the policy OrderedReady does not replace its pending pod, even if the
     template is reverted. Kubernetes' documentation calls the necessary steps a forced rollback.

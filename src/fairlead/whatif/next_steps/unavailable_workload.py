@@ -185,7 +185,7 @@ def _held_back(one: WorkloadEffect, effect: Effect) -> list[LostPod]:
 
 
 def shorten_failures(context: StepContext) -> Iterator[NextStep]:
-    """Yield a remedy for StatefulSets whose pods missed LONG or more until their nodes returned."""
+    """Yield a remedy for StatefulSets that lacked pods, for LONG or more, until nodes returned."""
     effect = context.answer.effect
     late = {one.pod.workload for one in effect.awaited_returns if one.missed >= LONG}
     yield from _out_of_service((one for one in effect.workloads if one.workload in late), context)

@@ -127,10 +127,10 @@ def _claims(
 ) -> Iterator[tuple[Pod, Iterable[str], Collection[str]]]:
     """Yield pods of the snapshot, the claims of each, and the `pending` pods with these claims.
 
-    A pending pod of the snapshot has its own claims. So has a pod of a StatefulSet, which has the
-    name of the pod that it replaces. Every other replacement has the claims that a pod of its
-    workload names. The claim of an ephemeral volume belongs to one pod, so a replacement gets a new
-    one.
+    A pending pod of the snapshot has its own claims. A pod of a StatefulSet has the name, and so
+    the claims, of the pod that it replaces. Every other replacement has the claims that a pod of
+    its workload names. The claim of an ephemeral volume belongs to one pod, so a replacement gets a
+    new one.
     """
     own: dict[str, PodEnd] = {}
     alike: dict[WorkloadRef, set[str]] = defaultdict(set)

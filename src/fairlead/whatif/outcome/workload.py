@@ -109,9 +109,9 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     number of ready pods remains at `lowest` until the end. If `has_ended`, the time from the last
     change of the number to the end of the run does not count. `ready_counts` has each change of the
     number of ready pods: the time of the change and the new number. It is () for permanent
-    workloads. It is also () for other workloads, such as Jobs, unless `has_ended`. `history` has
-    the same changes for workloads that a HorizontalPodAutoscaler scales during the run; otherwise
-    it is (). `failed_indexes` are the indexes that an Indexed Job does not try again.
+    workloads, and for other workloads, such as Jobs, if `has_ended` is False. `history` has the
+    same changes for workloads that a HorizontalPodAutoscaler scales during the run; otherwise it is
+    (). `failed_indexes` are the indexes that an Indexed Job does not try again.
     """
 
     wanted: int
@@ -142,7 +142,7 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
         If it consists of several periods, the text says so: `20m20s in 20 gaps`. If the last period
         lasts until the end, the text is `to the end`.
 
-        The text is "" unless `lowest` is less than `before` and less than `wanted`.
+        The text is "" if `lowest` is at least `before` or at least `wanted`.
         """
         if self.lowest >= min(self.before, self.wanted):
             return ""

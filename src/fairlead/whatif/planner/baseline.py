@@ -83,9 +83,9 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
 
     The snapshot is simulated first if workloads have too few or too many pods, rollouts were in
     progress or pods were starting (`dump_activity`). The baseline is then the end of this
-    simulation. Otherwise, it is the unchanged snapshot. It is also the unchanged snapshot if no
-    pods were starting, and the simulation neither creates missing pods, nor deletes surplus pods,
-    nor ends a rollout.
+    simulation. Otherwise, it is the unchanged snapshot. The snapshot is also used unchanged if no
+    pods were starting, and if the simulation creates no missing pods, deletes no surplus pods and
+    ends no rollout.
 
     `autoscale` and `places_gangs` are used only for the notes (`plan_notes`). `model` is the model
     of `snapshot` with `scheduler` and `seed`, if the caller has made it.
@@ -163,10 +163,10 @@ def activity_note(activity: DumpActivity) -> tuple[str, ...]:
 def _run_to_rest(experiment: Experiment, progress: Progress) -> FinishedRun:
     """Run `experiment` until the cluster is at rest.
 
-    The first run ends when nothing changes any more, or at its time limit. It can reach this limit
-    although the cluster is at rest, for example if a pod terminates without end. In this case, a
-    second run ends at the time at which the cluster came to rest in the first run. There is no
-    second run if the cluster did not come to rest, or was at rest from the start.
+    The first run ends when nothing changes any more, or at its time limit. If it reaches this limit
+    although the cluster came to rest, for example because a pod terminates without end, a second
+    run ends at the time at which the cluster came to rest in the first run. There is no second run
+    if the cluster did not come to rest, or was at rest from the start.
     """
     until_rest = replace(experiment, steps_begin=None)
     finished = run_experiment(until_rest, "waiting until the cluster is at rest", progress)

@@ -13,9 +13,9 @@ is one exception: the claims of a pod are created and released with the pod (`po
 
 The configuration can disable a filter that the kubelet also checks, such as NodeResourcesFit. Then
 the kubelet may refuse a pod that the scheduler has placed. In a cluster, the pod's controller would
-create equal pods without end. A further cycle can choose another node only if several nodes share
-the best score. In this case, the cycle is repeated. If all tries fail, the refused pod counts as a
-pod that has no node.
+create equal pods without end. If several nodes share the best score, the cycle is repeated, because
+it can then choose another node. If all tries fail, the refused pod counts as a pod that has no
+node.
 """
 
 from __future__ import annotations
@@ -666,7 +666,7 @@ class ClusterModel:
     def repeats_decisions(self) -> bool:
         """Whether the model makes equal decisions for equal pods on equal nodes.
 
-        It does, except if a profile has plugins of the user. Such plugins may keep a state.
+        It does not if a profile has plugins of the user, because such plugins may keep a state.
         """
         return all(built.is_stateless for built in self._built.values())
 

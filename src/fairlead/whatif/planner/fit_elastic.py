@@ -6,8 +6,8 @@ describes the last simulation, which runs until nothing changes any more. The ot
 pods have a node. If the new pods must not preempt other pods, they use a copy of the given pod's
 scheduler profile without PostFilter plugins.
 
-An autoscaler can remove and add nodes without end, so that some pod is always without a node. In
-this case, the count is the largest number of pods that had a node at the same time.
+If an autoscaler removes and adds nodes without end, some pod may always be without a node. The
+count is then the largest number of pods that had a node at the same time.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ def _with_workload(
 ) -> Experiment:
     """Return `experiment` with a step that creates `workload`.
 
-    The run ends when nothing changes any more. Unless `settles` is set, it also ends as soon as
-    all pods of the workload have a node.
+    The run ends when nothing changes any more. If `settles` is not set, it also ends as soon as all
+    pods of the workload have a node.
     """
     [manifest] = manifests([Document(source.source, workload)])
     step = ScriptedStep(0, (commands.create(manifest),), source.source, source.title)

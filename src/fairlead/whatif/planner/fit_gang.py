@@ -6,8 +6,8 @@ this copy are removed again. Each pod goes through a scheduling cycle of kube-sc
 Limits and shares of the queues of a batch scheduler do not count.
 
 Pod affinity can keep the pods of a Job in one domain, such as a rack. The node of the first pod
-then decides about the domain, and kube-scheduler does not check whether the domain has room for the
-other pods. If it has not, the copy is tried again without this domain.
+then determines the domain, and kube-scheduler does not check whether the domain has room for the
+other pods. If the domain lacks room, the copy is tried again without this domain.
 """
 
 from __future__ import annotations

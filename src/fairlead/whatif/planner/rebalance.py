@@ -413,8 +413,8 @@ class Rebalancer:
         has a node. Return the move of `pod`. If the replacement is created while `pod` stops, and
         goes to the old node again, the target of the move is this node, and `waiting` is not tried.
         Return None if `waiting` fits no node, or if its images might not run on the node that it
-        gets. Also return None if the replacement fits no node, or, created later, goes to the old
-        node again.
+        gets. Also return None if the replacement fits no node, or if it is created later and goes
+        to the old node again.
         """
         model = self._model
         is_first = self._replacement_order.creates_first(pod)
@@ -471,7 +471,7 @@ class Rebalancer:
         """Repeat the move of `pod` that `_moved` has tried; commit this move, and return it.
 
         `waiting` is a waiting pod that is scheduled after the removal of `pod`, or None. With
-        `cordons`, this is done when the replacement of `pod` has a node (`_moved`). The
+        `cordons`, `waiting` is scheduled when the replacement of `pod` has a node (`_moved`). The
         repeated move can have another target, because a tie-break chooses again. Return None
         without a change if the repeated move fails, or if the pod's images might not support the
         platform of the target. A move without a `waiting` pod also fails if the nodes do not become

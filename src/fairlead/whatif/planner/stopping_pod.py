@@ -56,7 +56,7 @@ def stopping_pod(pod: Pod, cluster: Cluster, now: Instant) -> StoppingPod:
 def _is_in_use(change: ClaimChange) -> bool:
     """Return whether the replacement cannot have what the pod of `change` uses through the claim.
 
-    This is so for a volume, and for devices unless another pod uses them too.
+    This is true for a volume. It is true for devices only if no other pod uses them.
     """
     claim, after = change.before, change.after
     if isinstance(claim, PersistentVolumeClaim):
@@ -67,7 +67,7 @@ def _is_in_use(change: ClaimChange) -> bool:
 
 
 def _held(change: ClaimChange, copy: Pod, old: ObjectMeta) -> Claim:
-    """Return the claim of `change` as `copy` holds it, instead of the pod with the metadata `old`.
+    """Return the claim of `change`, held by `copy` instead of the pod with the metadata `old`.
 
     A claim that the pod owns gets another name. For an ephemeral volume, the name follows from the
     name of `copy`.

@@ -19,7 +19,7 @@ taint for no time. Each new pod is then evicted at once and replaced a moment la
 second then takes longer than a real one. A run is refused if the pods of a workload are evicted too
 often for the same reason within a minute. The limit is EVICTIONS_MAX plus EVICTIONS_PER_POD times
 the number of its pods. This number includes the pods that are evicted at the same instant, because
-they might not have been replaced yet. Slower loops only appear in the result (`eviction_loops`).
+they might not have been replaced yet. Slower loops appear only in the result (`eviction_loops`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     3. act       the commands in `Experiment.steps`; their times count from the beginning of step 3
     4. settle    run for the duration, or until only periodic retries have happened for a while
 
-Both runs of a what-if are identical until step 3 begins. So a pod that only waits for the scheduler
+Both runs of a what-if are identical until step 3 begins. So a pod that waits only for the scheduler
 gets the same node in both runs. If a rollout or another activity is in progress in the dump, step 3
 begins after it.
 """
@@ -568,7 +568,7 @@ class ExperimentRun:
         return any(one.node == check.node for one in self._kubectl_drain.refused)
 
     def _present_pods(self, node: str, store: Store, now: Instant) -> Iterator[Pod]:
-        """Yield the pods on `node`, without those that are being deleted since `now`."""
+        """Yield the pods on `node`, without those whose deletion was requested at `now`."""
         for key in self._recorder.outage.own_pod_keys_on(node):
             found = store.find(POD, *key.split("/"))
             if found is not None and not _is_deleted_since(now, found["metadata"]):
@@ -1022,7 +1022,7 @@ class ExperimentRun:
 
 
 def _is_deleted_since(begin: Instant, metadata: Json) -> bool:
-    """Return whether an object with `metadata` terminates, and has done so since `begin` at most.
+    """Return whether an object with `metadata` terminates, and began to do so at `begin` or later.
 
     A deletion timestamp has whole seconds.
     """

@@ -437,9 +437,9 @@ def _with_taints(
 ) -> tuple[Command, ...]:
     """Return the commands that make `change` to the node `ref`; `nodes` are the present nodes.
 
-    The commands do not set the taints in `change`. They apply `taints` to the present taints of the
-    node, so the taints that the simulation has set are kept. If `nodes` lacks the node, the
-    commands have no effect.
+    The taints in `change` are ignored. Instead, the commands make the changes in `taints` to the
+    present taints of the node, so the taints that the simulation has set are kept. If `nodes` lacks
+    the node, the commands have no effect.
     """
     present = next((one for one in nodes if one["metadata"]["name"] == ref.name), {})
     spec = {**change["spec"], "taints": taints.applied_to(_taints(present)) or None}

@@ -85,9 +85,9 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     `fairlead.dev/run-duration`.
 
     `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`. With
-    `off`, settings of an autoscaler are ignored. None also means that no autoscaler acts, but such
-    settings are refused. `provision_time` is one duration for all machines, or a duration for each
-    node group or NodePool.
+    `off`, settings of an autoscaler are ignored. None also means that no autoscaler acts, but
+    settings of an autoscaler are then refused. `provision_time` is one duration for all machines,
+    or a duration for each node group or NodePool.
     """
 
     kubelet: KubeletSettings = KubeletSettings()

@@ -14,8 +14,8 @@ from fairlead.whatif.snapshot.manifest import Manifest
 def as_input_error(source: str, manifests: Sequence[Manifest], refused: ApiError) -> InputError:
     """Return an InputError that names the one of `manifests` that the API server refused.
 
-    The API server's error about a value of a wrong type names no object. In this case, the first of
-    `manifests` with such a value is named. If `refused` is about none of `manifests`, the
+    The API server's error about a value of a wrong type names no object. For such an error, the
+    first of `manifests` with such a value is named. If `refused` is about none of `manifests`, the
     InputError names only `source`.
     """
     if refused.kind is None:
@@ -33,8 +33,8 @@ def malformed_object(
     """Return an InputError about a value of a wrong type in `obj`, an object of a simulated store.
 
     `refused` is the API server's error about the value, which names no object. The manifest from
-    which `obj` was loaded is named. A simulated controller may have created `obj`. In this case,
-    the first of `manifests` with such a value is named, because it is probably the template's.
+    which `obj` was loaded is named. If a simulated controller created `obj`, the first of
+    `manifests` with such a value is named, because the value probably comes from a template.
     """
     meta = obj.get("metadata") or {}
     identity = (kind.resource, meta.get("namespace") or "", meta.get("name") or "")

@@ -409,7 +409,7 @@ def _custom_owners(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def _eviction_policies(pods: Iterable[Pod], manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if a policy of a Volcano Job with `pods` acts on more than an evicted pod.
+    """Yield a note if a policy of a Volcano Job with `pods` affects more than the evicted pod.
 
     upstream: volcano: pkg/controllers/job/job_controller_handler.go: deletePod,
     job_controller_util.go: applyPolicies

@@ -189,7 +189,7 @@ def admission_sentence(owner: Manifest, inventory: Inventory) -> str:
 
 
 def _unmet_condition(workload: _WorkloadForm) -> str | None:
-    """Return the message of the first condition that lacks for the admission of `workload`.
+    """Return the message of the first condition that is missing for the admission of `workload`.
 
     The message has no full stop. It is "" if Kueue has written none. Return None if `workload` is
     admitted.

@@ -94,7 +94,7 @@ def pool_labels(labels: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
 
 
 class PoolNames(Struct, frozen=True):
-    """Finds the names of nodes' pools: the first of `keys` that is a node's label states its pool.
+    """Finds the pools of nodes: the first of `keys` that a node has as a label states its pool.
 
     `shared` are the values that state a pool under more than one of `keys`.
     """
@@ -229,7 +229,7 @@ def is_lasting_taint(key: str) -> bool:
 
 
 def awaits_agent(key: str) -> bool:
-    """Return whether an agent of the node removes a taint with this key when it is ready.
+    """Return whether an agent of the node removes a taint with this key when the agent is ready.
 
     The result is False for node.kubernetes.io/not-ready, which the node lifecycle controller sets.
     """

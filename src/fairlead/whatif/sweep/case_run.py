@@ -185,8 +185,8 @@ def run_case(source: str, case: Case, worst: KnownWorst, folder: Path | None = N
 
     A sweep shows only the report of the worst case. So the result contains a report only if the
     case is at least as severe as `worst`. `folder` contains the files that the scenario names. If
-    it is None, they are in the folder of `source`. If the input is invalid, the result contains the
-    problem.
+    `folder` is None, the files are in the folder of `source`. If the input is invalid, the result
+    contains the problem.
     """
     try:
         experiment, finished = run_scenario(source, case.scenario, folder)

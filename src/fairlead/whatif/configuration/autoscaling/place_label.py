@@ -37,9 +37,9 @@ def labels_of_zones(nodes: Iterable[Node], topology: Mapping[str, frozenset[str]
     """Return the labels about the place of a new node in each zone of `nodes`.
 
     The keys are the zones; "" stands for the nodes without a zone. `topology` contains the topology
-    keys of the nodes' drivers. Such a key counts if its value is the same on all nodes of a zone,
-    in each zone. Labels in which a driver of local volumes names the node itself do not count. If
-    the nodes of a zone have several regions, the region of the last node counts.
+    keys of the nodes' drivers. A topology key counts if, in each zone, its value is the same on all
+    nodes. Labels in which a driver of local volumes names the node itself do not count. If the
+    nodes of a zone have several regions, the region of the last node counts.
     """
     found: dict[str, dict[str, str]] = {}
     varying = set[str]()

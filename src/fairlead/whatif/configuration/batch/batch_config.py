@@ -59,9 +59,9 @@ def batch_config(
     """Return the batch scheduler's configuration; None if no batch scheduler runs.
 
     If `options` name a configuration, the result is this configuration. It may be in a ConfigMap of
-    `initial`. Otherwise, the result is the recommended configuration if a pod in `initial` or
-    `steps` needs a batch scheduler. Raises InputError, also if two schedulers would schedule the
-    same pod.
+    `initial`. If `options` name none, the result is the recommended configuration if a pod in
+    `initial` or `steps` needs a batch scheduler. Raises InputError, also if two schedulers would
+    schedule the same pod.
     """
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
     if options.source is not None:

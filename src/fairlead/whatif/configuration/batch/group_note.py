@@ -72,7 +72,7 @@ def _named_groups(
 ) -> Iterator[tuple[str, str]]:
     """Yield (namespace, group) for each pod, and for each pod template, in `objects`.
 
-    The templates of CronJobs are left out unless `runs_cron_jobs` is set.
+    The templates of CronJobs are included only if `runs_cron_jobs` is set.
     """
     for one in objects:
         if one.kind is CRON_JOB and not runs_cron_jobs:

@@ -529,7 +529,7 @@ def _stopped_rollouts(workloads: Iterable[WorkloadEffect]) -> str:
 
 
 def _error(effect: Effect) -> str | None:
-    """Return sentences about failed Jobs, Jobs that can only fail, and all other errors.
+    """Return sentences about failed Jobs, Jobs that can no longer succeed, and all other errors.
 
     If there are no errors, return a sentence about failed pods; None if there are none either.
     """
@@ -1231,8 +1231,8 @@ def _interrupted(effect: Effect) -> str | None:
     The pods that are down with their nodes run again on these nodes later. Displaced, moved and new
     pods do not count as pods that wait. If there are no pods of either kind, the result is a
     sentence about the pods that need no replacement, such as a pod of a DaemonSet on a removed
-    node. Return None if there is no sentence. Sentences about pods on failed nodes are only
-    included if the change puts pods on failed nodes, or keeps pods there longer.
+    node. Return None if there is no sentence. Sentences about pods on failed nodes are included
+    only if the change puts pods on failed nodes, or keeps pods there longer.
     """
     outage, found = effect.changed.outage, effect.difference
     waited = only_waited(effect.waited, found)

@@ -51,12 +51,12 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again. `undrained` pods could not be evicted or do not stop.
-    `outdated` pods still run an old revision at the end. They do so for one of three causes. Pods
-    of the new revision are pending or cannot be created. The StatefulSet or DaemonSet waits for a
-    pod that is not ready. The run ended during the rollout. Pods that the update strategy keeps at
-    an old revision do not count. `budgets` are the outcomes of the budgets that cover the displaced
-    or undrained pods. Budgets that cover other pods of the workload are included if they have too
-    few healthy pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or
+    `outdated` pods still run an old revision at the end. There are three possible causes. Pods of
+    the new revision are pending or cannot be created. The StatefulSet or DaemonSet waits for a pod
+    that is not ready. The run ended during the rollout. Pods that the update strategy keeps at an
+    old revision do not count. `budgets` are the outcomes of the budgets that cover the displaced or
+    undrained pods. Budgets that cover other pods of the workload are included if they have too few
+    healthy pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or
     more. It also counts pods that are not displaced, moved or new, if the change makes their wait
     for a node longer. `waited_for` is the longest of these waits. `awaited_node` counts the pods of
     a StatefulSet that were missing for WAITED_MIN or more, until their failed nodes returned.
@@ -172,9 +172,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
         Of the workloads that preempted pods, at most _PREEMPTORS_MAX are named.
 
-        Evictions are redundant if other counts include all evicted pods. If no pod is lost, the
-        other counts must also include no other pods. They are then shown with the causes of the
-        evictions.
+        Evictions are redundant if other counts include all evicted pods. If no pod is lost, these
+        counts must include only evicted pods; they are then shown with the causes of the evictions.
 
         Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 not drained, 7
         pending: Insufficient cpu, 7 evicted (drain)` becomes `54 undrained, 7 pending`.

@@ -415,8 +415,8 @@ def _stated_types(
     """Return the types in `stated` that nodes like `members`, the nodes of a pool, can have.
 
     The types have the architecture and the operating system of the pool; a type without a stated
-    operating system can run any. They also have the capacity type of the pool, unless no type in
-    `stated` has it. They meet `rules`, the requirements of a NodePool. Types on which the
+    operating system can run any. If some types in `stated` have the capacity type of the pool, only
+    these are returned. The types meet `rules`, the requirements of a NodePool. Types on which the
     reservation for the system leaves no CPU or no memory are left out. If members of one type have
     different devices, the result contains the type once for each kind of devices.
     """

@@ -637,8 +637,8 @@ class SizeSearch:
         """Place again each pod that its node would refuse now; return whether a pod has moved.
 
         This is necessary because a new node can add a domain to a topology spread constraint. A
-        node can do so even if its taints keep the pods of the constraint off. So a pod that was
-        placed before can exceed maxSkew now, and its replacement would stay pending. A pod stays if
+        node can do so even if its taints repel the pods of the constraint. So a pod that was placed
+        before can exceed maxSkew now, and its replacement would stay pending. A pod stays if
         neither the present nodes nor a new node take it, or if it ran on a kept node before the
         search.
         """

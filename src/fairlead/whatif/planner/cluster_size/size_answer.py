@@ -246,7 +246,7 @@ def _held(found: SizeResult) -> Iterator[str]:
 
 
 def _pending_today(found: SizeResult) -> int | None:
-    """Return the most pods that are pending after a failure of today's nodes; None if untried."""
+    """Return how many pods are pending after today's nodes' worst failure; None if untried."""
     if not found.tried_today:
         return None
     losses = _losses_today(found)
@@ -254,7 +254,7 @@ def _pending_today(found: SizeResult) -> int | None:
 
 
 def _losses_today(found: SizeResult) -> list[TodaysLoss]:
-    """Return the failures that today's nodes do not survive, the one with most pending pods first.
+    """Return the failures that today's nodes do not survive; the most pending pods come first.
 
     Pods in `found.pinned` do not count, because no node on offer could hold them after a failure.
     """

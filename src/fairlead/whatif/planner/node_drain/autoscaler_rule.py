@@ -130,7 +130,7 @@ class AutoscalerRules:
             yield Blocker(name, "", BlockCause.ANNOTATION, f"node/{name}", why, edit)
 
     def pod_blockers(self, node: str, pod: Pod) -> Iterator[Blocker]:
-        """Yield the blockers by which `pod` keeps `node` from removal.
+        """Yield the blockers with which `pod` prevents the removal of `node`.
 
         If several rules of Cluster Autoscaler apply, only the first one that it checks yields a
         blocker. Cluster Autoscaler itself stops there. There is one exception: the annotation

@@ -170,7 +170,7 @@ class DrainPlan(Struct):
 
     @property
     def unplaced(self) -> list[str]:
-        """The blocked nodes whose drains would only leave pods pending."""
+        """The blocked nodes whose only obstacle is that pods fit on no other node."""
         others = {one.node for one in self.blockers if one.cause not in UNPLACED}
         return [name for name in self.blocked if name not in others]
 
@@ -461,8 +461,8 @@ def paces_for(
 
     A round has at most `nodes` nodes. Each node is out of service for `away`. If `max_unavailable`
     is set, it is the only pace. It is a number, or a percentage of the nodes of a round
-    (`nodes_at_once`). Otherwise, the paces are 1 and the numbers in `PACES` that are smaller than
-    `nodes`.
+    (`nodes_at_once`). If it is None, the paces are 1 and the numbers in `PACES` that are smaller
+    than `nodes`.
     """
     if isinstance(max_unavailable, str):
         return [DrainPace(nodes_at_once(max_unavailable, nodes), away, max_unavailable)]
@@ -594,7 +594,7 @@ def _pace_findings(plan: DrainPlan) -> list[str]:
 
 
 def _again_findings(run: DrainRun | None) -> Iterator[str]:
-    """Yield a sentence if `run` evicts pods more than once, which explains its evictions."""
+    """Yield a sentence that explains why `run` evicts pods more than once, if it does."""
     if run is not None and run.evicted_again:
         is_one = run.evicted_again == 1
         pods = "is the second eviction of a pod" if is_one else "are further evictions of pods"

@@ -290,7 +290,7 @@ class DrainPlanner:
         No order helps if a workload does not fit even when it is placed first (`_refused_first`).
         Then no other order is tried.
 
-        `reorders` replaces `self.reorders` in this call, unless `reorders` is None. If neither
+        If `reorders` is not None, it replaces `self.reorders` in this call. If neither
         `finds_order` nor `reorders` is set, other orders are tried only if they could change which
         pod the Blocker names. If they are not tried, the Blocker cannot have the cause ORDER, which
         says that the pods fit in another order.
@@ -547,7 +547,7 @@ class DrainPlanner:
         )
 
     def _message(self, failure: Failure) -> str:
-        """Return the message of `failure`, which calls closed nodes cordoned instead of full.
+        """Return the message of `failure`, but call closed nodes cordoned instead of full.
 
         A closed node (`close`) takes no pods, so the scheduler calls it full. If an open node is
         full, too, the message is unchanged.
@@ -774,7 +774,7 @@ def _flags(workload: str, pods: Iterable[PodInfo]) -> list[str]:
 def _never_ends_pods(node: Node) -> bool:
     """Return whether evicted pods of `node` stay terminating forever.
 
-    They do if the kubelet does not answer, unless the node has the taint out-of-service.
+    They do if the kubelet does not answer and the node lacks the taint out-of-service.
 
     upstream: pkg/controller/podgc/gc_controller.go: gcTerminating
     """

@@ -103,7 +103,7 @@ class UncreatedPods(Struct, frozen=True):
     def is_refused(self) -> bool:
         """Whether the API server refuses the pods.
 
-        Otherwise, a StatefulSet creates the pods only after its lower ordinals are ready.
+        If it does not, a StatefulSet creates the pods only after its lower ordinals are ready.
         """
         return self.why != WAITS_FOR_LOWER
 
@@ -137,7 +137,7 @@ class _Baseline(Struct, frozen=True):
 
 
 class DrainTimes(Struct, frozen=True):
-    """The times of the drain of `node`; a time is None if the drain did not get so far.
+    """The times of the drain of `node`; a time is None if the drain did not reach this stage.
 
     `begun` counts from the start of all drains. `emptied` (the node was empty) and `back` (it was
     in service again) count from the beginning of this drain.

@@ -378,8 +378,8 @@ def _examined(
 
     `known` is the blocker that `empty` found for this workload, None if there is none. The node is
     emptied twice: the workload's pods are placed before all other pods, then after them. If all
-    pods of the workload fit both times, the result is (`known`, []). Unless `searches` is set, the
-    result has no changes.
+    pods of the workload fit both times, the result is (`known`, []). The result has changes only if
+    `searches` is set.
     """
     for is_first in (True, False):
         with trials.emptied(owner, is_first=is_first) as (_, stuck):

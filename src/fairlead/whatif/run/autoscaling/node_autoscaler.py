@@ -228,8 +228,8 @@ def _with_nodes(
     """Return the group `empty` with its nodes and their costs from `since` to `until`.
 
     `prices` has the hourly price of each node at the end, None if it is unknown. The node counts,
-    node hours and costs follow from these nodes and from `transitions`. If there are neither, the
-    group keeps the `has_price` of `empty`.
+    node hours and costs follow from these nodes and from `transitions`. If there are no nodes and
+    no `transitions`, the group keeps the `has_price` of `empty`.
     """
     own = [one for one in transitions if one.group == empty.group]
     added = sum(one.came for one in own)

@@ -183,8 +183,8 @@ class ObjectErrors(Struct, frozen=True, kw_only=True):
         """Return the error `message` about `subject`, with the number of pods that `subject` lacks.
 
         `subject` is an object in the form "ReplicaSet ns/name". For an object that is not in
-        `store`, the number is that of the pods in `unreplaced`. Otherwise it is 0 for kinds other
-        than DaemonSet, ReplicaSet, StatefulSet, ReplicationController and Job.
+        `store`, the number is that of the pods in `unreplaced`. For an object in `store`, it is 0
+        if the kind is not DaemonSet, ReplicaSet, StatefulSet, ReplicationController or Job.
         """
         kind_name, _, key = subject.partition(" ")
         namespace, _, name = key.partition("/")

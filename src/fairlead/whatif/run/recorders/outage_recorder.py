@@ -103,9 +103,9 @@ class AffectedPod(Struct):
     `since` is the first time at which its node was out of service. `back_at` is the last time at
     which the pod came back up, with its containers; None if it never did. `is_late` is set if its
     node returned and failed again before the pod came back up, and `was_back` if the pod came back
-    up before its node failed again. `restarted_at` is the last time at which its
-    containers restarted on their node. `ended_at` is the time at which the pod failed or was
-    deleted; None if it or a replacement exists.
+    up before its node failed again. `restarted_at` is the last time at which the pod's containers
+    restarted on their node. `ended_at` is the time at which the pod failed or was deleted; None if
+    it or a replacement exists.
     """
 
     pod: Pod

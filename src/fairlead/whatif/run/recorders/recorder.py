@@ -795,8 +795,8 @@ class Recorder(Struct):
 
         The eviction of such a pod is refused, or Karpenter does not evict the pod because of the
         annotation do-not-disrupt, or the pod has not stopped. Pods are left out if Cluster
-        Autoscaler or the descheduler requested the refused eviction. In this case, Cluster
-        Autoscaler keeps the node, and the descheduler does not try again.
+        Autoscaler or the descheduler requested the refused eviction, because Cluster Autoscaler
+        then keeps the node, and the descheduler does not try again.
         """
         refused = [
             Undrained(

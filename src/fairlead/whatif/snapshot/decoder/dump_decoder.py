@@ -288,8 +288,8 @@ class DumpDecoder:
     ) -> DumpedObject | None:
         """Return the DumpedObject of the workload `item`, whose JSON text is `text`.
 
-        `data` contains the bytes of `text`. Returns None unless the workload is certainly in stored
-        form (`StoredForm`).
+        `data` contains the bytes of `text`. Returns None if the workload may not be in stored form
+        (`StoredForm`).
         """
         spec_text = bytes(item.spec.template.spec)
         described = TemplateSpec.of(spec_text)

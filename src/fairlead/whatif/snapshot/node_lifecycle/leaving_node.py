@@ -60,7 +60,7 @@ def nodes_to_be_deleted(
 
     If `by_cluster_autoscaler` or `by_karpenter` is False, the nodes that this autoscaler tainted
     for removal are left out. Callers pass False for a simulated autoscaler, because it removes its
-    taints at the start and decides anew.
+    taints at the start and decides again.
     """
     return [
         one.metadata.name

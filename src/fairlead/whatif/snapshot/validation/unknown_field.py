@@ -1,7 +1,7 @@
 """Finds values of a wrong type, and unknown fields, such as misspelled fields.
 
 If kubectl apply sends such fields, the API server refuses the object (fieldValidation=Strict). A
-snapshot may come from a newer cluster, so unknown fields in a snapshot only cause notes.
+snapshot may come from a newer cluster, so unknown fields in a snapshot cause only notes.
 
 upstream: apiserver/pkg/endpoints/handlers/create.go:createHandler, kubectl/pkg/cmd/apply/apply.go
 """

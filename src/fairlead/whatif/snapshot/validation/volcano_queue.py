@@ -2,7 +2,7 @@
 
 Only new and changed Queues are checked, because the webhook has checked those of a dump. Sums over
 the queues of a tree are not checked. Some versions of Volcano also refuse a guarantee without
-`deserved`, and a capability below a parent without one; other versions do not.
+`deserved`, and a capability of a queue whose parent has none; other versions do not.
 
 upstream: volcano: pkg/webhooks/admission/queues/validate/validate_queue.go
 """
@@ -60,7 +60,7 @@ def refuse_invalid_queue(
 
 
 def _refuse_excess_in_tree(queue: Manifest, others: Iterable[Manifest]) -> None:
-    """Raise InputError if a capability is more than that of the parent, above or below `queue`."""
+    """Raise InputError if `queue` has more capability than its parent, or less than a child."""
     capability = mapping(queue.value, "spec", "capability")
     for other in others:
         if other.ref.name == at(queue.value, "spec", "parent"):
@@ -76,7 +76,7 @@ def _refuse_excess_in_tree(queue: Manifest, others: Iterable[Manifest]) -> None:
 
 
 def _refuse_excess(queue: Manifest, path: tuple[str, ...], limit: Json, called: str) -> None:
-    """Raise InputError if an amount at `path` in the spec is more than in `limit`, if not empty."""
+    """Raise InputError if `limit` is not empty, and an amount at `path` in the spec exceeds it."""
     excess = _excess(queue, path, limit)
     if excess:
         problem = f"{excess[1]} is more than {called}"

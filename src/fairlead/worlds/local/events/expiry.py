@@ -21,7 +21,7 @@ TTL: Final[DurationNs] = seconds(3_600)
 
 
 class EventExpiry:
-    """Deletes the expired Events of a store; only `run` deletes.
+    """Deletes the expired Events of a store, but only when `run` is called.
 
     Writes are observed as soon as they are made, and `run` adds their time.
     """

@@ -61,11 +61,11 @@ def karpenter_options(
 ) -> tuple[KarpenterOptions, list[str]]:
     """Return (the settings of the Karpenter in the cluster `initial`, notes about them).
 
-    The feature gate NodeOverlay is on, except if the cluster's settings turn it off: a change may
-    create NodeOverlays. If some NodeOverlays come from a file (`adds_overlays`), the gate is always
-    on. Notes name this gate only if the settings turn it on, or if it is off and there are
-    NodeOverlays (`has_overlays`). If there are static NodePools (`has_static`), the gate
-    StaticCapacity is on, except if the cluster's settings turn it off. Without a Deployment of
+    The feature gate NodeOverlay is on if the cluster's settings do not turn it off, because a
+    change may create NodeOverlays. If some NodeOverlays come from a file (`adds_overlays`), the
+    gate is always on. Notes name this gate only if the settings turn it on, or if it is off and
+    there are NodeOverlays (`has_overlays`). If there are static NodePools (`has_static`), the gate
+    StaticCapacity is on if the cluster's settings do not turn it off. Without a Deployment of
     Karpenter, StaticCapacity is always on, because a change may create a static NodePool.
     """
     defaults = KarpenterOptions(node_overlay=True, static_capacity=has_static)
