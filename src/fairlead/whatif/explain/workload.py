@@ -559,8 +559,8 @@ def _without(pods: Iterable[PodInfo], others: Iterable[PodInfo]) -> list[PodInfo
 def _surplus_words(workload: Manifest, surplus: Sequence[PodInfo], *, waits: bool) -> Iterator[str]:
     """Yield sentences about the pods in `surplus`, which the StatefulSet `workload` does not want.
 
-    `waits` is whether a pod that it wants is missing or not ready. While a StatefulSet is being
-    deleted, its controller deletes no pods.
+    `waits` is whether a pod that the StatefulSet wants is missing or not ready. While a StatefulSet
+    is being deleted, its controller deletes no pods.
 
     upstream: pkg/controller/statefulset/stateful_set_control.go: updateStatefulSet
     """

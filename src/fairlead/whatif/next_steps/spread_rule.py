@@ -2,7 +2,7 @@
 
 Such a rule is a topology spread constraint with DoNotSchedule, or a required anti-affinity term.
 The scheduler checks these rules only on nodes that have room for the requests of the pod, or that
-would have it after a preemption. So each node that a rule rejects has room, or can get it
+would have room after a preemption. So each node that a rule rejects has room, or can get it
 (upstream: pkg/scheduler/apis/config/v1/default_plugins.go: getDefaultPlugins).
 
 A constraint can block the pods of a failed zone. With nodeTaintsPolicy Ignore, the default, the

@@ -1,8 +1,8 @@
 """Inventory: an index of objects that resolves names and selectors before a run.
 
-`kind/name` is searched in every namespace and is an error if it is ambiguous; `kind/namespace/name`
-is exact. Nodes are selected by name or by label selector (`pool=small`). Objects of any kind can
-also be selected by `kind/key=value`.
+`kind/name` is searched for in every namespace and is an error if it is ambiguous;
+`kind/namespace/name` is exact. Nodes are selected by name or by label selector (`pool=small`).
+Objects of any kind can also be selected by `kind/key=value`.
 """
 
 from __future__ import annotations
@@ -189,11 +189,11 @@ class Inventory:
     ) -> Manifest:
         """Return the object that `text` (`kind/name` or `kind/namespace/name`) names.
 
-        If `namespace` is not empty, `kind/name` is searched only there. `expected` are the kinds to
-        suggest if the kind is unknown. `source` is the option or file that error messages name.
-        Raises InputError for a malformed `text`, an unknown kind, a missing object or an ambiguous
-        name. Also raises it if the name of a cluster-scoped object contains a namespace, or if
-        `text` contains another namespace than `namespace`.
+        If `namespace` is not empty, `kind/name` is searched for only there. `expected` are the
+        kinds to suggest if the kind is unknown. `source` is the option or file that error messages
+        name. Raises InputError for a malformed `text`, an unknown kind, a missing object or an
+        ambiguous name. Also raises it if the name of a cluster-scoped object contains a namespace,
+        or if `text` contains another namespace than `namespace`.
         """
         found = self.look_up(source, text, namespace)
         if found is None:

@@ -35,7 +35,7 @@ def control_plane_notes(outages: Iterable[Outage], inventory: Inventory) -> Iter
     """Yield a note if a real control plane would fail with the nodes that `outages` stop.
 
     Nodes that are not Ready in `inventory` count as stopped, too. If the dump does not show where
-    etcd runs, it is assumed to run on the control plane nodes.
+    etcd runs, the control plane nodes are assumed to run etcd.
     """
     stopped = {
         node

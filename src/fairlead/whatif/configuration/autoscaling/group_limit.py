@@ -83,7 +83,7 @@ class GroupLimits(Struct, frozen=True):
     `source` names the part of the dump that contains the limits. If `has_all` is set, `by_name`
     contains all groups that the autoscaler manages. `standalone` are the names of the MachineSets
     of Cluster API that no MachineDeployment owns. `has_useless_status` is set if the dump has the
-    status ConfigMap, but it states no limits that can be read.
+    status ConfigMap, but this ConfigMap states no limits that can be read.
     """
 
     by_name: Mapping[str, Limits] = field(default_factory=dict)

@@ -20,9 +20,9 @@ _Status = tuple[Instant, int, int, int]
 class _Record(Struct):
     """The history of one budget.
 
-    `had_pods` is whether it had pods at first: its first status counts pods, or it selects pods of
-    the snapshot. `displaced` contains (instant, pod key) in order of time; `refused` contains
-    instants by pod key.
+    `had_pods` is whether the budget had pods at first: its first status counts pods, or it selects
+    pods of the snapshot. `displaced` contains (instant, pod key) in order of time; `refused`
+    contains instants by pod key.
     """
 
     rule: str

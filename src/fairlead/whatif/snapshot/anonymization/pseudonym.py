@@ -55,7 +55,7 @@ def _token(repetition: str) -> re.Pattern[str]:
     """Return a pattern for numbers and pseudonyms.
 
     `repetition` states how many digits the number in a pseudonym has, such as `{3}` or `+`. If a
-    pseudonym is found, the group 1 of the match is its number.
+    pseudonym is found, group 1 of the match is its number.
     """
     codes = "|".join(sorted({*_CODES, _DIGIT, _UPPER}, key=len, reverse=True))
     return re.compile(rf"{_NUMBER}|(?<![A-Za-z0-9])(?:{codes})([0-9]{repetition})(?![A-Za-z0-9])")
