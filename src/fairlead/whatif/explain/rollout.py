@@ -98,8 +98,8 @@ def stuck_pod(
 ) -> StuckPod | None:
     """Return the pod that the rollout of `workload` waits for, and that it does not replace.
 
-    `to_replace` is the result of `pods_to_replace`. Return None if it is empty, if `workload` is no
-    StatefulSet, or if no pod is in the way.
+    `to_replace` is the result of `pods_to_replace`. Return None if `to_replace` is empty, if
+    `workload` is no StatefulSet, or if no pod is in the way.
     """
     if workload.kind is not STATEFUL_SET or not to_replace:
         return None
@@ -132,7 +132,7 @@ def replaced_set(
 def template_changes(deployment: Manifest, replaced: Manifest) -> list[str]:
     """Return what the template of `deployment` changes, as texts such as `image of app a → b`.
 
-    It is compared with the template of `replaced`, the result of `replaced_set`.
+    The template is compared with that of `replaced`, the result of `replaced_set`.
     """
     before, after = (mapping(one.value, "spec", "template") for one in (replaced, deployment))
     return list(_template_changes(before, after))
@@ -243,7 +243,7 @@ def pods_to_replace(
 def _current_set(deployment: Manifest, sets: Sequence[Manifest]) -> str:
     """Return the name of the ReplicaSet in `sets` for the template of `deployment`; "" if none.
 
-    If no ReplicaSet has the template, it is the one with the revision of the Deployment.
+    If no ReplicaSet has the template, the result is the one with the revision of the Deployment.
     """
     template = mapping(deployment.value, "spec", "template")
     alike = [one for one in sets if same_template(mapping(one.value, "spec", "template"), template)]

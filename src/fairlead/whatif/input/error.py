@@ -67,8 +67,9 @@ def named_by(source: str, field: str) -> Iterator[None]:
 def one_line(text: str, characters_max: int | None = LINE_CHARACTERS_MAX) -> str:
     """Return `text` without line breaks and control characters.
 
-    If `characters_max` is not None, a text with more characters is shortened to this number. Its
-    end is kept, because the API server states the reason of an error after the invalid value.
+    If `characters_max` is not None, a text with more characters is shortened to this number. The
+    end of the text is kept, because the API server states the reason of an error after the invalid
+    value.
     """
     line = _NOT_FOR_A_LINE.sub(" ", text).strip()
     if characters_max is None or len(line) <= characters_max:

@@ -204,7 +204,7 @@ def lacks_room(pod: PodEnd) -> bool:
 def lacks_place(pod: PodEnd) -> bool:
     """Return whether the pods of a node keep `pod` off, so that a new node may take it.
 
-    They repel the pod (anti-affinity), use its host ports, or use all volumes that the node can
+    Such pods repel `pod` (anti-affinity), use its host ports, or use all volumes that the node can
     attach.
     """
     by_existing = _REPELLED_BY_EXISTING in pod.reason

@@ -222,9 +222,9 @@ def _has_own_or_zonal_rules(pods: Iterable[PodEnd], context: StepContext) -> boo
 def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
     """Return whether rules or volumes of `pods` may keep the pods off a zone.
 
-    The rules are those of the workloads. If the snapshot lacks a workload, they are those of its
-    pods in the snapshot. The result is also True if the snapshot lacks these pods, too, or if the
-    question may change the workload.
+    The rules are those of the workloads. If the snapshot lacks a workload, the rules are those of
+    its pods in the snapshot. The result is also True if the snapshot lacks these pods, too, or if
+    the question may change the workload.
     """
     workloads = {pod.workload for pod in pods}
     found, change = context.workloads(workloads), context.answer.change

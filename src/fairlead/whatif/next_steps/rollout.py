@@ -64,8 +64,8 @@ def allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
 def delete_awaited_pods(context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if that also deletes the unready pods for which rollouts of the change wait.
 
-    It is tried for up to NAMES_MAX pods together, and yielded only if more pods of their workloads
-    are then ready.
+    The what-if is tried for up to NAMES_MAX pods together, and yielded only if more pods of their
+    workloads are then ready.
     """
     pods = [one for one in context.awaited if _deletion(one) not in context.answer.change.delete]
     pods = pods[:NAMES_MAX]

@@ -259,8 +259,8 @@ def _replaced_nodes(
 def _is_shorter(one: WorkloadEffect, tried: Effect | None) -> bool:
     """Return whether the workload of `one` lacks ready pods for a shorter time in `tried`.
 
-    This is the time for which the lowest number of its pods was ready. The result is False if this
-    number is lower in `tried`.
+    The compared time is that for which the lowest number of its pods was ready. The result is False
+    if this number is lower in `tried`.
     """
     if tried is None or one.readiness.lowest_for is None:
         return False

@@ -96,8 +96,8 @@ class GainingMove(Struct, frozen=True):
     """A move, with the balance before and after it.
 
     `placed` is the key of the waiting pod that got room, "" if the move only evens out the nodes.
-    If `is_cordoned` is set, the pod's node must be cordoned before the eviction, and until the
-    replacement has a node.
+    If `is_cordoned` is set, the pod's node must be cordoned before the eviction, and stay cordoned
+    until the replacement has a node.
     """
 
     move: PodMove

@@ -52,7 +52,7 @@ class PlaceNode(Struct, frozen=True):
 
 
 class Place(Struct, frozen=True):
-    """The nodes that can use a volume, at least one node fewer than all.
+    """The nodes that can use a volume; at least one other node cannot use it.
 
     `requirement` are the labels that these nodes have, as text. `is_open` means that one of `nodes`
     admits a pod that uses the volume. `in_service` means that one of `nodes` is ready and is not
@@ -130,8 +130,9 @@ class PlaceFinder:
     def _candidates(self, term: NodeSelectorTerm) -> Iterable[int]:
         """Return the numbers of the nodes that `term` may match.
 
-        A local volume names the one value of a label of its node. In a large cluster, it would take
-        seconds to compare each of many local volumes with each node.
+        If `term` requires one of some values of a label, only the nodes with these values are
+        returned. For example, a local volume requires the host name of its node. In a large
+        cluster, it would take seconds to compare each of many local volumes with each node.
         """
         for one in term.match_expressions:
             if one.operator == "In":

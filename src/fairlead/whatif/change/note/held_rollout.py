@@ -185,7 +185,7 @@ def awaited_in_rollout(before: Manifest, after: Json, inventory: Inventory) -> O
     """Return the unready pod for which the rollout of a StatefulSet waits.
 
     `after` is the workload `before` after the change. Return None if there is no such pod, if the
-    template does not change, or for another workload or update strategy.
+    template does not change, or for another kind of workload or update strategy.
     """
     if before.kind is not STATEFUL_SET or _template(after) == _template(before.value):
         return None

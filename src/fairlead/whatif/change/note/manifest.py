@@ -108,7 +108,7 @@ def kept_fields(existing: Manifest, modified: Json, result: Json) -> Iterator[st
 
     `result` is `existing` after `kubectl apply` of `modified`. Only the specs of workloads are
     compared, without metadata. Nothing is yielded if `existing` has the annotation
-    last-applied-configuration, from which kubectl knows the removed fields.
+    last-applied-configuration, in which kubectl finds the removed fields.
     """
     if existing.kind not in _TEMPLATED:
         return

@@ -99,7 +99,7 @@ def groups_of(
     """Return (node groups, notes).
 
     The groups and their options come from `file`. If `file` is "", the groups come from node
-    labels. The options come from `flags`, the command line of the cluster's autoscaler. If `flags`
+    labels, and the options from `flags`, the command line of the cluster's autoscaler. If `flags`
     is empty and the cloud provider runs the autoscaler itself, the options are those that the
     provider sets. Raises InputError.
     """

@@ -40,9 +40,9 @@ def peak_shortages(
 ) -> Iterator[tuple[WorkloadRef, Level]]:
     """Yield (workload, worst level) for each workload that is short of pods because of the change.
 
-    The total time of the workload's levels for which `is_short` is true is longer with the change
-    than without it, by at least `LONGER`. Only workloads that a HorizontalPodAutoscaler scales
-    during the run are considered.
+    The levels for which `is_short` is true last longer in total with the change than without it, by
+    at least `LONGER`. Only workloads that a HorizontalPodAutoscaler scales during the run are
+    considered.
     """
     before = _shortages(effect.without)
     for workload, levels in sorted(_shortages(effect.changed).items()):

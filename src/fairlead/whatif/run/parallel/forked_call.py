@@ -232,7 +232,7 @@ class _ForkedCalls(Generic[Result]):
 class _Successors(Generic[Item, Result]):
     """Forked processes, one after the other, that make the calls `call(item)` for `items`.
 
-    Each process makes `calls_max` calls, or all if it is None. The caller must call `kill`.
+    Each process makes at most `calls_max` calls; None means no limit. The caller must call `kill`.
     """
 
     def __init__(

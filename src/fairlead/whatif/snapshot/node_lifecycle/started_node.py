@@ -213,7 +213,7 @@ class _Cluster:
         """Return a Ready node with the pool and instance type in `labels`; None if there is none.
 
         If there are several, the result is the newest that is not in `_starting`. If all of them
-        are in `_starting`, it is the one with the most kinds of allocatable resources.
+        are in `_starting`, the result is the one with the most kinds of allocatable resources.
         """
         key = _pool_and_type(labels)
         if not any(key):
