@@ -220,7 +220,11 @@ def _main_resource(usage: QueueUsage) -> str:
 
 
 def _claimed(usage: QueueUsage) -> dict[str, int]:
-    """Return what the pods of the queue request, or what it has allocated with the queues below."""
+    """Return the larger of the requested and the allocated amount of each resource.
+
+    The requested amount is that of the queue's pods. The allocated amount is that of the queue and
+    of the queues below it.
+    """
     return {name: max(usage.request[name], usage.allocated[name]) for name in usage.request}
 
 

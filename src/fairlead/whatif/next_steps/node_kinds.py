@@ -134,7 +134,10 @@ def _taints(manifests: Iterable[Manifest]) -> dict[str, tuple[Taint, ...]]:
 
 
 def _admits(node: NodeEnd, taints: Sequence[Taint], spec: PodSpec | None) -> bool:
-    """Return whether a copy of `node` with `taints` admits pods with `spec`; True if it is None."""
+    """Return whether a copy of `node` with `taints` admits pods with `spec`.
+
+    The result is True if `spec` is None.
+    """
     if spec is None:
         return True
     if find_untolerated(taints, spec.tolerations, (NO_SCHEDULE, NO_EXECUTE)) is not None:

@@ -63,7 +63,10 @@ class LocalClock:
         self._base, self._since = max(now, instant), self._monotonic()
 
     def set_to(self, instant: Instant) -> None:
-        """Set the time to `instant`, even if it is in the past; only before the cluster starts."""
+        """Set the time to `instant`, even if it is in the past.
+
+        Call this only before the cluster starts.
+        """
         self._base, self._since = instant, self._monotonic()
 
     def control(self, *, speed: float | None = None, paused: bool | None = None) -> None:

@@ -1043,7 +1043,7 @@ def _of_other_nodes(pods: Iterable[PodEnd], other: RunOutcome) -> list[PodEnd]:
 
 
 def _pods_of_nodes(pods: Sequence[PodEnd], which: str = "") -> str:
-    """Return text such as "5 DaemonSet pods"; each of `pods` is a DaemonSet pod or static.
+    """Return text such as "5 DaemonSet pods"; `pods` are DaemonSet pods and static pods.
 
     `which` comes before the kind of the pods.
     """

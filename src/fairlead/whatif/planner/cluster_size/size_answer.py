@@ -246,7 +246,7 @@ def _held(found: SizeResult) -> Iterator[str]:
 
 
 def _pending_today(found: SizeResult) -> int | None:
-    """Return how many pods are pending after today's nodes' worst failure; None if untried."""
+    """Return how many pods the worst failure of today's nodes leaves pending; None if untried."""
     if not found.tried_today:
         return None
     losses = _losses_today(found)

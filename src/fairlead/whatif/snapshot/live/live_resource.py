@@ -197,7 +197,7 @@ def unreadable_notes(resources: Iterable[str]) -> list[str]:
 
 
 def _rule(group: str, plurals: Sequence[str], names: Sequence[str] = ()) -> str:
-    """Return the lines of a rule that allows to list the objects `names`; all objects if empty."""
+    """Return the lines of a rule that allows listing `names`, or all objects without `names`."""
     lines = [f'  - apiGroups: ["{group}"]', f"    resources: [{', '.join(plurals)}]"]
     if names:
         lines += ["    resourceNames:", *(f"      - {name}" for name in names)]

@@ -32,7 +32,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 class DefinedTypes:
     """The types of custom resources that the definitions in `inventory` define.
 
-    Definitions that are added to `inventory`, or replaced in it, later are found too.
+    Definitions that are later added to `inventory`, or replaced in it, are found too.
     """
 
     def __init__(self, inventory: Inventory) -> None:
