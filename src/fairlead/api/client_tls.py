@@ -20,7 +20,7 @@ def client_tls_context(
     """Return a TLS context that trusts the certificates in a file, or those in a PEM text.
 
     `authority_file` is the path of the file, and `authority` is the text. If both are None, the
-    context trusts the authorities of the system. Raises OSError (SSLError is one) or
+    context trusts the authorities of the system. Raises OSError (for example SSLError) or
     ValueError if the certificates cannot be read.
     """
     if authority is not None:  # `ssl` refuses other characters, even in comments of bundles

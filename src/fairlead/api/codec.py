@@ -157,7 +157,8 @@ def with_key(field: str, obj: Any, problem: str) -> str:
     """Return `field` with the key of the wrong value in place of `[...]`.
 
     `field` and `problem` are the parts of msgspec's error about `obj`. msgspec writes `[...]` for
-    any map key. If several values of the map have the wrong type, the key of the first one is used.
+    every map key. If several values of the map have the wrong type, the key of the first one is
+    used.
 
     Example: `metadata.labels[...]` becomes `metadata.labels[app]` if that label is a number.
     """

@@ -70,8 +70,8 @@ class FieldFacts(Struct, frozen=True, kw_only=True):
     `keywords` maps OpenAPI keywords to their values: enum, minimum, maximum, maxLength, maxItems
     and maxProperties. The values of enum are those that validation allows, in the order in which
     the file of facts lists them. `required` is the detail of the error for an absent field, or None
-    if the field may be absent. `items` are the allowed values of the items of a list; empty if any
-    value is allowed.
+    if the field may be absent. `items` are the allowed values of the items of a list; empty if
+    every value is allowed.
     """
 
     keywords: Mapping[str, Any]
@@ -124,7 +124,7 @@ def facts_of(type_name: str) -> TypeFacts:
 
 
 def values_of(type_name: str, name: str) -> tuple[str, ...]:
-    """Return the allowed values of the field `name` of `type_name`; () if any value is allowed.
+    """Return the allowed values of the field `name` of `type_name`; () if every value is allowed.
 
     Raises KeyError if there are no facts about the field.
     """
@@ -132,7 +132,7 @@ def values_of(type_name: str, name: str) -> tuple[str, ...]:
 
 
 def items_of(type_name: str, name: str) -> tuple[str, ...]:
-    """Return the allowed items of the list in field `name` of the type; () if any item is allowed.
+    """Return the allowed items of the list in field `name` of the type; () if all are allowed.
 
     Raises KeyError if there are no facts about the field.
     """

@@ -112,7 +112,7 @@ class LazyDict(dict[str, Value]):
     # --- a dictionary ----------------------------------------------------------------------
 
     def __getitem__(self, key: str) -> Value:
-        """Return the value of `key`. If a row is stored for `key`, store the value instead."""
+        """Return the value of `key`. If a row is stored for `key`, replace it by the value."""
         value = _get(self, key)
         return self._made(key, value) if type(value) is tuple else value
 

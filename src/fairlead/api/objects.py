@@ -1368,7 +1368,7 @@ class CounterSet(_View, frozen=True):
 
 
 class CounterConsumption(_View, frozen=True):
-    """An entry of consumesCounters: the amounts that an allocated device uses of a counter set."""
+    """An entry of consumesCounters: the amounts of a counter set that an allocated device uses."""
 
     counter_set: str = ""
     counters: dict[str, Counter] = {}

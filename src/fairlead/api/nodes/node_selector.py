@@ -102,7 +102,7 @@ def is_unmatchable(term: NodeSelectorTerm) -> bool:
 
 
 def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
-    """Return the node names that the required terms allow, sorted; None if they allow any name.
+    """Return the node names that the required terms allow, sorted; None if they allow every name.
 
     The names are restricted if every required term has a `metadata.name In` requirement. A term
     with several such requirements allows only the names that all of them list. The result is () if

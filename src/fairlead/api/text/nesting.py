@@ -42,9 +42,9 @@ def is_too_deep(
 def is_text_too_deep(text: bytes, depth_max: int = DEPTH_MAX) -> bool:
     """Return True if objects and lists in the JSON `text` are nested deeper than `depth_max`.
 
-    The text is decoded only if counting its brackets is not enough. In this case, raises
-    msgspec.DecodeError for a text that is not JSON, and RecursionError for one that is nested too
-    deeply for the decoder.
+    The text is decoded only if counting its brackets is not enough. Decoding raises
+    msgspec.DecodeError for a text that is not JSON, and RecursionError for a text that is nested
+    too deeply for the decoder.
     """
     brackets = text.translate(None, _OTHER_BYTES)
     if len(brackets) <= 2 * depth_max:
