@@ -1,11 +1,11 @@
 """ObservedMutations: changes new pods as mutating admission changed the pods of a snapshot.
 
 A simulation calls no webhooks. But the pods of a snapshot show what the webhooks and admission
-plugins of the real server changed. They added containers, tolerations, nodeSelector entries and
-other fields that the template of the pod's workload lacks, or they changed requests and limits. A
-new pod of the workload gets the same additions, requests and limits. But a request or limit is kept
-if it differs between the new pod's template and the template of the observed pods. All other fields
-that the new pod's template sets are kept.
+plugins of the real server changed. Webhooks and plugins have added containers, tolerations,
+nodeSelector entries and other fields that the template of the pod's workload lacks, or have changed
+requests and limits. A new pod of the workload gets the same additions, requests and limits. But a
+request or limit is kept if it differs between the new pod's template and the template of the
+observed pods. All other fields that the new pod's template sets are kept.
 
     template       containers: app                 (requests cpu 300m)
     snapshot pod   containers: app, istio-proxy    (requests cpu 300m and 100m)
@@ -73,9 +73,9 @@ _Amounts = Mapping[tuple[str, str], tuple[Any, Any]]
 class _Mutation(Struct, frozen=True):
     """What admission changed in the pods of a template, and which scheduling gates were removed.
 
-    `amounts` are the changed requests and limits, by name of the container. `whole` contains those
-    of the fields in `_WHOLE` that the pods have and the template lacks. `gates` are the names of
-    the template's scheduling gates that were removed from the pods.
+    `amounts` are the changed requests and limits, by name of the container. `whole` contains the
+    fields in `_WHOLE` that the pods have and the template lacks. `gates` are the names of the
+    template's scheduling gates that were removed from the pods.
     """
 
     containers: Mapping[str, Sequence[Json]]

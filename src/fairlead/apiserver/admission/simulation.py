@@ -5,7 +5,7 @@ calls that a server would make. `ObservedMutations` changes new pods as the real
 changed the pods of the snapshot. A snapshot may lack kinds that a server always has. A plugin that
 looks up objects of one of the following kinds runs only if the condition for the kind is met:
 
-    Namespace       The Namespace `kube-system` exists. In this case, the other namespaces that
+    Namespace       The Namespace `kube-system` exists. If it does, the other namespaces that
                     every server creates, such as `kube-node-lease`, count as existing too.
     ServiceAccount  The pod's namespace has a ServiceAccount `default`; or all of these are true:
                     `kube-system` exists, a simulated request has created the pod's namespace, and
@@ -210,7 +210,7 @@ class _Listing(Struct):
         return self.runtime_classes or bool(name and storage.find(RUNTIME_CLASS, "", name))
 
     def lacks(self, kind: Kind) -> bool:
-        """Return whether the snapshot has no object of `kind`, a kind that plugins look up."""
+        """Return whether the snapshot has no object of `kind`, one of the kinds plugins look up."""
         if kind is NAMESPACE:
             return not self.namespaces
         return not (self.accounts if kind is SERVICE_ACCOUNT else self.runtime_classes)

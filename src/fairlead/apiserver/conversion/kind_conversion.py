@@ -7,9 +7,9 @@ serve the same HorizontalPodAutoscalers.
 
 For a custom resource, as in upstream, the internal version is the version of the request. The
 objects are converted when they are read from storage and when they are stored
-(`apiextensions.conversion`). With the conversion strategy `None`, no webhook is called. In this
-case, `shown` converts the object when the response to a read is encoded: `shown` changes apiVersion
-and leaves out the fields that the served version lacks.
+(`apiextensions.conversion`). With the conversion strategy `None`, no webhook is called: `shown`
+converts the object when the response to a read is encoded. `shown` changes apiVersion and leaves
+out the fields that the served version lacks.
 
 upstream: pkg/apis/events/v1/conversion.go,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:schemaCoercingConverter

@@ -87,7 +87,7 @@ def audit_event(
 
 
 def object_reference(**fields: str) -> Json:
-    """Return the objectRef of an audit event: those of `fields` that are not empty."""
+    """Return the objectRef of an audit event: the `fields` that are not empty."""
     return {key: value for key, value in fields.items() if value}
 
 

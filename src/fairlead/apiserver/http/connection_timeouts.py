@@ -146,8 +146,8 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
 
         While the server is stopping, the abort follows after FLUSH_SECONDS_MAX (see `shutdown`). At
         other times, the connection is aborted only if the request was refused before its whole body
-        arrived. In this case, the abort follows after LINGER_SECONDS_MAX, so that the client has
-        time to receive the refusal.
+        arrived. The abort then follows after LINGER_SECONDS_MAX, so that the client has time to
+        receive the refusal.
         """
         super().on_response_complete()
         if self._is_stopping:

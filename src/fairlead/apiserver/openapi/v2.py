@@ -161,6 +161,6 @@ def _opened(schema: Json, made: Json) -> Json:
 
 
 def _nullable(properties: Any) -> set[str]:
-    """Return the names of those of `properties` whose schema allows null."""
+    """Return the names of the `properties` whose schema allows null."""
     found = properties.items() if isinstance(properties, dict) else ()
     return {name for name, one in found if isinstance(one, dict) and one.get("nullable") is True}

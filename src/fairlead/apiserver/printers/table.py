@@ -103,8 +103,8 @@ _GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 def table(kind: Kind, objects: Iterable[Json], now: int, include: str) -> Json:
     """Return the `columnDefinitions` and `rows` of a Table of `objects`, which have kind `kind`.
 
-    `now` (ns since 1970) is the time for which ages are calculated.
-    `include` is the query parameter includeObject. Raises ApiError 400 if its value is unknown.
+    `now` (ns since 1970) is the time for which ages are calculated. `include` is the query
+    parameter includeObject. Raises ApiError 400 if its value is unknown.
     """
     return table_with(_printer_of(kind), kind, objects, now, include)
 

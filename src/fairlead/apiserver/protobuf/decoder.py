@@ -308,8 +308,8 @@ def _message(message_type_: MessageType, message: bytes, partial: Json | None = 
 def _set_field(obj: Json, name: str, schema: Schema, value: Any) -> None:
     """Decode `value` into the field `name` of `obj`.
 
-    A message can contain a list, map or object in several parts. In this case, each decoded part is
-    added to what the field already contains.
+    If a message contains a list, map or object in several parts, each decoded part is added to what
+    the field already contains.
     """
     match schema.type:
         case Type.LIST if schema.items is not None:

@@ -57,8 +57,8 @@ def default(kind: Kind, obj: Json) -> Json:
 def read(kind: Kind, obj: Json) -> Json:
     """Return `obj`, an object of a snapshot, decoded and with its defaults.
 
-    Upstream also sets defaults when it reads an object from etcd. If the
-    immutable fields of an object had no defaults, an update would add the defaults and be refused.
+    Upstream also sets defaults when it reads an object from etcd. If the immutable fields of an
+    object had no defaults, an update would add the defaults and be refused.
     """
     return default(kind, decode(kind, obj))
 

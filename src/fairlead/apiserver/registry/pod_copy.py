@@ -17,10 +17,10 @@ because both of these conditions must hold for a copy:
 - The name of the new pod is a valid DNS label.
 
 Admission may read other objects. Therefore all templates are dropped when an object changes, unless
-its resource is in `_UNREAD`. Except for plugins that count pods, plugins read objects of these
-resources only for a pod with spec.nodeName. Plugins that count pods (`COUNTS_PODS`) read all pods,
-so they check each copy. No template is made while webhooks, policies or quotas are configured,
-because they may read each pod. No template is made for a pod with spec.nodeName or with conditions.
+its resource is in `_UNREAD`. Plugins read objects of these resources only for a pod with
+spec.nodeName. Exception: plugins that count pods (`COUNTS_PODS`) read all pods, so they check each
+copy. No template is made while webhooks, policies or quotas are configured, because they may read
+each pod. No template is made for a pod with spec.nodeName or with conditions.
 """
 
 from __future__ import annotations

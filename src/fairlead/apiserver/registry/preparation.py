@@ -162,9 +162,9 @@ def with_mirrored_field(mirrored: MirroredField | None, obj: Json) -> Json:
     """Return `obj` with the same value in a single field and in the first item of a list.
 
     `mirrored` describes the field and the list; if it is None, `obj` is returned unchanged. If only
-    the field or only the list has a value, the value is copied to the other place. If the
-    field differs from the first item, the list is replaced by a list that contains only the
-    field's value.
+    the field or only the list has a value, the value is copied to the other place. If the field
+    differs from the first item, the list is replaced by a list that contains only the field's
+    value.
     """
     if mirrored is None:
         return obj

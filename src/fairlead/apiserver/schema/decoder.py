@@ -5,7 +5,7 @@ are dropped, kept or added according to upstream's types (`Zero`).
 
 If a value has the wrong type, the whole object is refused with Go's message about the first such
 value. Some Go types have their own UnmarshalJSON (quantities, timestamps). A malformed value of
-such a type ends the decoding. Then the message is about the malformed value, even if an earlier
+such a type ends the decoding. The message is then about this malformed value, even if an earlier
 value has the wrong type.
 
 Unknown and duplicate fields are not errors; they cause notes, in document order. As in Go, a

@@ -194,9 +194,9 @@ class SqliteLog:
         """Return whether the log continues the history that `mark` belongs to.
 
         A checksum is computed from the checksum of `mark` and the changes after `mark`. If it
-        differs from the log's newest checksum, the result is False. The log may lack some of these
-        changes, because superseded changes are deleted. In this case, the checksum cannot be
-        computed, and the result is True, because nothing shows a difference. Raises SqliteLogError.
+        differs from the log's newest checksum, the result is False. If the log lacks some of these
+        changes, because they were superseded and deleted, the checksum cannot be computed. The
+        result is then True, because nothing shows a difference. Raises SqliteLogError.
         """
         checksum, version = mark.checksum, mark.version
         with self._error_conversion():

@@ -122,7 +122,7 @@ def _check_policies(behavior: Json) -> Iterator[Cause]:
 
 
 def _check_volume_affinity(affinity: VolumeNodeAffinity | None) -> Iterator[Cause]:
-    """Yield the errors of `affinity`, except label values, which a stored volume may have."""
+    """Yield the errors of `affinity`; label values are not checked, as in a stored volume."""
     if affinity is not None and affinity.required is not None:
         yield from check_node_selector(
             "spec.nodeAffinity.required", affinity.required, strict=False

@@ -356,7 +356,7 @@ def _without_known_status(kind: Kind, old: Json, new: Json) -> Json:
     """Return `new`, without its status if this is the status of `old` and need not be checked.
 
     This applies only to Nodes. Their rules check the status alone, without the other parts, so the
-    status of `old` is known to be valid. It has dozens of images, which take long to decode.
+    status of `old` is known to be valid. A status has dozens of images, which take long to decode.
     """
     if kind is not NODE or new.get("status") is not old.get("status"):
         return new

@@ -35,8 +35,8 @@ class PodGroupWorkloadExists:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuse a new PodGroup if its template does not exist.
 
-        It is also refused if the Workload that contains the template is being deleted. Raises
-        ApiError 403.
+        The PodGroup is also refused if the Workload that contains the template is being deleted.
+        Raises ApiError 403.
         """
         obj = attributes.obj
         if attributes.kind is not POD_GROUP or not attributes.is_new:

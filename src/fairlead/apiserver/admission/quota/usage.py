@@ -99,7 +99,7 @@ def is_counted(kind: Kind, resource: str) -> bool:
 
 
 def required_by_quota(names: Iterable[str]) -> frozenset[str]:
-    """Return those of `names` that each container of a pod must specify if a quota limits them."""
+    """Return the resources in `names` that every container must specify if a quota limits them."""
     return _REQUIRED_BY_QUOTA.intersection(names)
 
 

@@ -1,8 +1,8 @@
 """Conversions: the conversions that one request needs.
 
 Some computations need an object in several versions, for example because managedFields have
-entries in several versions. They are ordinary functions, which cannot wait for a webhook. Therefore
-`run` restarts such a function whenever it needs a new conversion:
+entries in several versions. These computations are ordinary functions, which cannot wait for a
+webhook. Therefore `run` restarts such a function whenever it needs a new conversion:
 
     compute() --> in_version: not known --> webhook --> compute() again --> in_version: known
 

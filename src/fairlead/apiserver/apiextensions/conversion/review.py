@@ -30,9 +30,9 @@ def conversion_review(
 ) -> Json:
     """Return the ConversionReview that requests the conversion of `objects` to `api_version`.
 
-    The version of the review is the first of `review_versions` that Fairlead knows. Its uid is
-    derived from `api_version` and the objects. Raises ValueError if Fairlead knows none of
-    `review_versions`.
+    The version of the review is the first of `review_versions` that Fairlead knows. The uid of the
+    review is derived from `api_version` and the objects. Raises ValueError if Fairlead knows none
+    of `review_versions`.
     """
     version = next((one for one in review_versions if one in _VERSIONS), "")
     if not version:

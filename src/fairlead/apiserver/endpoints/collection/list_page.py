@@ -12,8 +12,8 @@ If version N does not exist yet, the client gets error 504.
 
 A continue token contains the version of the first page, and the key at which the next page starts.
 Later pages show the objects at that version, reconstructed from the change log. If the change log
-no longer contains that version, the client gets error 410. The error contains a new token. Its
-version is -1, and the list continues with the newest objects.
+no longer contains that version, the client gets error 410. The error contains a new token. The
+version in this token is -1, and the list continues with the newest objects.
 
 upstream: apiserver/pkg/storage/continue.go, storage/etcd3/store.go:GetList,
 storage/cacher/delegator/interface.go:ShouldDelegateList

@@ -253,7 +253,7 @@ class Watch:
             self.on_data()
 
     def convert_waiting(self) -> WebhookCalls[None]:
-        """Convert the oldest changes that wait, at most CONVERTED_MAX, and queue their events.
+        """Convert at most CONVERTED_MAX waiting changes, oldest first, and queue their events.
 
         If the conversion fails, the watch ends with an ERROR event.
         """

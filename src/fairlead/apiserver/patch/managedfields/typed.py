@@ -197,7 +197,7 @@ def _below(schema: Schema, value: Any) -> FieldSet:
 
 
 def _member_pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (path element, old member, new member), except for identical Python objects.
+    """Yield (path element, old member, new member); identical Python objects are left out.
 
     A patched object shares its unchanged parts with the original, so most members are skipped.
     """

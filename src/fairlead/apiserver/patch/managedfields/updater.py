@@ -83,7 +83,7 @@ class OwnershipConflictError(Exception, Generic[Name]):
     """An apply changes fields that other managers own."""
 
     def __init__(self, conflicts: dict[Name, FieldSet]) -> None:
-        """`conflicts` maps each manager to those of its fields that the apply would change."""
+        """`conflicts` maps each manager to its fields that the apply would change."""
         super().__init__(", ".join(map(str, conflicts)))
         self.conflicts = conflicts
 

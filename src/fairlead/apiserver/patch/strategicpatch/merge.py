@@ -5,10 +5,10 @@ objects by the merge key. Other lists are replaced. A new list item is put behin
 precedes it in the patch. A new item that comes first in the patch is put at the front.
 `$setElementOrder/<list>` gives another order. The module `directive` lists the directives.
 
-The original may lack a member of the patch, or contain it with a value of another type. Then the
-patch's value is used without its nulls and directives. Two kinds of values keep their directives in
-the result. They are new items of merged lists, and lists and objects that replace a whole list or
-object of the original. These directives are reported as unknown fields when the result is decoded.
+If the original lacks a member of the patch, or has a value of another type there, the patch's value
+is used without its nulls and directives. Two kinds of values keep their directives in the result:
+new items of merged lists, and lists and objects that replace a whole list or object of the
+original. These directives are reported as unknown fields when the result is decoded.
 
 Example, with the merge key `name` of `containers`:
 

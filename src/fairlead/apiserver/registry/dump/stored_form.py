@@ -430,7 +430,7 @@ def _are_texts(amounts: ResourceList) -> bool:
 
 
 def _is_version(text: str) -> bool:
-    """Return whether `text` is a decimal int64; `load` replaces any other resourceVersion."""
+    """Return whether `text` is a decimal int64; loading replaces any other resourceVersion."""
     if not text.isdecimal():
         return False
     is_short = len(text) <= _INT64_DIGITS and text.isascii()

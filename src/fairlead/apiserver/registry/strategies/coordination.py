@@ -1,8 +1,8 @@
 """The strategy of Leases.
 
 A simulated kubelet does not write each renewal of its Lease (`api.lease`). A Lease that is read
-therefore gets the time of the last renewal: clients judge by it whether a node is alive, and how
-old a dump is.
+therefore gets the time of the last renewal: clients use this time to judge whether a node is alive,
+and how old a dump is.
 
 upstream: pkg/registry/coordination/lease/strategy.go,
 pkg/apis/coordination/validation/validation.go:ValidateLeaseSpec

@@ -162,7 +162,7 @@ _INVALID: Final = "FieldValueInvalid"
 
 
 def check_admission_form(obj: Json) -> Causes:
-    """Yield the errors of `obj`, except those that an object of an API server may have.
+    """Yield the errors of `obj`, except those that an API server tolerates in stored objects.
 
     `obj` is an object of the group admissionregistration.k8s.io in any version. If fields have
     wrong types, only the error of the first one is yielded.

@@ -14,7 +14,7 @@ class ValidationOptions(Struct, frozen=True, kw_only=True):
     """The rules that an API server applies to new objects, but not to all stored ones.
 
     `compile_expressions` refuses CEL expressions that do not compile or have the wrong type.
-    `require_no_side_effects` refuses webhooks with the side effects Some and Unknown.
+    `require_no_side_effects` refuses webhooks with the side effects Some or Unknown.
     `require_recognized_review_version` refuses webhooks that accept no version of AdmissionReview
     that the API server knows. `require_unique_names` refuses webhooks with equal names.
     `allow_invalid_selector_values` allows values that no label can have in the matchExpressions of

@@ -110,7 +110,7 @@ def _check_scopes(spec: Json) -> Causes:
 
 
 def check_opposite_scopes(spec: Json) -> Causes:
-    """Yield an error for each two scopes in the `spec` of a quota that no pod can have together."""
+    """Yield an error for each pair of scopes in a quota's `spec` that no pod can have together."""
     scopes = spec.get("scopes") or ()
     for pair in _OPPOSITES:
         if all(scope in scopes for scope in pair):

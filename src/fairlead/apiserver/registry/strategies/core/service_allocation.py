@@ -85,7 +85,7 @@ def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -
 def addressed(
     service: Json, storage: Storage, before: Json | None = None, *, dry_run: bool = False
 ) -> Json:
-    """Return `service` with a cluster IP and node ports; those that it lacks are allocated.
+    """Return `service` with a cluster IP and node ports; missing ones are allocated.
 
     A Service of type ExternalName is returned unchanged. `before` is the previous spec of the
     Service. A dry run allocates nothing and sets placeholders. Raises ApiError 422, 500.
