@@ -93,9 +93,9 @@ class ApiRequest(Struct, frozen=True):
 class ApiAnswer(Struct, frozen=True):
     """The response to a request.
 
-    `status` is the HTTP status. It is 0 if no complete response arrived. Then `message` says why,
-    and the server may have performed the request. `reason` and `message` come from the Status in
-    the response to a failed request. `retry_after_s` is the number of seconds in the Retry-After
+    `status` is the HTTP status. If it is 0, no complete response arrived: `message` says why, and
+    the server may have performed the request. `reason` and `message` come from the Status in the
+    response to a failed request. `retry_after_s` is the number of seconds in the Retry-After
     header, at most RETRY_SECONDS_MAX; 0 if there is no such number.
     """
 

@@ -62,7 +62,7 @@ def tally(results: Sequence[FileResult]) -> str:
 def compare_file(
     kind: str | CaseKind, path: Path, *, corrected: bool = False, only: str = "*"
 ) -> FileResult:
-    """Replay those cases of the file `path` whose names match the shell pattern `only`.
+    """Replay the cases of the file `path` whose names match the shell pattern `only`.
 
     A case without a name is called `case N`, where N counts from 1. `kind` is a CaseKind, or
     the key of a CaseKind in KINDS. If `corrected` is set, the key is looked up in CORRECTED_KINDS

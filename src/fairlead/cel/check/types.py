@@ -253,9 +253,9 @@ class TypeSubstitution:
     def _substitutes(self, type_: CelType, parameter: CelType) -> tuple[bool, bool]:
         """Return (whether `type_` fits `parameter`, whether `parameter` was already bound).
 
-        If `type_` fits, an unbound `parameter` is bound to `type_`. If `parameter`
-        was already bound, it keeps its old type or gets `type_`, whichever is more general. A
-        parameter is never bound to a type that contains the parameter.
+        If `type_` fits, an unbound `parameter` is bound to `type_`. If `parameter` was already
+        bound, it keeps its old type or gets `type_`, whichever is more general. A parameter is
+        never bound to a type that contains the parameter.
         """
         if type_ == parameter:
             return True, True

@@ -76,9 +76,9 @@ class PlanInput:
         return (*error_notes(self.model.errors), *self.input_notes)
 
     def notes_with(self, runs: Sequence[DrainRun], experiment: Experiment) -> tuple[str, ...]:
-        """Return `notes` and those of `experiment`, whose simulations of drains are `runs`.
+        """Return `notes` and the notes of `experiment`; `runs` are its simulations of drains.
 
-        The failed calls of extenders are those of one run, because the others have similar ones.
+        The failed calls of extenders are noted for one run only, because the others are similar.
         """
         failed = next((run.extender_notes for run in runs if run.extender_notes), ())
         notes = with_simulation(self.notes) if runs else self.notes

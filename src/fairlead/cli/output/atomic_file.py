@@ -110,8 +110,8 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
     def flush(self) -> None:
         """Write the buffered content; on failure, raise OSError as `write` does.
 
-        A caller can call this method before it writes a second file, so that the second file is not
-        written if this file cannot be written.
+        Call this before writing a second file, so that the second file is not written if this file
+        cannot be written.
         """
         assert self._file is not None
         try:

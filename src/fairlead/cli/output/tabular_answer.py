@@ -93,10 +93,10 @@ def _sections(answer: TabularAnswer) -> Iterator[Section]:
 def _steps(steps: Sequence[NextStep]) -> Section:
     """Return the section of the next steps.
 
-    If an answer is limited to one screen, either all commands are shown or none. To run only some
-    of them can do harm. None are shown if they have more than _CODE_MAX characters in total,
-    because they would leave no room for the tables. Then one line says what the commands do, and
-    which option prints them.
+    If an answer is limited to one screen, either all commands are shown or none. Running only some
+    of them can do harm. Commands with more than _CODE_MAX characters in total would leave no room
+    for the tables. In their place, one line says what the commands do, and which option prints
+    them.
     """
     is_long = sum(len(one.code) for one in steps) > _CODE_MAX
 

@@ -23,8 +23,8 @@ _STEP_BYTES: Final = 128 << 20
 class UnreachableError(Exception):
     """No usable response arrived; the text is the reason.
 
-    `is_transient` means that an open connection was closed before a response began. In this case,
-    another try may succeed.
+    `is_transient` means that an open connection was closed before a response began, so that another
+    try may succeed.
     """
 
     def __init__(self, reason: str, *, is_transient: bool = False) -> None:

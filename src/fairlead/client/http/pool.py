@@ -137,7 +137,7 @@ class HttpPool:
 
         `request` is a result of `encode`. If it is sent, `on_end` is called once, after this method
         has returned. The request is not sent if no connection is idle or if other requests wait for
-        a connection. It is never repeated.
+        a connection. A request that was sent is never repeated.
         """
         connection = None if self._waiting else self._take_idle(tls)
         if connection is None:

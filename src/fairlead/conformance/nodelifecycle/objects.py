@@ -80,7 +80,7 @@ def posted_condition(before: Json, wanted: Json, now: Instant) -> Json:
 
 
 def _filled(form: Json, names: tuple[str, ...]) -> Json:
-    """Return those members of `form` that are named in `names` and are not empty."""
+    """Return the members of `form` that are named in `names` and are not empty."""
     return {name: form[name] for name in names if form.get(name)}
 
 

@@ -131,9 +131,9 @@ def explain(
 
     - Queue of kube-batch or Volcano: for each resource, how much the queue deserves, uses and
       requests, and why its share is not larger. The answer lists the queue's groups and says why
-      groups wait. It names the pods that the next session evicts from this queue, and those that it
-      evicts from other queues to make room for this queue. To compare all queues, set OBJECT to
-      queues.
+      groups wait. It names the pods that the next session evicts from this queue, and the pods of
+      other queues that the session evicts to make room for this queue. To compare all queues, set
+      OBJECT to queues.
 
     - ClusterQueue or LocalQueue of Kueue: its quota, and why workloads wait for admission, as Kueue
       wrote it to the objects of the dump. To compare all ClusterQueues, set OBJECT to

@@ -77,9 +77,9 @@ def _print_queue(console: Console, queue: QueueUsage) -> None:
 
 
 def _overused(queue: QueueUsage) -> str:
-    """Return whether the queue is overused: it has its deserved amount of every resource.
+    """Return "yes" if the queue is overused: it has its deserved amount of every resource.
 
-    A queue can be above its share of some resources and still get more. The text names these.
+    Otherwise, return "no", with the resources of which the queue has more than its share.
     """
     if queue.is_overused:
         return "yes"

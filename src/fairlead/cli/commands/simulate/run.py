@@ -150,7 +150,7 @@ def _print_result(
 
 
 def _matched(outcome: RunOutcome, conditions: Mapping[str, FailOn | None]) -> dict[str, list[str]]:
-    """Return those of `conditions` that are true, each with its evidence.
+    """Return the `conditions` that are true, each with its evidence.
 
     None stands for the condition `loop`, which is true if pods are displaced again and again. Each
     other condition is true if a displaced pod matches it.

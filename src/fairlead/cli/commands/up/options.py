@@ -116,8 +116,7 @@ class UpOptions:
     def _check_files(self) -> None:
         """Raise InputError if an output would overwrite a file that must not be replaced.
 
-        Also raise it if the option is missing that --accept-loss, --keep-time or --audit-level
-        needs.
+        Also raise it if --accept-loss, --keep-time or --audit-level lacks an option that it needs.
         """
         if self.accept_loss and self.data_dir is None:
             raise InputError("--accept-loss", "needs --data-dir")

@@ -242,8 +242,8 @@ def _set_clock(options: UpOptions, clock: LocalClock, instant: Instant) -> None:
     """Set the clock to `instant`, the time of the objects with which the cluster starts.
 
     Without --keep-time, this happens only if the clock shows an earlier time. For example, the
-    objects may be of another local cluster whose clock was advanced. Without the move, timeouts
-    that began before would last too long.
+    objects may be of another local cluster whose clock was advanced. If the clock stayed behind
+    `instant`, timeouts that began before would last too long.
     """
     if options.keep_time:
         clock.set_to(instant)
