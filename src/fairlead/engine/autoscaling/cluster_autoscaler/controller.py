@@ -1,10 +1,10 @@
 """ClusterAutoscaler: the autoscaler as a controller of the engine, with a simulated provider.
 
-A loop runs every --scan-interval. Suppose that a loop has the same result as the loop before it,
-and no object changed between the two. Then the next loops are skipped. Loops resume when an object
-changes, or at the next time at which the result can change although no object changes. An example
-is the end of a backoff. If no such time is known, the next loop runs after an hour. Thus idle hours
-cost almost nothing.
+A loop runs every --scan-interval. If a loop has the same result as the loop before it, and no
+object changed between the two, the next loops are skipped. Loops resume when an object changes, or
+at the next time at which the result can change without a changed object, such as the end of a
+backoff. If no such time is known, the next loop runs after an hour. Thus idle hours cost almost
+nothing.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ class ClusterAutoscaler:
     # --- when a loop can have another result -----------------------------------------------
 
     def _times(self) -> Iterator[Instant]:
-        """Yield the times at which the result of a loop can change although no object changes."""
+        """Yield the times at which the result of a loop can change even if no object changes."""
         yield from self._times_of_scale_down()
         registry, context = self.autoscaler.context.registry, self.autoscaler.context
         for request in registry.requests.values():

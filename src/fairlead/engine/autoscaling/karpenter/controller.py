@@ -150,7 +150,7 @@ class Karpenter:
         }
 
     def reached_limits(self, now: Instant) -> dict[str, tuple[ReachedLimit, ...]]:
-        """Return the limits of NodePools without which pods would get new nodes, by pod."""
+        """Return the NodePool limits without which pods would get new nodes, by pod."""
         return reached_limits(self._provisioner, self.cluster, self.pods_without_node(), now)
 
     def limited_use(self, now: Instant) -> dict[str, dict[str, int]]:
@@ -276,8 +276,8 @@ class Karpenter:
 
         If the templates of both versions are equal, the result has the hash of `old`. The real
         Karpenter may have written that hash, and Fairlead would compute a different one. If the
-        template has changed, `pool` is returned unchanged. In this case, each NodeClaim of the pool
-        that has no hash gets the hash of the old template, so that it counts as drifted.
+        template has changed, `pool` is returned unchanged, and each NodeClaim of the pool without a
+        hash gets the hash of the old template, so that the NodeClaim counts as drifted.
         """
         if template_hash(pool) == template_hash(old):
             return with_hash(pool, hash_of(old))
@@ -388,7 +388,7 @@ class Karpenter:
     def _delete_claims_of(self, pool: str, now: Instant) -> None:
         """Delete the NodeClaims of a deleted NodePool, as the garbage collector does.
 
-        Call this if `serves_resources` is False. In this case, the garbage collector cannot see all
+        Call this if `serves_resources` is False, because the garbage collector then cannot see all
         NodeClaims.
         """
         for claim in list(self.cluster.node_claims.values()):

@@ -161,8 +161,8 @@ class _Packing(Struct):
     def _on_last_node(self, pod: PodInfo) -> bool:
         """Place the pod on the last added node if it fits; return whether the pod was placed.
 
-        A topology spread constraint over hostnames may keep the pod off the last added node. Then
-        the pod is placed on another node of the snapshot if it fits one.
+        If a topology spread constraint over hostnames keeps the pod off the last added node, the
+        pod is placed on another node of the snapshot that it fits, if there is one.
         """
         if not self.last:
             return False

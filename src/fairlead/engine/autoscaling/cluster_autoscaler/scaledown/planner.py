@@ -180,7 +180,7 @@ class ScaleDownPlanner:
         )
 
     def _without_waiting(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Return those of `nodes` whose removal need not wait until a pod completes.
+        """Return the `nodes` whose removal need not wait until a pod completes.
 
         For each other node, the reason BLOCKED_BY_ON_COMPLETION_POD is recorded.
         """

@@ -185,7 +185,7 @@ class ClusterSnapshot:
         return self._cluster.devices.pools.slices_of(name)
 
     def claims_of(self, pod: Pod) -> tuple[ResourceClaim, ...]:
-        """Return the ResourceClaims of `pod`; () if any is missing or `pod` must not use it."""
+        """Return the ResourceClaims of `pod`; () if one is missing or `pod` must not use one."""
         return usable_claims(pod, self._cluster.related)
 
     def pod_info(self, pod: Pod) -> PodInfo:

@@ -217,8 +217,8 @@ def _allows(one: LabelRequirement, requirement: LabelRequirement | None) -> bool
     """Return whether a node may use an offering, judged by their requirements on one label.
 
     `one` is the requirement of the offering, and `requirement` is the requirement of the node. If
-    `requirement` is None, the node has no requirement on the label. In this case, the result tells
-    whether a node without the label satisfies `one`.
+    `requirement` is None, the node has no requirement on the label, and the result tells whether a
+    node without the label satisfies `one`.
     """
     if requirement is None:
         return one.allows_missing_label

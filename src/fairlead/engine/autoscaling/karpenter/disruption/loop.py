@@ -3,7 +3,8 @@
 The order is: emptiness, static drift, drift, multi-node consolidation, single-node consolidation.
 
 A command of emptiness or of a consolidation method is validated after a delay. If the command is no
-longer valid, the next method runs in the same loop. It sees the cluster as it is after the delay.
+longer valid, the next method runs in the same loop. That method sees the cluster as it is after the
+delay.
 
 DisruptionController runs a loop every ten seconds if something has changed since the last loop.
 A command waits for its replacements, then its candidates are deleted.

@@ -424,7 +424,7 @@ class NodeClaimLifecycle:
             self._draining[claim.name] = now + DRAIN_RETRY_NS
 
     def repeat_failed_writes(self, now: Instant) -> None:
-        """Retry the failed writes of disruption taints whose retry is due at `now`."""
+        """Retry the failed writes of disruption taints that are due for a retry at `now`."""
         for name in sorted(name for name, due in self._failed_taints.items() if due <= now):
             del self._failed_taints[name]
             claim = self._claim_on(name)

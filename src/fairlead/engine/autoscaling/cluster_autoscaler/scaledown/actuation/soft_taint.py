@@ -1,4 +1,4 @@
-"""Decides which soft taints to add to nodes or remove; each loop writes only a few.
+"""Decides which soft taints to add to nodes and remove from nodes; each loop writes only a few.
 
 To write a soft taint, upstream first uses the version of the node that it read at the start of the
 loop. If the loop has tainted the node for deletion since then, that version is out of date and the

@@ -64,7 +64,7 @@ class PlainPods(Struct, frozen=True):
     """Plain pods (see the module docstring), in the order of the queue.
 
     `sizes` maps each `Size` to a pair: the `PodFacts` that all pods of this size share, and the
-    number of these pods. `sizes` is None if any two pods of equal size have different PodFacts.
+    number of these pods. `sizes` is None if two pods of equal size have different PodFacts.
     """
 
     pods: tuple[PlainPod, ...]
@@ -190,7 +190,7 @@ class PlainPlacement:
     def _sizes(self, own: Sequence[PlainPods]) -> dict[Size, tuple[PodFacts, int]] | None:
         """Return (facts, number of pods) by size.
 
-        Returns None if any two pods of the same size have different facts.
+        Returns None if two pods of the same size have different facts.
         """
         if self._common.sizes is None:
             return None

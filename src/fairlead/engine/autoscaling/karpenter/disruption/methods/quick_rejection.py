@@ -199,7 +199,7 @@ class QuickRejection:
         return known.plain
 
     def _own_pods(self, node: StateNode) -> PlainPods | None:
-        """Return the pods of the node that must be rescheduled if the node is removed.
+        """Return the node's pods that must be rescheduled if the node is removed.
 
         Returns None if one of the pods is not plain (see `plain_placement`).
         """
