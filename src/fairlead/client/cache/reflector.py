@@ -180,7 +180,7 @@ class Reflector:
         return self._failures > 0
 
     def end_pause(self, now: int) -> None:
-        """Let the next action be a request, although a pause after a failure has not ended."""
+        """Let the next action be a request, even if a pause after a failure has not ended."""
         self._not_before = min(self._not_before, now)
 
     # --- results of actions ----------------------------------------------------------------

@@ -391,7 +391,7 @@ class ClusterAutoscaler:
         return found | self.ignored_pods()
 
     def ignored_pods(self) -> dict[str, str]:
-        """Return the pods without a node that upstream ignores without an event, with the reasons.
+        """Return the unbound pods that upstream ignores without an event, each with the reason.
 
         These are expendable pods, pods of DaemonSets, and pods of schedulers that
         --allowed-scheduler-names does not list.
