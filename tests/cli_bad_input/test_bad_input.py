@@ -1427,9 +1427,12 @@ CASES = [
     Case("unknown command", "whatfi x", ("whatfi",)),
     change("an option twice", "--fail-node n1 --for 1h --for 2h",
            "whatif: --for is given more than once"),
-    Case("a dump as a scenario", "simulate dump.yaml",
-         ("dump.yaml: is a dump, not a scenario; use fairlead whatif",),
-         (("dump.yaml", '{"apiVersion": "v1", "kind": "List", "items": []}'),)),
+    *(
+        Case(f"a dump as a scenario of {line.partition(' ')[0]}", line,
+             ("dump.yaml: is a dump, not a scenario; use fairlead whatif",),
+             (("dump.yaml", '{"apiVersion": "v1", "kind": "List", "items": []}'),))
+        for line in ("simulate dump.yaml", "sweep dump.yaml --vary seed=0..9")
+    ),
     Case("nothing to ask about", "whatif", ("arguments: name a dump (SNAPSHOT), or a cluster",)),
     *(
         Case(f"a name of a kind that is no text, {option}", f"whatif dump.yaml {option}",

@@ -166,12 +166,21 @@ class Scenario(StrictForm, frozen=True, kw_only=True):
 
 def read_scenario(path: str | PathLike[str]) -> Scenario:
     """Return the scenario in the file `path`. Raises InputError."""
+    document = read_scenario_document(path)
+    with with_lines(document):
+        return decode_strictly(document, Scenario)
+
+
+def read_scenario_document(path: str | PathLike[str]) -> Document:
+    """Return the content of the scenario file `path`; its fields are not checked.
+
+    Raises InputError, also if the file contains a Kubernetes object instead of a scenario.
+    """
     document = read_one(fspath(path), "scenario")
     value = document.value
     if isinstance(value, dict) and {"apiVersion", "kind"} <= value.keys():
         raise InputError(document.source, "is a dump, not a scenario; use fairlead whatif")
-    with with_lines(document):
-        return decode_strictly(document, Scenario)
+    return document
 
 
 def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it

@@ -33,13 +33,13 @@ from fairlead.cli.output.distinct_outputs import require_distinct
 from fairlead.cli.output.result_file import say_written
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.whatif.configuration.plugin_source import installed_code
-from fairlead.whatif.input.document import Document, read_one
+from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import decode_strictly
 from fairlead.whatif.run.experiment import Experiment
-from fairlead.whatif.scenario.scenario import Scenario
+from fairlead.whatif.scenario.scenario import Scenario, read_scenario_document
 from fairlead.whatif.sweep.answer import CheckedCondition, sweep_answer
 from fairlead.whatif.sweep.case import Case, cases_of
 from fairlead.whatif.sweep.case_run import (
@@ -123,7 +123,7 @@ def run_sweep(request: SweepRequest) -> int:
 
 def _cases(request: SweepRequest) -> list[Case]:
     path = request.scenario
-    document = read_one(path, "scenario")
+    document = read_scenario_document(path)
     with with_lines(document):
         decode_strictly(document, Scenario)
     # The cases have no outputs, because they would overwrite each other's files.
