@@ -54,8 +54,8 @@ NO_DEPENDENTS: Final = NodeDependents()
 class DependentsOfTypes(Struct, frozen=True):
     """The CSINode and ResourceSlices that new nodes get.
 
-    `by_type` has the key (NodePool, instance type), where the NodePool "" means any NodePool.
-    `by_pool` has the key NodePool; it is used if `by_type` has no entry.
+    The keys of `by_type` are pairs (NodePool, instance type); the NodePool "" means any NodePool.
+    The keys of `by_pool` are NodePools; `by_pool` is used if `by_type` has no entry.
     """
 
     by_type: Mapping[tuple[str, str], NodeDependents] = {}

@@ -171,8 +171,8 @@ class ZoneAssessed(Struct, frozen=True):
 class NodeTainted(Struct, frozen=True):
     """A node got the NoExecute taint `key`.
 
-    `is_rate_limited` tells whether the change used a token of the zone's rate limiter. It uses no
-    token if the taint replaces another taint of the node controller.
+    `is_rate_limited` tells whether the change used a token of the zone's rate limiter. The change
+    uses no token if the taint replaces another taint of the node controller.
     """
 
     node: str

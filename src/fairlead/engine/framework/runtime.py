@@ -213,8 +213,8 @@ class Framework:
         """Run the Filters on `node`, both with and without the pods nominated to the node.
 
         Returns the first rejection; None if the pod fits in both cases. The nominated pods might
-        never be bound. So `pod` must also fit without them, for example if only a nominated pod
-        satisfies the affinity of `pod`. upstream: RunFilterPluginsWithNominatedPods
+        never be bound. So `pod` must also fit without them. For example, `pod` is rejected if only
+        a nominated pod satisfies its affinity. upstream: RunFilterPluginsWithNominatedPods
         """
         rivals = self.nominator.competing_pods_on(node.name, pod)
         if rivals:

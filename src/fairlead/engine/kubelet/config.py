@@ -51,9 +51,9 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
 
     `ignores_deadline` returns whether the kubelet ignores the activeDeadlineSeconds of a pod.
 
-    If `never_starts` returns True for a pod that does not run yet, its containers fail to start. It
-    then stays Pending. If `never_stops` returns True for a terminating pod, the kubelet cannot stop
-    its containers. The pod then stays until its machine stops.
+    If `never_starts` returns True for a pod that does not run yet, the pod's containers fail to
+    start, and the pod stays Pending. If `never_stops` returns True for a terminating pod, the
+    kubelet cannot stop its containers. The pod then stays until its machine stops.
 
     `lease_period` is the time between renewals of a node's lease. If `annotates_renewals` is set,
     the kubelet writes the lease once, with the period in an annotation. Readers of the lease then

@@ -782,7 +782,7 @@ class PodWorkers(Struct):
         return pod_status.stopped(worker.ref, worker.pod, code)
 
     def _exceed_deadline(self, worker: _PodWorker, now: Instant) -> list[Command]:
-        """Stop a pod at its deadline. It fails when its containers have stopped."""
+        """Stop a pod at its deadline. The pod fails when its containers have stopped."""
         # upstream: pkg/kubelet/active_deadline.go:ShouldEvict,
         # pkg/kubelet/status/status_manager.go:mergePodStatus
         what = pod_status.DEADLINE_EXCEEDED, pod_status.DEADLINE_MESSAGE

@@ -165,7 +165,8 @@ class Scheduler:
     def interest(self) -> Interest:
         """The stimuli to handle, including ReadinessChanged if the cluster state stores readiness.
 
-        If it does not (see `Cluster.keeps_readiness`), a change of readiness can wake no pod.
+        If the state does not store readiness (see `Cluster.keeps_readiness`), a change of readiness
+        can wake no pod.
         """
         return Interest(succeeded=REQUESTS, readiness=self._cluster.keeps_readiness)
 

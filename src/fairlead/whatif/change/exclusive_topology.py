@@ -4,11 +4,11 @@ A JobSet or the template of a replicated job names the label of the domains in a
 webhook of JobSet gives the first pod of a Job an affinity to its own Job and an anti-affinity to
 other Jobs. It gives the other pods a node selector for the domain of the first pod, after that pod
 has a node. Here, all pods get the affinities instead, so the pods end up in the same domains. The
-anti-affinity applies only to pods of the same priority, which the webhook writes to a label. So
-pods of a higher priority can preempt those of a lower priority.
+webhook writes the priority of a pod to a label, and the anti-affinity applies only to pods of the
+same priority. So pods of a higher priority can preempt those of a lower priority.
 
-With a second annotation, a program has labelled and tainted one group of nodes for each Job. Then
-the pods get a node selector and a toleration.
+A second annotation states that a program has labelled and tainted one group of nodes for each Job.
+With this annotation, the pods get a node selector and a toleration instead of the affinities.
 
 upstream: jobset: pkg/webhooks/pod_webhook.go: Default, setExclusiveAffinities, setNodeSelector;
 pkg/controllers/jobset_controller.go: labelAndAnnotateObject, constructJob

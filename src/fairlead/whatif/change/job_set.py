@@ -79,7 +79,7 @@ class _JobSpec(Struct, rename="camel"):
 
     @property
     def indexes(self) -> int | None:
-        """The number of completion indexes; None if the pods have none, or if it is absent."""
+        """The number of completion indexes; None if there are none or `completions` is not set."""
         return self.completions if self.completion_mode in {None, "Indexed"} else None
 
 
@@ -272,11 +272,11 @@ def _policy(name: str, value: Any) -> Any:
 
 
 def resumed_jobs(before: Manifest, after: Manifest, inventory: Inventory) -> list[Manifest]:
-    """Return the Jobs in `inventory` that the JobSet controller suspends or resumes, changed.
+    """Return the changed Jobs of `inventory` that the JobSet controller suspends or resumes.
 
     `before` and `after` are an object before and after a change. The result is [] unless the object
     is a JobSet whose `suspend` has changed. Completed and failed Jobs are left out. `inventory`
-    contains the Jobs as they are.
+    contains the Jobs before the change.
 
     upstream: pkg/controllers/jobset_controller.go: reconcile (suspendJobs and
     resumeJobsIfNecessary get the active Jobs)
@@ -320,7 +320,8 @@ def _refuse_without_index(one: Manifest, replicated: _ReplicatedJob, path: str) 
 def _service(namespace: str, name: str, set_name: str) -> Json:
     """Return the headless Service of the JobSet `set_name`.
 
-    It matters to the scheduler: it spreads the pods of a Service over nodes and zones by default.
+    The scheduler needs the Service, because by default it spreads the pods of a Service over nodes
+    and zones.
     """
     return {
         "apiVersion": SERVICE.api_version,

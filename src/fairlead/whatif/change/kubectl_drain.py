@@ -142,7 +142,7 @@ def check_pods(
 
 
 def with_daemon_set_pods(drain: KubectlDrain, pods: Iterable[str]) -> KubectlDrain:
-    """Return `drain`, with --ignore-daemonsets for `pods` unless it needs this flag already.
+    """Return `drain` with the flag --ignore-daemonsets for `pods` added if `drain` lacks this flag.
 
     `pods` are the keys of pods of DaemonSets that are created on the nodes of `drain` after the
     dump. They stay on the nodes, so the real drain needs the flag for them, too.

@@ -83,7 +83,7 @@ def models_of(like: str) -> list[str]:
 
 
 class Models(Struct, frozen=True):
-    """Nodes to copy: `turn` are the names of the copies of one turn, `by_name` the Nodes."""
+    """Nodes to copy: `turn` are the names of the nodes to copy in one turn, `by_name` the Nodes."""
 
     turn: Sequence[str]
     by_name: Mapping[str, Manifest]

@@ -391,8 +391,9 @@ class _Trial:
     def weight_can_suffice(self) -> bool:
         """Whether the queue would deserve what the group needs if its weight were high enough.
 
-        This is so if the need is less than the cluster has, including room for the members that fit
-        on no node. With any weight, other queues that request resources deserve a part of them.
+        The result is True if the queue needs less of each resource than the cluster has. Resources
+        for the members that fit on no node count as added to the cluster. Whatever the weight,
+        other queues that request resources deserve a part of the cluster.
         """
         session, job = self._session, self._job
         plugin = proportion_of(session)
@@ -646,7 +647,8 @@ def _limits(session: Session, queues: Sequence[str], requested: Amounts) -> _Lim
 def _limits_of_admission(session: Session, job: JobInfo) -> _Limits:
     """Return the limits of queues that keep `job` from being admitted.
 
-    Without them, another condition does, such as that of the plugin overcommit.
+    If the result has no limits, another condition keeps `job` from being admitted, such as that of
+    the plugin overcommit.
     """
     plugin = proportion_of(session)
     if plugin is None or plugin.job_enqueueable(job):
@@ -668,7 +670,7 @@ def _limits_in(
     """Return the limits of the queues in `columns`, and what they need to also hold `requested`.
 
     `columns` maps the name of each queue to the resource columns in which the queue is limited.
-    `requested` maps it to the amounts.
+    `requested` maps the name of each queue to the amounts.
     """
     capabilities, guarantees = dict[str, str](), []
     for name, exceeded in columns.items():

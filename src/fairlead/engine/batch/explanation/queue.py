@@ -62,18 +62,18 @@ class QueueExplanation(Struct, frozen=True):
 
     `info` is None if the Queue object does not exist. `usage` is None if the queue has neither
     groups nor a guarantee, or if the configuration has no shares (`has_shares`). `can_reclaim` is
-    set if the configuration has the action reclaim. `below` are the names of the queues whose
-    parent it is; `usage` includes what they have allocated, but not what they request. `why_less`
-    says why the queue deserves less than its pods request, if it does. `total` is the capacity of
-    the nodes. `parent_problem` says why the queue is a child of the root although it names another
-    parent, if it does. `holding` are the groups with members on nodes, those with the most members
-    first. `waiting` are the first groups that wait for their minimum, and `waiting_count` is the
-    number of all groups that do. They include PodGroups of Volcano that await admission and have no
-    pods yet.
+    set if the configuration has the action reclaim. `below` are the names of the queue's children;
+    `usage` includes what the children have allocated, but not what they request. If the queue
+    deserves less than its pods request, `why_less` says why. `total` is the capacity of the nodes.
+    If the queue is a child of the root but names another parent, `parent_problem` says why.
+    `holding` are the groups with members on nodes, those with the most members first. `waiting` are
+    the first groups that wait for their minimum, and `waiting_count` is the number of all groups
+    that do. PodGroups of Volcano that await admission and have no pods yet count as waiting.
 
     The next session evicts `victims` to make room for groups of the queue, and evicts `losses`,
-    pods of the queue, to make room for groups of other queues. Both contain namespace/name.
-    `no_evictions` are sentences that say why it evicts no pods for the first of `waiting`.
+    pods of the queue, to make room for groups of other queues. Both contain the pods'
+    namespace/name. `no_evictions` are sentences that say why the session evicts no pods for the
+    first of `waiting`.
     """
 
     name: str
@@ -202,7 +202,7 @@ def _limits(info: QueueInfo | None, names: list[str]) -> QueueAmounts:
 
 
 class _NextSession:
-    """The Observer and Reporter of a session: the pods that it evicts, by the queues of both sides.
+    """The Observer and Reporter of a session: the evicted pods, by own queue and preemptor's queue.
 
     `first` is the group about which `no_evictions` are.
     """

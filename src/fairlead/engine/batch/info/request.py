@@ -69,11 +69,10 @@ class TaskRequest:
     amounts in `starting` are zero. `runs_on_nothing` is set if all amounts in `running` are zero.
     `nonzero` is (millicores, memory bytes), with upstream's defaults for missing requests.
 
-    The node of the pod keeps sums of the requests of all its pods (`NodeInfo`). The amounts that
-    these sums count for this pod may differ from `running` and `nonzero`. `surplus` contains the
-    counted amounts minus `running`. `nonzero_surplus` contains the counted cpu and memory, with
-    defaults, minus `nonzero`. For nearly all pods, `surplus` is empty and `nonzero_surplus` is
-    (0, 0).
+    `NodeInfo` keeps sums of the requests of all pods on a node. The amounts that these sums count
+    for the task's pod may differ from `running` and `nonzero`. `surplus` contains the counted
+    amounts minus `running`. `nonzero_surplus` contains the counted cpu and memory, with defaults,
+    minus `nonzero`. For nearly all pods, `surplus` is empty and `nonzero_surplus` is (0, 0).
     """
 
     __slots__ = (

@@ -98,8 +98,8 @@ class AffinityOfJobs:
     ) -> bool:
         """Return whether a task in `placed` matches all `terms` in the topology domains of `node`.
 
-        If no task in `placed` matches all `terms`, on whatever node, return whether `pod` itself
-        matches all `terms`. If `terms` is empty, return True.
+        If no task in `placed` matches all `terms` on any node, return whether `pod` itself matches
+        all `terms`. If `terms` is empty, return True.
         """
         if not terms or self._is_met(terms, node, placed):
             return True

@@ -43,9 +43,8 @@ class Overcommit:
     def on_session_open(self, session: Session) -> None:
         """Compute how much of each resource is left for groups that this session will admit.
 
-        The amount is the cluster's capacity times the resource's `overcommit-factor`, minus two
-        amounts. These are the requests of pods, and the outstanding minResources of admitted
-        groups.
+        The amount is the cluster's capacity times the resource's `overcommit-factor`, minus the
+        requests of pods, and minus the outstanding minResources of admitted groups.
         """
         table = session.table
         self._columns = table.resources

@@ -332,10 +332,9 @@ class Proportion:
     def job_enqueueable(self, job: JobInfo) -> bool:
         """Return whether the queue and its ancestors can admit `job` within their limits.
 
-        For each resource in the job's minResources, the sum of three amounts must not exceed the
-        limit. These are the allocated amount, the amount that already admitted jobs will still
-        need, and the job's minResources. With kube-batch's defect `capability`, the result is
-        always True.
+        For each resource in the job's minResources, `allocated` + `expected` + minResources must
+        not exceed the limit. `expected` is the amount that already admitted jobs will still need.
+        With kube-batch's defect `capability`, the result is always True.
         """
         if self._defects.has(Defect.CAPABILITY):
             return True

@@ -173,8 +173,8 @@ class StartSearch:
         """Return a reservation for the earliest start of `job`.
 
         Returns None if `job` has no `lacking_tasks`. Also returns None if these tasks would not fit
-        even if, of the placed pods, only those that never end had requests. Also returns None if
-        the queue would exceed its limits even after all pods with a declared end have ended.
+        even if all placed pods without `never_ends` requested nothing. Also returns None if the
+        queue would exceed its limits even after all pods with a declared end have ended.
         """
         lacking = lacking_tasks(self.session, job)
         if not lacking or self.exceeded_limits(job, self._with_end):

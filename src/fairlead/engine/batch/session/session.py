@@ -407,8 +407,8 @@ class Session:
     def note_over_limit(self, task: TaskInfo) -> None:
         """Record that a limit excludes `task`; `may_take` must have returned False for it.
 
-        The limit is that of the task's queue or of an ancestor. It may be full, or reserved for
-        another job.
+        The limit is that of the task's queue or of an ancestor. The queue may have reached this
+        limit, or the rest of the limit is reserved for another job.
         """
         if self.defects.has(Defect.MUTE_FIT_ERROR):
             return

@@ -152,13 +152,13 @@ class _Claims:
     """One pod's claims in one scheduling cycle.
 
     `all` are the claims of the pod's spec, and `pending` are those without an allocation.
-    `extended` are the pod's extended resources. It is None if no DeviceClass is mapped to any of
-    them. A special claim is the claim that the scheduler creates for a pod's extended resources.
-    `stale` is the special claim of an earlier attempt. `demands` caches the results of `_demand`.
-    `unready` are the claims whose binding conditions failed or timed out. `unavailable` are the
-    claims that made Filter reject a node. Both contain indexes into `all`. `shared` are the keys of
-    the claims whose allocation another pod of the same PodGroup assumed. `all` contains these
-    claims with that allocation.
+    `extended` are the pod's extended resources, None if no DeviceClass is mapped to any of them. A
+    special claim is the claim that the scheduler creates for a pod's extended resources. `stale` is
+    the special claim of an earlier attempt. `demands` caches the results of `_demand`. `unready`
+    are the claims whose binding conditions failed or timed out. `unavailable` are the claims that
+    made Filter reject a node. Both contain indexes into `all`. `shared` are the keys of the claims
+    whose allocation another pod of the same PodGroup assumed. `all` contains these claims with that
+    allocation.
 
     Reserve sets the other fields. `special` is the special claim for the chosen node. `placed` are
     the claims that Reserve allocated, including `special`. `assumed` are the allocations of

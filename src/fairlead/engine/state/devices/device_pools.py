@@ -6,8 +6,8 @@ equals resourceSliceCount.
 
 Usable pools with a device that has binding conditions come after all other pools. Apart from this,
 pools are sorted by driver and name. The slices of a pool are sorted by name. The taints that
-DeviceTaintRules add to a device come after the taints in the slice. They are sorted by the names of
-the rules.
+DeviceTaintRules add to a device come after the taints in the slice. The added taints are sorted by
+the names of the rules.
 
 upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go:
 GatherPools, buildPool, poolHasBindingConditions;

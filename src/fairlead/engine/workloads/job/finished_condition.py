@@ -1,9 +1,8 @@
 """Decides whether a Job is finished, and whether it has succeeded.
 
-The rules are checked in this order. The first is the condition in the Job's status. Then come
-failures (backoff limit, deadline, failed indexes). The last is success (success policy, or all
-completions). Failed indexes make a Job fail when there are more than maxFailedIndexes, or when all
-other indexes have succeeded.
+The condition in the Job's status is checked first, then failures (backoff limit, deadline, failed
+indexes), then success (success policy, or all completions). Failed indexes make a Job fail when
+there are more than maxFailedIndexes, or when all other indexes have succeeded.
 
 upstream: pkg/controller/job/job_controller.go:syncJob, success_policy.go:matchSuccessPolicy
 """

@@ -3,9 +3,9 @@
 Example: a claim `data` of a class with volumeBindingMode Immediate. No volume has a claimRef to the
 claim, and the best suitable volume is `pv-3` (5Gi for a request of 4Gi). The step is BIND. First it
 writes the claimRef of `pv-3`, then the phase of `pv-3`, the claim's volumeName and the claim's
-phase. Without a suitable volume, there are two other steps. The step is PROVISION if the class has
-a provisioner. It is SET_CLASS if the claim has no class and there is a default class. With
-WaitForFirstConsumer, there is no step until the scheduler sets selected-node.
+phase. Without a suitable volume, the step is PROVISION if the class has a provisioner. For a claim
+without a class, the step is SET_CLASS if there is a default class. With WaitForFirstConsumer, there
+is no step until the scheduler sets selected-node.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim, syncBoundClaim
 """

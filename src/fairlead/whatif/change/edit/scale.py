@@ -105,10 +105,10 @@ def metric_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> Ma
 
 
 def metric_scalers_note(scaled: Sequence[tuple[Manifest, Manifest]]) -> str:
-    """Return a note about autoscalers that scale workloads again: `scaled` has pairs of both.
+    """Return a note about the autoscalers that scale workloads again.
 
-    `scaled` is not empty. What the autoscalers do in the simulation is in notes of the run
-    (`pod_autoscaler.metric_notes`).
+    `scaled` contains pairs (autoscaler, workload), and is not empty. Notes of the run report what
+    the autoscalers do in the simulation (`pod_autoscaler.metric_notes`).
     """
     autoscaler, workload = scaled[0]
     others = len(scaled) - 1

@@ -98,8 +98,8 @@ class ProvisioningResult(Struct):
     `errors` and `ignored` map pods to upstream's texts. Ignored pods with the text "" are not
     reported. `dropped_pools` maps NodePools without a usable instance type to the event text about
     them. `has_pools` is False if no NodePool is usable. `misplaced` is set if the pass ended early
-    because it placed a running pod on a node that is not initialized. It contains this node and the
-    key of the pod.
+    because it placed a running pod on a node that is not initialized. `misplaced` contains this
+    node and the key of the pod.
     """
 
     queue: list[Pod] = field(default_factory=list)
@@ -242,7 +242,7 @@ class Provisioner:
 
         Nodes whose keys are in `leaving` are ignored. Passes that differ only in `leaving` and
         `pods` share work. If all reservations that a pod could use are used up, the pod uses other
-        capacity. If `strict_reservations` is set, it gets no node instead. If `only_new` is set,
+        capacity; if `strict_reservations` is set, the pod gets no node. If `only_new` is set,
         `nodes` count only for limits and topology, and take no pods. The pass ends early if a pod
         whose key is in `running` is placed on a node that is not initialized. `unlimited` is a
         NodePool whose limits are ignored.

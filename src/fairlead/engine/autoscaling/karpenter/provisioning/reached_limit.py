@@ -1,8 +1,9 @@
-"""Finds the limits of NodePools without which pending pods would get new nodes.
+"""Finds the NodePool limits without which pending pods would get new nodes.
 
 Karpenter compares a pod with a NodePool only if the limits of the NodePool allow another node. So
-its error text also names NodePools whose nodes would not suit the pod. Here, a pass without the
-limits of a NodePool shows whether the pod would get a node of it.
+Karpenter's error text names each NodePool whose limits are reached, even if its nodes would not
+suit the pod. Here, a pass without the limits of a NodePool shows whether the pod would get a node
+of it.
 """
 
 from __future__ import annotations
