@@ -27,9 +27,9 @@ class EngineConfig(Struct, frozen=True, kw_only=True):
     which periodic work starts.
 
     A controller whose configuration is None does not run. If `batch` is set, the pod scheduler
-    ignores pods whose schedulerName selects the batch scheduler. `removes_finalizers` removes the
-    finalizers of deleted nodes, pods and custom resources. A simulation needs this, because it does
-    not run the programs that added them.
+    ignores pods whose schedulerName selects the batch scheduler. If `removes_finalizers` is set,
+    the engine removes the finalizers of deleted nodes, pods and custom resources. A simulation sets
+    it, because it does not run the programs that added the finalizers.
     """
 
     seed: int = 0

@@ -1,12 +1,12 @@
 """RepeatedRejections: how much later kubelets report rejections that are repeated without end.
 
-A controller immediately replaces a pod that a kubelet rejected. If the scheduler places the
-replacement on a full node again, this repeats many times per second, until the node has room. A
-simulation cannot follow this for days. So kubelets delay the report of a rejection. The delay is
-1/PART of the time since the rejections of the controller's pods began. The number of rejected pods
-then grows only with the logarithm of the time. During the delay, the kubelet admits the rejected
-pod if the node gets room, as it would admit the next replacement. If another node gets room, the
-pod is replaced only when its rejection is reported.
+A controller immediately replaces a pod that a kubelet rejected. If the scheduler places each
+replacement on the full node again, rejection and replacement alternate many times per second, until
+the node has room. A simulation cannot follow them for days. So kubelets delay the report of a
+rejection. The delay is 1/PART of the time since the rejections of the controller's pods began. The
+number of rejected pods then grows only with the logarithm of the time. During the delay, the
+kubelet admits the rejected pod if the node gets room, as it would admit the next replacement. If
+another node gets room, the pod is replaced only when its rejection is reported.
 
     rejected for 1 s, 1 min, 1 h    reported 0.125 s, 7.5 s, 7.5 min later
 """

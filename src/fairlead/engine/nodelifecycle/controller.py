@@ -132,7 +132,7 @@ class NodeLifecycle:
     def process_queues(self, now: Instant) -> list[Command]:
         """Return the commands that evict queued nodes, as far as each zone's rate limit allows.
 
-        To evict a node means to taint it or, in the older mode, to delete its pods.
+        Evicting a node means tainting it or, in the older mode, deleting its pods.
         """
         commands: list[Command] = []
         eviction = self._shared.eviction

@@ -1,4 +1,4 @@
-"""Exclusive topologies of JobSets: all pods of a Job in one domain, such as a rack, without others.
+"""Exclusive topologies of JobSets: each Job has a domain, such as a rack, to itself.
 
 A JobSet or the template of a replicated job names the label of the domains in an annotation. The
 webhook of JobSet gives the first pod of a Job an affinity to its own Job and an anti-affinity to

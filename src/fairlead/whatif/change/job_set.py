@@ -296,7 +296,7 @@ def resumed_jobs(before: Manifest, after: Manifest, inventory: Inventory) -> lis
 
 
 def changed_otherwise(before: Manifest, after: Manifest) -> bool:
-    """Return whether a change of a JobSet changes other fields of its spec than `suspend`."""
+    """Return whether a change of a JobSet changes a field of its spec besides `suspend`."""
     if (after.kind.group, after.kind.kind) != (GROUP, KIND):
         return False
     was, now = ({**mapping(one.value, "spec"), "suspend": None} for one in (before, after))

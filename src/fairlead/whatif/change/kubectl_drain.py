@@ -4,9 +4,10 @@
     --delete-emptydir-data    for pods with an emptyDir volume; its data is lost
     --force                   for pods without a controller; nothing creates them again
 
-Without the flag, kubectl refuses to drain a node with such a pod. It cordons every node first, so a
-refused node stays cordoned. Finished pods need no flag, and mirror pods are skipped. A finished pod
-of a DaemonSet counts like a running one, because the DaemonSet soon replaces it with a running pod.
+Without the flag for a pod, kubectl refuses to drain the pod's node. It cordons every node first, so
+a refused node stays cordoned. Finished pods need no flag, and mirror pods are skipped. A finished
+pod of a DaemonSet counts like a running one, because the DaemonSet soon replaces it with a running
+pod.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go, drain.go:errors
 """

@@ -6,9 +6,9 @@ gets the reservation. Suppose that a gang's queue already has its share, and tha
 with less than its share could start. Then the gang gets no reservation, because that job would
 reclaim the reserved resources immediately. The reservation is computed again in each session:
 
-    1  Find the earliest time at which the gang could start if no other task were started. Running
-       tasks end at the time that they declared. Other tasks are assumed to end last, except those
-       whose controller replaces them when they end, such as a ReplicaSet: these never end.
+    1  Find the earliest time at which the gang could start if no other task were started. A task
+       with a declared run time ends at that time. A task without one is assumed to end last. But a
+       task whose controller replaces it when it ends, such as a ReplicaSet's, never ends.
     2  Choose nodes for that time. Nodes that were reserved before come first. So the resources that
        have become free there stay reserved.
     3  Hide the resources that the gang needs on these nodes from all other jobs. Count these

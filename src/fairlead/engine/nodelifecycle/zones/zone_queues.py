@@ -1,6 +1,6 @@
 """ZoneQueues: the nodes that wait for eviction, in one rate-limited queue per zone.
 
-Evicting a node means to taint it or, in the older mode, to delete its pods. When `ZoneStates` drops
+Evicting a node means tainting it or, in the older mode, deleting its pods. When `ZoneStates` drops
 a zone, the zone keeps its queue. When `ZoneStates` tracks the zone again, `ZoneQueues.open`
 replaces this queue. The new queue is empty and has a new limiter.
 

@@ -30,7 +30,8 @@ def propose_for_spread(
 
     A change for one constraint labels the node, lowers minDomains, raises maxSkew or stops
     enforcing the constraint. A lower minDomains comes before a higher maxSkew: if there are fewer
-    domains than minDomains, more pods are then admitted, but they stay as evenly spread.
+    domains than minDomains, more pods are then admitted, but the pods stay as evenly spread as
+    before.
 
     The default constraints of the profile apply only to pods without constraints. For such a pod,
     the changes label the node or give the pod its own constraint.

@@ -62,9 +62,9 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
     """Return a note about what else scales `workload` in the cluster; "" if nothing does.
 
     The note names the owner of the workload's HorizontalPodAutoscaler, such as a ScaledObject of
-    KEDA. If there is none, the note names the Deployment or the custom resource that owns the
-    workload. If the workload has an autoscaler without an owner, which `metric_scaler` returns, the
-    result is "".
+    KEDA. If this autoscaler has no owner, and `metric_scaler` returns the autoscaler, the result is
+    "". In all other cases, the note names the Deployment or the custom resource that owns the
+    workload.
     """
     autoscaler = autoscaler_of(workload, inventory)
     above = None if autoscaler is None else autoscaler.controller
