@@ -19,7 +19,7 @@ from fairlead.engine.state.pod_info import PodInfo
 class Wait(Struct, frozen=True):
     """A Permit result that makes the pod wait until the plugin that returned it allows the pod.
 
-    The pod is rejected after `timeout` (ns), but at the latest after 15 minutes.
+    The pod is rejected after `timeout` (ns) or 15 minutes, whichever is shorter.
     """
 
     timeout: DurationNs

@@ -211,7 +211,7 @@ def deadline_due(pod: Pod, accepted_at: Instant, config: KubeletConfig) -> NextA
     """Return the act that ends `pod` at its deadline; None if it has no deadline.
 
     The deadline is spec.activeDeadlineSeconds after status.startTime. If the start time is missing,
-    `accepted_at` replaces it. Returns None also if `config.ignores_deadline` returns True.
+    `accepted_at` replaces it. Also returns None if `config.ignores_deadline` returns True.
     """
     # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
     if pod.spec.active_deadline_seconds is None:

@@ -134,7 +134,7 @@ def attaches_to_one_node(volume: PersistentVolume, driver: CSIDriver | None) -> 
 
 
 def _holds(other: PodInfo, claims: Collection[str], pod: Pod) -> bool:
-    """Return whether `other` runs on another node than `pod` and uses one of `claims`."""
+    """Return whether `other` uses one of `claims` and runs on a different node from `pod`."""
     spec, namespace = other.pod.spec, other.namespace
     if spec.node_name == pod.spec.node_name or other.pod.status.phase != "Running":
         return False

@@ -198,7 +198,7 @@ def _reported_resources_key(pod: Pod) -> object:
 
 
 def _is_resized(spec: PodSpec, statuses: Sequence[ContainerStatus]) -> bool:
-    """Return whether a status in `statuses` reports other requests than its container in `spec`."""
+    """Return whether the requests in `statuses` differ from those of the containers in `spec`."""
     reported = [one for one in statuses if one.resources is not None]
     if not reported:
         return False

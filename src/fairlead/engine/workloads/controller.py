@@ -209,7 +209,7 @@ class Workloads:
                 yield self._pod_sets.sets[key].ref, frozenset(rule.progress.failed_indexes)
 
     def wanted_job_pods(self) -> Iterator[tuple[ObjectRef, int]]:
-        """Yield (reference, number of its pods that should run now) of each Job."""
+        """Yield (reference, number of pods that should run now) of each Job."""
         for key, rule in self._pod_sets.rules.items():
             if isinstance(rule, JobRule):
                 pods = self._pod_sets.sets[key]

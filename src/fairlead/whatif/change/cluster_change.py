@@ -157,7 +157,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     namespace: str = ""
 
     def __post_init__(self) -> None:
-        """Raise InputError if a field has a value of another type than its annotation."""
+        """Raise InputError if the value of a field does not have the type of its annotation."""
         refuse_wrong_types(self)
 
     @property

@@ -1,4 +1,4 @@
-"""JobPodTemplate: the pod template in a JobSet or a Job of Volcano, and the objects made of it."""
+"""JobPodTemplate: the pod template in a JobSet or a Job of Volcano, and objects made from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 
 class TemplateMetadata(Struct):
-    """The metadata of a template; other fields than labels and annotations have no effect."""
+    """The metadata of a template; fields other than labels and annotations have no effect."""
 
     annotations: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class JobPodTemplate(Struct):
 
 
 def part_of(owner: Manifest, value: Json, field: str = "") -> Document:
-    """Return the object `value`, which is made of the `field` of `owner`, as a document.
+    """Return the object `value`, which is made from the `field` of `owner`, as a document.
 
     Errors about `value` also name the file, `owner` and `field`, because the user has not written
     `value`.

@@ -9,8 +9,8 @@ The new node gets the labels, the size and the devices (ResourceSlices) of its m
 the volume limits (CSINode) and the room for local volumes (CSIStorageCapacity). Of the taints, it
 gets those that no controller manages. In labels that name the model itself, such as the hostname
 label (`own_labels`), the value becomes the name of the new node. The new node does not have the
-images of its model, and is not cordoned. A new node with another instance type than its model has
-no devices, because the devices of that type are unknown.
+images of its model, and is not cordoned. If the instance type of a new node differs from that of
+its model, the new node has no devices, because the devices of its type are unknown.
 """
 
 from __future__ import annotations

@@ -486,7 +486,7 @@ class _Trial:
     def _place_all(
         self, statement: Statement, waiting: Sequence[TaskInfo], *, ignores_limits: bool = False
     ) -> Sequence[TaskInfo]:
-        """Call `_place` as often as it places tasks; return the tasks that are not placed."""
+        """Call `_place` until it places no more tasks; return the tasks that are not placed."""
         while waiting:
             unplaced = self._place(statement, waiting, ignores_limits=ignores_limits)
             if len(unplaced) == len(waiting) or not self._session.rules.tries_every_task:

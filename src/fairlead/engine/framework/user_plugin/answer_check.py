@@ -223,7 +223,7 @@ _PREPARATION_COMMANDS: Final = (CreateObject, DeleteObject, PatchObject, PatchSt
 
 
 def _check_command(command: Struct) -> None:
-    """Raise TypeError if a part of `command` has another type than the one in `_PARTS`."""
+    """Raise TypeError if a part of `command` does not have the type in `_PARTS`."""
     _check_parts(command)
     if isinstance(command, CreateObject) and not isinstance(
         command.manifest.get("metadata", {}), Mapping

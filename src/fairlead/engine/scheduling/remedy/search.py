@@ -78,7 +78,7 @@ class _Search(NamedTuple):
         `status` is the rejection of the pod after `chain`. If a change makes the pod fit, the
         result is (change, None). Otherwise, the result is (change, next rejection) for the first
         change that makes progress, or None if no change makes progress. A change makes progress if
-        the next rejection comes from another plugin than `status`. It also makes progress if
+        the next rejection and `status` come from different plugins. It also makes progress if
         `status` is unresolvable and the next rejection is not. Unresolvable means that the deletion
         of pods cannot help.
         """

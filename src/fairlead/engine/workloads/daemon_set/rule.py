@@ -451,6 +451,6 @@ def _delete(pods: list[Pod], why: str) -> Plan:
 
 
 def _age_order(pod: Pod) -> tuple[bool, str, str]:
-    """Return a sort key: bound pods come before unbound pods, then older before newer pods."""
+    """Return a sort key: bound pods come before unbound pods, then older pods before newer pods."""
     # upstream: daemon_controller.go:podByCreationTimestampAndPhase
     return (pod.spec.node_name == "", pod.metadata.creation_timestamp, pod.metadata.name)

@@ -112,7 +112,7 @@ class InUseProtection(Struct):
         return commands
 
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
-        """Record which objects the loaded ones use; then return patches that remove finalizers."""
+        """Record what the loaded objects use; then return patches that remove finalizers."""
         for some in loaded.replicas:
             if _may_use(some[0]):  # the result is the same for all replicas
                 for pod in some:

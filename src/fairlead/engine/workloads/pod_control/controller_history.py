@@ -292,7 +292,7 @@ class Histories(Struct):
         """Handle the refused creation of the ControllerRevision in `manifest`.
 
         `is_taken` means that the creation was refused because the name is taken. Returns the key of
-        the revision's owner, and the number of consecutive refusals for any other reason than a
+        the revision's owner, and the number of consecutive refusals that had a reason other than a
         taken name.
         """
         meta = manifest["metadata"]

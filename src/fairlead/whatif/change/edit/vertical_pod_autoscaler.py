@@ -228,7 +228,7 @@ def absent_autoscaler(before: Manifest | None, after: Manifest, inventory: Inven
 
 
 def _changes_resources(before: Manifest | None, after: Manifest) -> bool:
-    """Return whether `after` is a workload whose pod template has other resources than `before`."""
+    """Return whether `after` has a pod template with different resources from that of `before`."""
     if after.kind not in _TEMPLATED.values():
         return False
     return before is None or _stated_resources(before) != _stated_resources(after)
