@@ -33,7 +33,7 @@ def built(view: type[View], api_version: str, value: Json) -> View:
 
 
 def built_as_read(view: type[View], value: Json) -> View:
-    """Return the object `value` of the kind `view`, of which Fairlead has no schema.
+    """Return the object `value` of the kind `view`, for which Fairlead has no schema.
 
     Raises DecodeError for a field that `view` does not have, or a field of the wrong type.
     """

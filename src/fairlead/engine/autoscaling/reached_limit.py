@@ -1,4 +1,4 @@
-"""ReachedLimit: a limit because of which an autoscaler adds no node for a pending pod."""
+"""ReachedLimit: a limit that keeps an autoscaler from adding a node for a pending pod."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class _PodWorker(Struct):
     the kubelet rejects the pod, `rejection_pause` is added to the usual delay of the report.
     `deferral` is the condition of a deferred resize. `is_attach_error_reported` is set once an
     event has been recorded about a volume for which the pod waits. `refused_since` is the time of
-    the first refusal of the present act; None if the API server has not refused it.
+    the first refusal of the current act; None if the API server has not refused it.
     """
 
     ref: ObjectRef

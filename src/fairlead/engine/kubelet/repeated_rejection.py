@@ -1,4 +1,4 @@
-"""RepeatedRejections: how much later kubelets report rejections that are repeated without end.
+"""RepeatedRejections: how long kubelets delay the report of a rejection that repeats endlessly.
 
 A controller immediately replaces a pod that a kubelet rejected. If the scheduler places each
 replacement on the full node again, rejection and replacement alternate many times per second, until

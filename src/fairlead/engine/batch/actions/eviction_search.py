@@ -270,7 +270,7 @@ class EvictionSearch:
     def _fewest_victims(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
     ) -> list[TaskInfo]:
-        """Return the shortest prefix of `victims` after whose removal `task` fits on `node`.
+        """Return the shortest prefix of `victims` whose removal makes `task` fit on `node`.
 
         With kube-batch's defect `evict-ignores-idle`, the prefix contains at least one task.
         """

@@ -302,7 +302,7 @@ class JobTable:
             self._drop_if_empty(task.job)
 
     def _remove(self, task: TaskInfo) -> None:
-        """Remove `task` from its job, and adapt the priority of the job."""
+        """Remove `task` from its job, and update the priority of the job."""
         job = task.job
         job.remove(task)
         # Usually the first remaining task has the same priority, which ends the search.

@@ -1,7 +1,7 @@
-"""proportion: divides the cluster between queues by weight, up to the request of each queue.
+"""proportion: divides the cluster among queues by weight, up to the request of each queue.
 
     deserved      amount to which the queue is entitled: the cluster is divided by weight, up to the
-                  queue's request; the rest is divided between the other queues
+                  queue's request; the rest is divided among the other queues
     allocated     sum of the requests of the tasks that have a node or are pipelined, in the queue
                   and in the queues below it
     share         largest allocated ÷ deserved of any resource; smaller shares are served first

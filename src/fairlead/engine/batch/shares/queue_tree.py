@@ -249,7 +249,7 @@ def _fill(pool: float, limits: Mapping[str, float], weights: Mapping[str, int]) 
     """Divide `pool` in proportion to `weights`; return the amount that each part gets.
 
     A part gets at most its entry in `limits`. The parts with the smallest limit ÷ weight are filled
-    first. The amount that they leave is divided between the other parts. A part with weight 0 gets
+    first. The amount that they leave is divided among the other parts. A part with weight 0 gets
     nothing and is missing from the result.
     """
     order = sorted(

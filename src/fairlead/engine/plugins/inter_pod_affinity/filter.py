@@ -160,7 +160,7 @@ class AffinityState:
             self.existing.change(key, row, by)
 
     def concerns(self, pods: PodClass, terms: Iterable[PlacedTerm]) -> bool:
-        """Return whether adding or removing a certain pod changes the counts.
+        """Return whether adding or removing a pod changes the counts.
 
         The pod has the class `pods` and the affinity terms `terms`.
         """

@@ -50,7 +50,7 @@ class ClassCapacities:
     def enough(self, provisioner: str, class_name: str, size: int) -> Mask | None:
         """Return, for the node at each row, whether it can get a new volume of `size` bytes.
 
-        The volume is of the StorageClass `class_name`, whose CSI driver is `provisioner`.
+        The volume belongs to the StorageClass `class_name`, whose CSI driver is `provisioner`.
 
         Returns None if the driver does not publish its capacity. Then no node is excluded.
         """

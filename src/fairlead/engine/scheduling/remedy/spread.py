@@ -63,7 +63,7 @@ def propose_for_spread(
 def _fewer_domains(framework: Framework, constraint: TopologySpreadConstraint) -> Iterable[int]:
     """Return up to _FEWER_DOMAINS_MAX lower values of minDomains, highest first.
 
-    A value above the number of domains has the same effect as the present one, so it is left out.
+    A value above the number of domains has the same effect as the current value, so it is left out.
     The number of domains that count for the pod can be lower, for example because of its node
     affinity.
     """

@@ -69,7 +69,7 @@ class BudgetStatus(Struct, frozen=True):
     def is_written_in(self, budget: PodDisruptionBudget) -> bool:
         """Return whether `budget.status` already has these values, for the current generation.
 
-        The eviction API refuses evictions while the status is of an older generation.
+        The eviction API refuses evictions while the status belongs to an older generation.
         """
         status = budget.status
         return (

@@ -21,7 +21,7 @@ Labels = dict[str, str]
 class BudgetState(Struct):
     """A budget and its status writes.
 
-    `expected` is expectedPods of the status with which the simulation began. It is 0 if the budget
+    `expected` is expectedPods of the status at the start of the simulation. It is 0 if the budget
     was created, or its spec was changed, after that.
 
     While a write is in flight, the status in `budget.view` is outdated. Changes then only set

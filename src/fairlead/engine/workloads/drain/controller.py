@@ -9,7 +9,7 @@ uncordoning the node cancels the drain. All pods are evicted except static pods 
 of DaemonSets, as with `--force --ignore-daemonsets --delete-emptydir-data`. kubectl lists the pods
 of a node once. Fairlead also evicts a pod that a scheduler binds to the node later, unless the pod
 tolerates the cordon's taint. A later pod that was created with the node in spec.nodeName is not
-evicted, because its controller would replace it without end.
+evicted, because its controller would replace it endlessly.
 
 If a terminating node has Karpenter's finalizer, its pods with the annotation
 `karpenter.sh/do-not-disrupt` are not evicted. The drain waits until they are gone, as a drain of

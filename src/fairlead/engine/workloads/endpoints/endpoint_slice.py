@@ -135,7 +135,7 @@ def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrit
 
 
 def rewritten(state: ServiceState, known: EndpointSlice, entries: list[Json]) -> PatchObject:
-    """Return the write that replaces the endpoints of the slice `known` by `entries`."""
+    """Return the write that replaces the endpoints of the slice `known` with `entries`."""
     labels = _labels(state, {SERVICE_NAME: state.service.metadata.name, **_BY_SLICES})
     meta = _metadata(state, known, labels)
     return PatchObject(ref_of(known), {"metadata": meta, "endpoints": entries})

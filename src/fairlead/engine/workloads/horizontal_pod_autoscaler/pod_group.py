@@ -7,10 +7,10 @@
     missing   pods that have no metric and are not pending, whether or not they are ready
     counted   all other pods: their usage is compared with the target
 
-The load of a workload is divided equally over its serving pods: pods that are running, ready and
+The load of a workload is divided equally among its serving pods: pods that are running, ready and
 not terminating. The other running pods use nothing. If the load of the workload is not known, the
 metric of a running pod is the usage in the pod's annotation `fairlead.dev/usage`. A pod without
-this annotation has no metric. The usage of a pod is divided over its containers in proportion to
+this annotation has no metric. The usage of a pod is divided among its containers in proportion to
 their requests.
 
 Example: 4 pods and a load of 3 cores. Two pods have been ready for a long time, one became ready 5

@@ -65,7 +65,7 @@ class JobRule:
     `is_over` is set if the Job's status has a final condition, `is_deleting` if the Job is being
     deleted.
 
-    If a newer version of a Job has an equal rule, its pods are not looked at again (`PodSets`).
+    If a newer version of a Job has an equal rule, its pods are not examined again (`PodSets`).
     `job` and `progress` are not compared. So all parts of the Job that can change the decision must
     be in the other fields.
     """

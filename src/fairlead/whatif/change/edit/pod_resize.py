@@ -77,7 +77,7 @@ def _restarted(before: Json, after: Json) -> Iterator[str]:
 
 
 def _changed_resources(before: Json, after: Json) -> list[str]:
-    """Return the names of the resources of which the amount of a request or limit changes."""
+    """Return the names of the resources whose request or limit changes."""
     parts = [(mapping(before, part), mapping(after, part)) for part in ("requests", "limits")]
     return [
         name

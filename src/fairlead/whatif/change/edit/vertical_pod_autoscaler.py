@@ -9,7 +9,7 @@ With `controlledValues: RequestsOnly`, limits do not change, and a request is at
 Containers with mode Off do not change. A VPA is applied in every update mode. If a workload has
 several VPAs, only one is applied (`_controlling`).
 
-Without --apply-vpa, the VPA's admission webhook still replaces the requests of new pods by the
+Without --apply-vpa, the VPA's admission webhook still replaces the requests of new pods with the
 recommendation, except in the update mode Off (`pod_recommendations`).
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/vpa/limit_and_request_scaling.go,

@@ -519,7 +519,7 @@ def _with_required_node_affinity(pod: Pod, stated: NodeAffinity) -> Pod:
 def _compare_with_pool(template: NodeClaimTemplate, daemons: list[Pod]) -> list[Pod]:
     """Return the pods of `daemons` that run on the pool's nodes.
 
-    Also replace each pod in `daemons` by the pod that `_compared` returns for it.
+    Also replace each pod in `daemons` with the pod that `_compared` returns for it.
     """
     found: list[Pod] = []
     for index, daemon in enumerate(daemons):

@@ -30,10 +30,10 @@ from fairlead.engine.core.instant import Instant
 def reached_limits(
     provisioner: Provisioner, cluster: KarpenterCluster, errors: Mapping[str, str], now: Instant
 ) -> dict[str, tuple[ReachedLimit, ...]]:
-    """Return the limits because of which the pods in `errors` get no node, by the key of the pod.
+    """Return the limits that keep the pods in `errors` from getting nodes, by the key of the pod.
 
     `errors` has the error text of each pod. Pods without such limits are left out. Of pods that are
-    alike, only one is examined, because a pass with many pods takes long.
+    alike, only one is examined, because a pass with many pods takes a long time.
     """
     unbound = (cluster.unbound_pods.get(key) for key in errors)
     groups: defaultdict[Hashable, list[Pod]] = defaultdict(list)
