@@ -50,7 +50,7 @@ class PreemptionExecution:
     could not be removed. `must_retry` is set if the preemptor must be retried when the preemption
     ends. There are two such cases:
     - A command failed, with an error other than NotFound.
-    - The last victim was deleted before it was bound. The deletion of an unbound pod may not wake
+    - The last victim was deleted before it was bound. The deletion of an unbound pod might not wake
       the preemptor.
 
     If a PodGroup preempts, `group` is that PodGroup and `preemptor` is one of its pods.
