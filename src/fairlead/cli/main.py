@@ -42,8 +42,8 @@ _HELP_FLAGS: Final = frozenset({"--help", "-h"})
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 
 HELP: Final = """\
-Ask your cluster "what if?". Fairlead simulates its nodes and pods with kube-scheduler's rules in
-virtual time. Change or break something, and see which pods move and why.
+Ask your cluster "what if?". Fairlead simulates the nodes and pods of the cluster in virtual time,
+with kube-scheduler's rules. Change or break something, and see which pods move and why.
 
 Try:
 
@@ -56,7 +56,8 @@ Try:
     fairlead explain dump.json pod/store/web-0
     fairlead simulate scenario.yaml
 
-The README and `fairlead demo` show a kubectl command that takes such a dump.
+dump.json is a dump of the cluster. The README and `fairlead demo` also show a kubectl command that
+takes a dump.
 """
 
 EPILOGUE: Final = """\
@@ -111,7 +112,7 @@ _QUESTIONS: Final = (
     CommandEntry(
         "consolidate",
         "fairlead.cli.commands.consolidate:consolidate",
-        "Find nodes that can be removed, and why other nodes cannot.",
+        "Find nodes that can be removed, and what keeps the others.",
         main_option="--nodes",
     ),
     CommandEntry(

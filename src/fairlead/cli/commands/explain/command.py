@@ -96,11 +96,10 @@ def explain(
     - Pod: for each node, either the score from each scheduler plugin, or the reason why the pod
       does not fit. In large clusters, nodes with the same reason share a row. A pod that already
       has a node is explained as if it had no node. If the pod fits on no node, the answer lists the
-      nodes on which preemption would make room, with the victims. It also names the rule by which
-      the scheduler chooses one of these nodes. For a pending pod that fits on no node, the answer
-      also names the labels that the pod requires but no node has. If nothing but a taint keeps the
-      pod off a node, the answer names the taint. It also states whether the pod would fit on a new
-      node that is a copy of an existing node.
+      nodes on which preemption would make room, with the victims, and names the rule by which the
+      scheduler chooses one of these nodes. For a pending pod that fits on no node, the answer also
+      names the labels that the pod requires but no node has, and taints that alone keep the pod off
+      a node. It says whether the pod would fit on a new node that is a copy of an existing node.
 
     - Workload, or a custom resource that controls pods or Jobs: its pods, why pods are pending or
       not ready, and its disruption budgets. The answer also names the node on which one more pod

@@ -50,7 +50,7 @@ COMMAND_HELP: Final = (
 )
 KEEP_TIME_HELP: Final = (
     "Start the clock at the time of --snapshot, or at the time at which the cluster in --data-dir "
-    "last changed (default: at this machine's time, or at that time if it is later)."
+    "last changed. By default, the clock starts at the later of that time and this machine's time."
 )
 SNAPSHOT_HELP: Final = (
     "Start with the objects of another cluster: a file, a directory, or - for standard input, as "
