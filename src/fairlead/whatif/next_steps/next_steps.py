@@ -194,7 +194,7 @@ def _keep_volumes(context: StepContext) -> Iterator[NextStep]:
         retain = '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'
         which = "volume" if len(volumes) == 1 else "volumes"
         yield NextStep(
-            f"before the change, let the {which} outlive the deletion",
+            f"before the change, make Kubernetes keep the {which} (reclaim policy Retain)",
             command=shlex.join(("kubectl", "patch", "pv", *volumes, "-p", retain)),
         )
 

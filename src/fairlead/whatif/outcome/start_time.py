@@ -62,5 +62,5 @@ class StartTimes(Struct, frozen=True, kw_only=True):
         return (
             f"Start times come from {self.draws:,} simulations with random remaining runtimes. "
             f"Runtimes are known for {self.known:,} of {self.running:,} running pods ({share}%)"
-            f"{source}. A pod without a known runtime keeps running, also if it starts later."
+            f"{source}. Pods without a known runtime keep running, including pods that start later."
         )

@@ -103,8 +103,8 @@ def test_all_outputs_have_the_start_times(snapshot, busy, completed):
     answer = what_if(snapshot(*busy, *completed), NO_CHANGE, Conditions(seeds=2))
     sentence = (
         "Start times come from 2 simulations with random remaining runtimes. Runtimes are known "
-        "for 1 of 1 running pods (100%). A pod without a known runtime keeps running, also if it "
-        "starts later."
+        "for 1 of 1 running pods (100%). Pods without a known runtime keep running, including pods "
+        "that start later."
     )
     text = text_of(answer)
     assert "START TIMES (2)" in text

@@ -131,8 +131,8 @@ def _kept_field_notes(kept: Iterable[tuple[Manifest, list[str]]]) -> Iterator[st
     if texts:
         yield (
             "--apply keeps fields that the manifest lacks: "
-            f"{'; '.join(texts[:_NAMED_MAX])}{_more(len(texts) - _NAMED_MAX)}. So does kubectl "
-            f"apply if the object has no annotation {LAST_APPLIED}. Helm removes those of them "
+            f"{'; '.join(texts[:_NAMED_MAX])}{_more(len(texts) - _NAMED_MAX)}. kubectl apply also "
+            f"keeps them if the object has no annotation {LAST_APPLIED}. Helm removes the fields "
             "that its last release set. To remove a field, use --set "
             "KIND/NAMESPACE/NAME:FIELD=null."
         )

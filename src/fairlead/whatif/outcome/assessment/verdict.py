@@ -1299,10 +1299,10 @@ def _returns(late: int, pods: int, after: str) -> str:
 
 def _not_each_time(late: int, pods: int) -> str:
     if pods == 1:
-        return "; it does not come back each time, because its node fails again before the pod runs"
+        return "; it does not always come back, because its node fails again before the pod runs"
     who = "they" if late == pods else f"{late:,} of them"
     do, pods_run = ("does", "the pod runs") if late == 1 else ("do", "these pods run")
-    return f"; {who} {do} not come back each time, because nodes fail again before {pods_run}"
+    return f"; {who} {do} not always come back, because nodes fail again before {pods_run}"
 
 
 def _waiting(waited: Sequence[WaitedPod]) -> str:
