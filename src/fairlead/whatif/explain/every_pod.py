@@ -177,14 +177,12 @@ def _findings(model: ClusterModel, nodes: Sequence[Row]) -> Iterator[str]:
     stuck = [host.name for host in hosts if host and ready_status(host.node) == UNKNOWN]
     if stuck:
         is_, stay = ("is", "stays") if len(stuck) == 1 else ("are", "stay")
-        what = "a node whose kubelet does not answer"
+        silent = listed(sorted(set(stuck)), 3)
+        why = f"the kubelet of {silent} does not answer"
         if len(set(stuck)) > 1:
-            what = "nodes whose kubelets do not answer"
+            why = f"the kubelets of {silent} do not answer"
         noun = "more pod" if len(leaving) < len(model.pods()) else "pod"
-        yield (
-            f"{counted(len(stuck), noun)} {is_} terminating, and {stay} so: on {what} "
-            f"({listed(sorted(set(stuck)), 3)})."
-        )
+        yield f"{counted(len(stuck), noun)} {is_} terminating, and {stay} so, because {why}."
 
 
 def _by_workload(causes: Iterable[PodCause]) -> list[_Group]:

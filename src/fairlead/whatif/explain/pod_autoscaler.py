@@ -136,7 +136,7 @@ def explain_autoscaler(model: ClusterModel, snapshot: Snapshot, found: Manifest)
                  "proposal": one.proposal}
                 for one in metrics
             ]),
-            ResultTable("refusals", "nodes that the next pod does not fit", _REFUSAL_COLUMNS, [
+            ResultTable("refusals", "nodes on which the next pod does not fit", _REFUSAL_COLUMNS, [
                 {"nodes": one.nodes, "plugin": one.plugin, "reason": one.reason}
                 for one in (room.refusals if isinstance(room, FitResult) else ())
             ]),

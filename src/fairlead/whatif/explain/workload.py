@@ -846,7 +846,7 @@ class _OneMore(Struct, frozen=True):
     @property
     def refusals_title(self) -> str:
         """The title of a table of `refusals`."""
-        return f"nodes that {self.missing or 'one more pod'} does not fit"
+        return f"nodes on which {self.missing or 'one more pod'} does not fit"
 
 
 def _one_more(

@@ -86,7 +86,7 @@ def test_all_pods_are_explained_at_once(explained, cluster, target):
     assert answer.verdict == "3 of 5 pods are pending; 1 more pod on a node is not ready."
     assert answer.findings == (
         "2 of 3 nodes take no new pods.",
-        "1 more pod is terminating, and stays so: on a node whose kubelet does not answer (lost).",
+        "1 more pod is terminating, and stays so, because the kubelet of lost does not answer.",
     )
     assert rows(answer, "pending") == [
         {
@@ -582,7 +582,7 @@ def test_the_verdicts_of_clusters_without_pending_pods(explained, make):
     stuck["metadata"] |= {"deletionTimestamp": CREATED, "deletionGracePeriodSeconds": 30}
     answer = explained(lost_node(make), stuck)
     assert answer.verdict == "Every unfinished pod is terminating."
-    assert answer.findings[1].startswith("1 pod is terminating, and stays so: ")
+    assert answer.findings[1].startswith("1 pod is terminating, and stays so, ")
     crashed = placed(make, "three", "a", ready=False)
     assert (
         explained(node, *two, crashed).verdict == "No pod is pending. 1 pod on a node is not ready."

@@ -767,7 +767,7 @@ def test_the_next_pod_of_a_stateful_set_is_the_missing_one(explained, make, stat
         f"Volume pv of claim default/data-web-0 can be used only on b ({ZONE}=b).",
     )
     [table] = [one for one in answer.tables if one.name == "refusals"]
-    assert table.title == "nodes that default/web-0 does not fit"
+    assert table.title == "nodes on which default/web-0 does not fit"
     [row] = table.rows
     assert row["reason"] == "node(s) didn't match PersistentVolume's node affinity"
 

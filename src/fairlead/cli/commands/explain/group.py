@@ -96,7 +96,7 @@ def _print_nodes(console: Console, found: GroupExplanation) -> None:
         )
         for fact in found.nodes
     ]
-    title = f"nodes that {found.member} does not fit, smallest shortage first"
+    title = f"nodes on which {found.member} does not fit, smallest shortage first"
     print_table(console, title, ("node", "because", "lacks"), rows)
     if found.nodes_left_out:
         print_line(console, f"... and {found.nodes_left_out:,} more", "dim")
