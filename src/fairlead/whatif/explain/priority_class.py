@@ -376,7 +376,7 @@ def _problems(classes: PriorityClasses, one: UsedClass, naming: Sequence[str]) -
     if same and not is_system:
         verb = "has" if len(same) == 1 else "have"
         yield (
-            f"{listed(same)} {verb} the same value: pods with this priority may not preempt one "
+            f"{listed(same)} {verb} the same value: pods with this priority cannot preempt one "
             "another."
         )
     priorities = Counter(pod.priority for pod in one.pods if pod.priority != one.value)

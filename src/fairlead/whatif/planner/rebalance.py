@@ -588,9 +588,9 @@ def _findings(plan: RebalancePlan) -> Iterator[str]:
         yield f"{counted(plan.failing, 'pod')} {stay}: {the} would not replace {them}."
     if plan.mismatched:
         yield (
-            f"The images of {listed(plan.mismatched)} may not run on nodes with another operating "
-            "system or architecture. Moves are left out if such a node would get these pods. A "
-            f"nodeSelector for {OS} or {ARCH} keeps the pods off such nodes."
+            f"The images of {listed(plan.mismatched)} might not run on nodes with another "
+            "operating system or architecture. Moves are left out if such a node would get these "
+            f"pods. A nodeSelector for {OS} or {ARCH} keeps the pods off such nodes."
         )
     if plan.refused:
         stay, the, them = "stay where they are", "their controllers", "them"

@@ -1,4 +1,4 @@
-"""The note about images that may not run on the new nodes of pods, in the answers of commands."""
+"""The note about images that might not run on the new nodes of pods, in the answers of commands."""
 
 from __future__ import annotations
 
@@ -156,14 +156,14 @@ def test_rebalance_proposes_no_move_of_a_linux_pod_to_a_windows_node(
         answer = " ".join(capsys.readouterr().out.split())
         assert answer.startswith("1 move" if is_proposed else "No move")
         left_out = (
-            "The images of rs/shop/web may not run on nodes with another operating system or "
+            "The images of rs/shop/web might not run on nodes with another operating system or "
             "architecture. Moves are left out if such a node would get these pods."
         )
         assert (left_out in answer) is not is_proposed
         assert "Note: The images" not in answer
 
 
-RESERVATION = ", but images of evicted pods may not run on the pods' new nodes (see the note)."
+RESERVATION = ", but images of evicted pods might not run on the pods' new nodes (see the note)."
 
 
 @pytest.mark.parametrize(

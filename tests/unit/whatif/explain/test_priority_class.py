@@ -125,8 +125,8 @@ def test_higher_classes_with_the_policy_never_are_counted(explained, cluster, ma
 MISTAKES = {
     "pc/unused": "No pod and no workload uses it.",
     "pc/named": "No pod uses it now, but Deployment default/idle names it.",
-    "pc/twin": "unused has the same value: pods with this priority may not preempt one another.",
-    "pc/third": "first, second have the same value: pods with this priority may not preempt one "
+    "pc/twin": "unused has the same value: pods with this priority cannot preempt one another.",
+    "pc/third": "first, second have the same value: pods with this priority cannot preempt one "
     "another.",
     "pc/changed": "1 of its pods has priority 7 instead of 500: existing pods keep the priority "
     "that their class had when they were created.",

@@ -1,4 +1,4 @@
-"""The note about pods on nodes on which their images may not run."""
+"""The note about pods on nodes on which their images might not run."""
 
 from __future__ import annotations
 

@@ -665,7 +665,7 @@ def image_reservation(run: DrainRun) -> str:
     """Return the clause about images for the end of a verdict; "" if `run` has no image notes."""
     if not run.image_notes:
         return ""
-    return ", but images of evicted pods may not run on the pods' new nodes (see the note)"
+    return ", but images of evicted pods might not run on the pods' new nodes (see the note)"
 
 
 def image_findings(run: DrainRun | None) -> Iterator[str]:
