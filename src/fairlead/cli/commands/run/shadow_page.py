@@ -13,7 +13,7 @@ _MEANINGS: Final = {
     ShadowAgreement.EQUAL: "on one of the nodes with the highest score",
     ShadowAgreement.SAMPLED: "on a feasible node with a lower score; node sampling explains it",
     ShadowAgreement.LOWER: "on a feasible node with a lower score",
-    ShadowAgreement.INFEASIBLE: "on a node that the pod does not fit",
+    ShadowAgreement.INFEASIBLE: "on a node on which the pod does not fit",
     ShadowAgreement.UNSCHEDULABLE: "placed, but fits no node",
     ShadowAgreement.NEEDLESS: "preempted other pods, but fits a node",
     ShadowAgreement.PREEMPTED: "preempted other pods, and fits no node",
