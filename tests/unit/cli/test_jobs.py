@@ -265,7 +265,7 @@ def test_a_group_is_explained(dump, capsys, target):
     assert "a           1  4.5 cpu   nothing    4.5 cpu     0.00  no" in shown
     assert "n1    Insufficient cpu (after the 2 members that fit here)  500m cpu" in shown
     assert "n2    node(s) were unschedulable" in shown
-    assert shown[-1] == "It would start with: 500m cpu more on node n1"
+    assert shown[-1] == "What would let it start: 500m cpu more on node n1"
 
 
 def test_a_running_group_with_a_pending_member_is_explained(dump, capsys):
@@ -275,7 +275,7 @@ def test_a_running_group_with_a_pending_member_is_explained(dump, capsys):
     run(["explain", "pod/g-5", "--snapshot", dump(node("n1"), [group, first, *rest])])
     shown = lines(capsys)
     assert shown[1].startswith("The group runs, but its next member is blocked: no node can take")
-    assert any(line.startswith("The next member would start with: ") for line in shown)
+    assert any(line.startswith("What would let the next member start: ") for line in shown)
     assert "Note: Pods with schedulerName volcano follow Fairlead's own" in " ".join(shown)
     assert not [line for line in shown if "may start after" in line or "start is unknown" in line]
 

@@ -54,9 +54,9 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="The last step of the search replaces nodes by cheaper ones. This step may use N "
-            "scheduling cycles for each pod that the search places. With fewer than 500 pods, the "
-            "limit is the same as with 500. A larger N takes more time, and never gives a more "
+            help="The last step of the search replaces nodes by cheaper ones. It may use N "
+            "scheduling cycles for each pod that the search places, but at least 500 times N in "
+            "all. A larger N takes more time, and never gives a more "
             "expensive answer. In small clusters, the search often ends before the limit, because "
             "it has tried all its changes. The answer then says that a larger N changes nothing.",
             metavar="N",

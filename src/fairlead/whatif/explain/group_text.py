@@ -70,6 +70,6 @@ def _with_full_stop(text: str) -> str:
 
 def remedy_texts(found: GroupExplanation) -> Iterator[str]:
     """Yield a sentence without a full stop for each change with which the group would start."""
-    what = "The next member" if found.has_minimum else "It"
+    what = "the next member" if found.has_minimum else "it"
     for remedy in found.remedies:
-        yield f"{what} would start with: {remedy}"
+        yield f"What would let {what} start: {remedy}"

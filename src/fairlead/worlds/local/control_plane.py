@@ -181,8 +181,8 @@ class ControlPlane:
     ) -> Instant:
         """Run until `instant`, or until `stop_when` returns True; return the time that was reached.
 
-        If work is left when `stop_when` returns True, `next_due` afterwards returns the time that
-        was reached. Raises LivelockError.
+        If `stop_when` ends the run while work is left, the rest of the work is due immediately:
+        `next_due` then returns the time that was reached. Raises LivelockError.
         """
         self._driver.pass_time(instant, busy_max=BUSY_MAX)
         until = max(instant, self._driver.now)

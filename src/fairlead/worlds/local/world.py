@@ -250,9 +250,10 @@ def _only_annotates(command: PatchObject) -> bool:
 
 
 def _outcome_of(issued: IssuedCommand, outcome: Outcome) -> Outcome:
-    """Return `outcome` with the command of `issued` in place of the performed command.
+    """Return `outcome` as the outcome of the command in `issued`.
 
-    The performed command is a copy of the issued command with more details.
+    `outcome` contains the command that was performed: a copy of the issued command with more
+    details.
     """
     match outcome:
         case CommandSucceeded():

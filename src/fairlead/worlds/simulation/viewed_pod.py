@@ -70,7 +70,7 @@ class PatchedPod(msgspec.Struct, frozen=True, gc=False):
 
 
 class ViewedPods:
-    """Changes the views of stored pods, and makes their JSON values later.
+    """Changes the views of stored pods immediately; makes the JSON of a pod when it is read.
 
     The callers use this class only while no webhook or policy binding exists.
     """

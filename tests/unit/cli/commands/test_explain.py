@@ -487,7 +487,7 @@ def test_a_pod_of_a_missing_group_is_explained_with_the_name_of_the_group(tmp_pa
     assert capsys.readouterr().out.splitlines() == [
         "shop/train: 1 pod names this PodGroup, which does not exist",
         "Blocked: no such group",
-        "It would start with: create PodGroup shop/train",
+        "What would let it start: create PodGroup shop/train",
     ]
 
 

@@ -20,7 +20,7 @@ from fairlead.engine.batch.session.tier import without_gang_protection
 # Why a plugin allows no candidate to be evicted, by the plugin's name.
 _WHY: Final = {
     "gang": "their gangs would fall below their minimum",
-    "proportion": "no other queue can give pods and keep its share",
+    "proportion": "every other queue would fall below its share if it lost a pod",
     "conformance": "they are system pods",
     "priority": "no job in its queue has a lower priority",
     "drf": "no job in its queue has a larger dominant share",
@@ -28,7 +28,7 @@ _WHY: Final = {
 
 # Why a plugin allows the eviction of no whole gang, although it allows that of some members.
 _WHY_NO_GANG: Final = {
-    "proportion": "no other queue can give a whole gang and keep its share",
+    "proportion": "every other queue would fall below its share if it lost a whole gang",
     "conformance": "each of these gangs has a system pod",
     "drf": "each of these gangs would then have a smaller dominant share than the group",
 }

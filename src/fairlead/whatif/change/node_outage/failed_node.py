@@ -52,7 +52,11 @@ def return_to_service(nodes: Sequence[str]) -> ScriptedStep:
 
 
 def failed_note(nodes: Sequence[str]) -> str:
-    """Return a note that says which two cases an answer about the failed `nodes` compares."""
+    """Return a note for an answer about `nodes`, which had failed before the dump was taken.
+
+    The note says that the answer compares two cases: the nodes stay down, or they return at the
+    time of the dump.
+    """
     was, stays = ("was", "it stays") if len(nodes) == 1 else ("were", "they stay")
     return (
         f"{listed(nodes)} {was} not in service when the dump was taken. This answer shows what "

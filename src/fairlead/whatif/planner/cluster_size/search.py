@@ -188,8 +188,8 @@ class SizeSearch:
     def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
         """Search for nodes with room for the waiting pods and the pods of the nodes in `replaced`.
 
-        In the step "improve", the number of scheduling cycles is limited to `effort` times the
-        number of pods. With fewer than 500 pods, the limit is the same as with 500.
+        The step "improve" may use `effort` scheduling cycles for each pod, but at least 500 times
+        `effort`.
         """
         names = [info.name for info in replaced]
         if self._survival.is_any:

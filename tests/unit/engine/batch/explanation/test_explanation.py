@@ -248,7 +248,7 @@ def test_an_explanation_says_why_no_pods_are_evicted(make_harness, more, put, wh
 
 NO_GANG = (
     "a gang is evicted as a whole or not at all, "
-    "and no other queue can give a whole gang and keep its share (plugin proportion)."
+    "and every other queue would fall below its share if it lost a whole gang (plugin proportion)."
 )
 TOO_LITTLE = "those that it may evict do not make enough room for the whole group."
 
