@@ -632,6 +632,7 @@ CASES = [
     snapshot("key twice", NODE + "kind: Node\n", "line 5: the key 'kind' is given twice"),
     # --- objects -------------------------------------------------------------------------------
     snapshot("empty list", "{apiVersion: v1, kind: List, items: []}", "contains no Node"),
+    snapshot("no items", "{apiVersion: v1, kind: List, items: null}", "contains no Node"),
     snapshot("empty cluster", POD, "contains 1 Pod, but no Node; dump all kinds together: kubectl"),
     snapshot("no objects", "just text", "expected an object with apiVersion and kind, got text"),
     snapshot("number of things", "[1, 2]", "expected an object", "got a number"),

@@ -86,7 +86,7 @@ class Listing(Struct, frozen=True):
 # A List with another field is read by the caller, which refuses a field that contains objects.
 class _List(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     kind: str
-    items: list[msgspec.Raw]
+    items: list[msgspec.Raw] | None  # Go programs write null for an empty list
     api_version: Any = None
     metadata: Any = None
     pods: msgspec.Raw = msgspec.Raw()  # not optional: msgspec would expect null
@@ -233,9 +233,10 @@ def _joined(data: Bytes) -> Listing | None:
 
 def _items(found: _List) -> Sequence[ItemText | TemplateRows] | None:
     if bytes(found.pods):
-        is_snapshot = found.kind == SNAPSHOT
-        return with_pods(found.api_version, found.items, found.pods) if is_snapshot else None
-    return found.items if found.kind.endswith("List") else None
+        if found.kind != SNAPSHOT or found.items is None:
+            return None
+        return with_pods(found.api_version, found.items, found.pods)
+    return found.items or [] if found.kind.endswith("List") else None
 
 
 def _require_utf8(data: Bytes) -> None:

@@ -667,6 +667,8 @@ def _opened(source: str, value: Any, place: str = "") -> Iterator[tuple[str, Any
             yield from _opened(source, item, place)
     elif _is_list(value):
         items, field = value["items"], f"{place}.items" if place else "items"
+        if items is None:
+            items = []  # Go programs write a nil slice as null; kubectl reads it as empty
         if not isinstance(items, list):
             raise InputError(source, f"expected a list, got {type_name(items)}", field=field)
         _refuse_objects_beside_items(source, value, place)

@@ -91,6 +91,11 @@ def test_listings_with_other_layouts_are_split(text):
     assert [json.loads(bytes(one)) for one in found.items] == json.loads(text)["items"]
 
 
+def test_null_items_are_an_empty_list():
+    found = split(indented({**nodes(0), "items": None}))
+    assert (found.head, list(found.items)) == (nodes(0), [])
+
+
 @pytest.mark.parametrize("count", [2, 400])
 def test_an_unknown_field_of_a_list_is_ignored_if_it_contains_no_objects(tmp_path, count):
     path = tmp_path / "nodes.json"
@@ -184,6 +189,10 @@ def lines(objects):
         pytest.param(
             lambda found: lines([{**nodes(0), "items": found[:-1]}]) + lines(found[-1:]),
             id="a list and an object",
+        ),
+        pytest.param(
+            lambda found: lines([{**nodes(0), "items": None}, {**nodes(0), "items": found}]),
+            id="a list without items and a list",
         ),
     ],
 )

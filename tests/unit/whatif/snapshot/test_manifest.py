@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from fairlead.api.codec import UNNAMED
 from fairlead.whatif.input.document import Document, read_listings
 from fairlead.whatif.input.document import read as read_documents
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest import manifests, manifests_to_apply
 
 
 def pod(name="web", **metadata):
@@ -34,6 +36,26 @@ def read(*values, **keywords):
 )
 def test_lists_of_any_kind_are_expanded(value):
     assert [found.title for found in read(value)] == ["Pod default/a", "Pod default/b"]
+
+
+@pytest.mark.parametrize("kind", ["List", "PodList"])
+def test_null_items_are_an_empty_list(kind):
+    """Go programs write a nil slice as null."""
+    empty = {"kind": kind, "apiVersion": "v1", "metadata": {}, "items": None}
+    nested = {"kind": "List", "items": [empty, pod("b")]}
+    assert [found.title for found in read(empty, pod("a"), nested)] == [
+        "Pod default/a",
+        "Pod default/b",
+    ]
+
+
+def test_null_items_in_a_file_to_apply_are_an_empty_list(tmp_path):
+    path = tmp_path / "change.json"
+    lists = [{"kind": "PodList", "apiVersion": "v1", "items": one} for one in (None, [pod("a")])]
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": lists}))
+    assert [one.title for one, _ in manifests_to_apply(read_documents(str(path)))] == [
+        "Pod default/a"
+    ]
 
 
 def test_nulls_and_managed_fields_are_removed():
