@@ -83,6 +83,7 @@ def explain_pods(
     causes = pending_causes(model, pending, group_causes)
     held = held_pods(model, inventory)
     uncreated = uncreated_rows(model, inventory, held)
+    uncreated_pods = sum(row["pods"] for row in uncreated)
     nodes = out_of_service_rows(model, inventory)
     node_reasons = out_of_service_reasons(nodes)
     pending_reasons = _with_ages(model, _by_reason(causes))
@@ -91,7 +92,7 @@ def explain_pods(
         kind="PodsExplanation",
         source=snapshot.source,
         verdict=_verdict(
-            len(every), len(pending), len(unready),
+            len(every), len(pending), len(unready), uncreated_pods,
             has_terminating=len(every) < len(model.pods()),
         ),
         findings=(
@@ -119,7 +120,7 @@ def explain_pods(
             "pods": len(every),
             "pending_pods": len(pending),
             "unready_pods": len(unready),
-            "uncreated_pods": sum(row["pods"] for row in uncreated),
+            "uncreated_pods": uncreated_pods,
             "pending_reasons": pending_reasons,
             "unready_reasons": unready_reasons,
             "node_reasons": node_reasons,
@@ -140,15 +141,23 @@ def _replace_elsewhere(held: Sequence[AwaitedEnd]) -> Iterator[NextStep]:
         yield out_of_service_step(named, more=len(silent) - len(named))
 
 
-def _verdict(pods: int, pending: int, unready: int, *, has_terminating: bool) -> str:
-    """Return the verdict; the numbers leave out terminating pods."""
+def _verdict(
+    pods: int, pending: int, unready: int, uncreated: int, *, has_terminating: bool
+) -> str:
+    """Return the verdict; the first three numbers leave out terminating pods."""
     if not pods and has_terminating:
         return "Every unfinished pod is terminating."
     if not pods:
         return "The cluster has no unfinished pods."
     if not pending and not unready:
-        one = "The pod has a node and is ready."
-        return f"All {pods:,} pods have a node and are ready." if pods > 1 else one
+        which = " that is not terminating" if pods == 1 else " that are not terminating"
+        which = which if has_terminating else ""
+        ready = f"The pod{which} has a node and is ready"
+        if pods > 1:
+            ready = f"All {pods:,} pods{which} have a node and are ready"
+        if not uncreated:
+            return f"{ready}."
+        return f"{ready}, but {counted(uncreated, 'more pod')} {_be(uncreated)} not created."
     more = ""
     if unready:
         rest = "pod on a node is" if unready == 1 else "pods on nodes are"
@@ -164,7 +173,11 @@ def _lacking(uncreated: Sequence[Row]) -> Iterator[str]:
         pods = sum(row["pods"] for row in uncreated)
         names = list(dict.fromkeys(row["workload"] for row in uncreated))
         of = joined(names) if len(names) <= _WORKLOADS_MAX else listed(names, _WORKLOADS_MAX)
-        yield f"{counted(pods, 'pod')} of {of} {'is' if pods == 1 else 'are'} not created."
+        yield f"{counted(pods, 'pod')} of {of} {_be(pods)} not created."
+
+
+def _be(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _findings(model: ClusterModel, nodes: Sequence[Row]) -> Iterator[str]:

@@ -5,7 +5,8 @@ lacks pods. If the dump has more pods of the workload, its status is outdated, a
 counted instead. The condition ReplicaFailure says why the API server refused a pod. The Deployment
 controller copies it from the ReplicaSets, but not while the Deployment is paused. A Job has no such
 condition, so a trial finds out whether the API server would refuse its next pod. A workload without
-a status, as in a file of manifests, is tried in the same way.
+a status, as in a file of manifests, is tried in the same way. The status of a DaemonSet says how
+many pods it wants, and on how many nodes it has one; it never says why pods are missing.
 
 A StatefulSet does not create a pod before the old pod of the same name has ended. If the old pod
 does not stop, for example because the kubelet of its node does not answer, the StatefulSet lacks a
@@ -33,6 +34,7 @@ from fairlead.api.pods.facts import foreign_finalizers, is_terminal, is_terminat
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
+    DAEMON_SET,
     DEPLOYMENT,
     JOB,
     REPLICA_SET,
@@ -55,7 +57,7 @@ from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck, stuck_words
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
-_KINDS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB)
+_KINDS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, DAEMON_SET, JOB)
 
 
 class AwaitedEnd(Struct, frozen=True):
@@ -102,7 +104,7 @@ def uncreated_rows(
         if (status or refusal) and missing > 0:
             # Clusters are read kind by kind, so a status may be older than the pods.
             existing = _existing(inventory.pods_of(one, *own)) + len(own_held)
-            missing = min(missing, wanted_by(one.value) - existing)
+            missing = min(missing, _wanted(one, status) - existing)
         if (status or refusal) and missing > 0:
             why, since = (refusal, "") if refusal else _why(one, status, own)
             rows.append({
@@ -189,12 +191,21 @@ def _held_rows(model: ClusterModel, workload: str, held: Iterable[AwaitedEnd]) -
 
 def _missing(workload: Manifest, status: Json) -> int:
     """Return how many pods `workload` lacks; 0 or less if it lacks none."""
+    if workload.kind is DAEMON_SET:
+        return _wanted(workload, status) - number(status, "currentNumberScheduled")
     if workload.kind is not JOB:
         return wanted_by(workload.value) - number(status, "replicas")
     spec, existing = mapping(workload.value, "spec"), number(status, "active")
     if spec.get("podReplacementPolicy") == "Failed":  # a terminating pod is not replaced yet
         existing += number(status, "terminating")
     return wanted_by(workload.value) - existing
+
+
+def _wanted(workload: Manifest, status: Json) -> int:
+    """Return how many pods `workload` wants: for a DaemonSet, one on each suitable node."""
+    if workload.kind is DAEMON_SET:
+        return number(status, "desiredNumberScheduled")
+    return wanted_by(workload.value)
 
 
 def _existing(pods: Iterable[Pod]) -> int:

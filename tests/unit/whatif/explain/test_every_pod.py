@@ -263,6 +263,10 @@ REFUSED = {
          (1, "sts/default/web", None, "its controller has not created them")),
         ("ReplicaSet", {}, {"replicas": 2},
          (1, "rs/default/web", None, "its controller has not created them")),
+        ("DaemonSet", {}, {"desiredNumberScheduled": 3, "currentNumberScheduled": 1},
+         (2, "ds/default/web", None, "its controller has not created them")),
+        ("DaemonSet", {}, {"desiredNumberScheduled": 3, "currentNumberScheduled": 3}, None),
+        ("DaemonSet", {}, {}, None),
         ("Deployment", {}, {"replicas": 4}, None),
         ("Deployment", {}, {}, None),
     ],
@@ -587,6 +591,37 @@ def test_the_verdicts_of_clusters_without_pending_pods(explained, make):
     assert (
         explained(node, *two, crashed).verdict == "No pod is pending. 1 pod on a node is not ready."
     )
+
+
+@pytest.mark.parametrize(
+    ("existing", "wanted", "verdict"),
+    [
+        (1, 2, "The pod has a node and is ready, but 1 more pod is not created."),
+        (2, 4, "All 2 pods have a node and are ready, but 2 more pods are not created."),
+        (2, 2, "All 2 pods have a node and are ready."),
+    ],
+)
+def test_the_verdict_counts_pods_that_are_not_created(explained, make, existing, wanted, verdict):
+    """The StatefulSet db creates its next pod when the last one is ready for long enough."""
+    owner, *pods = held_stateful_set(make, ["a"] * existing)
+    owner["spec"]["replicas"] = wanted
+    for pod in pods:
+        del pod["metadata"]["deletionTimestamp"]
+    assert explained(make.node("a"), owner, *pods).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("names", "start"),
+    [
+        (["one"], "The pod that is not terminating has a node"),
+        (["one", "two"], "All 2 pods that are not terminating have a node"),
+    ],
+)
+def test_the_verdict_says_that_terminating_pods_are_not_counted(explained, make, names, start):
+    stuck = placed(make, "stuck", "a")
+    stuck["metadata"] |= {"deletionTimestamp": CREATED, "deletionGracePeriodSeconds": 30}
+    answer = explained(make.node("a"), stuck, *[placed(make, name, "a") for name in names])
+    assert answer.verdict.startswith(start)
 
 
 def test_the_command_prints_all_pods(cluster, tmp_path, capsys):
