@@ -315,6 +315,7 @@ STATEFUL_SET: Final = _BY_NAME["statefulset"]
 # The built-in kinds with the subresource `scale`.
 SCALABLE: Final = (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
 DAEMON_SET: Final = _BY_NAME["daemonset"]
+CONTROLLER_REVISION: Final = _BY_NAME["controllerrevision"]
 JOB: Final = _BY_NAME["job"]
 CRON_JOB: Final = _BY_NAME["cronjob"]
 HORIZONTAL_POD_AUTOSCALER: Final = _BY_NAME["horizontalpodautoscaler"]

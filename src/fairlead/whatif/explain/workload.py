@@ -718,6 +718,8 @@ def _findings(
     elif message:
         outcome = "not be created" if one_more.is_refused else "have no node"
         yield f"{one_more.subject} would {outcome}: {message}"
+    if one_more.revision:
+        yield one_more.revision
     yield from one_more.volumes
     revisions = Counter(revision_of(pod.pod) for pod in pods)
     if len(revisions) > 1:
@@ -822,7 +824,8 @@ class _OneMore(Struct, frozen=True):
     """The result of a trial in which one more pod of a workload is scheduled.
 
     `missing` is the key of the pod if it is a missing pod of a StatefulSet, otherwise "". `volumes`
-    are sentences about the nodes on which the volumes of such a pod can be used.
+    are sentences about the nodes on which the volumes of such a pod can be used. `revision` is a
+    sentence about the template of the pod if this is not the newest one of its StatefulSet.
     `message` says why the pod is not placed, or why it is placed only by preemption of `victims`.
     `is_refused` is set if admission refuses the pod, for example because of a ResourceQuota.
     `breached` are the keys of the budgets that do not allow the disruption of all `victims` that
@@ -837,6 +840,7 @@ class _OneMore(Struct, frozen=True):
     breached: Sequence[str] = ()
     missing: str = ""
     volumes: Sequence[str] = ()
+    revision: str = ""
 
     @property
     def subject(self) -> str:
@@ -867,7 +871,7 @@ def _one_more(
         return _OneMore()
     if missing is None:
         with model.hypothesis():
-            return _tried(planner, new)
+            return replace(_tried(planner, new), revision=_revision_words(new))
     new = replace(new, first=missing)
     key = f"{new.namespace}/{new.name_of(0)}"
     with model.hypothesis():
@@ -877,7 +881,22 @@ def _one_more(
         model.free_pod_name(new.namespace, new.name_of(0))  # also that of a pod that has ended
         found = _tried(planner, new)
         places = volume_places(decode_as(Pod, new.pod(0)), snapshot.inventory())
-    return replace(found, missing=key, volumes=tuple(places))
+    words = _revision_words(new)
+    return replace(found, missing=key, volumes=tuple(places), revision=words)
+
+
+def _revision_words(new: NewPods) -> str:
+    """Return a sentence about the older template that the first pod of `new` gets, or ""."""
+    kept = new.kept_by(0)
+    if kept is None:
+        return ""
+    words = f"{new.namespace}/{new.name_of(0)} gets the template of its revision {kept.name}"
+    if kept.template is not None:
+        return f"{words}, because its number is below the partition (updateStrategy)."
+    return (
+        f"{words} (partition of the updateStrategy). The dump lacks this ControllerRevision, so "
+        "the answer about this pod assumes the newest template."
+    )
 
 
 def _tried(planner: DrainPlanner, new: NewPods) -> _OneMore:

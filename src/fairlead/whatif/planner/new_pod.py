@@ -1,11 +1,13 @@
 """NewPods: a template of new pods, made from a pod or workload in a file or in the cluster.
 
 The pods of a Deployment get the template and the owner of its newest ReplicaSet, if it has one. The
-pods of a StatefulSet get the next ordinals and their own claims. The pods of a custom resource are
-copies of one of its pods. If the cluster lacks a workload, but pods name it as their controller,
-the new pods are copies of one of these pods. Operators create a claim for each pod, such as
-`data-db-1` for the pod `db-1`. So each copy gets its own claim if the name of the claim contains
-the name of the copied pod, and the volume of the claim can be used on only one node at a time.
+pods of a StatefulSet get the next ordinals and their own claims. Those with ordinals below the
+partition of its update strategy get the template of its current revision. The pods of a custom
+resource are copies of one of its pods. If the cluster lacks a workload, but pods name it as their
+controller, the new pods are copies of one of these pods. Operators create a claim for each pod,
+such as `data-db-1` for the pod `db-1`. So each copy gets its own claim if the name of the claim
+contains the name of the copied pod, and the volume of the claim can be used on only one node at a
+time.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import as_json
 from fairlead.api.json import Json
-from fairlead.api.objects import HorizontalPodAutoscaler, Pod, StatefulSet
+from fairlead.api.objects import ControllerRevision, HorizontalPodAutoscaler, Pod, StatefulSet
 from fairlead.api.pods.facts import belongs_to_node, is_terminal
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import (
+    CONTROLLER_REVISION,
     CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
@@ -49,6 +52,9 @@ from fairlead.apiserver.kind import (
 from fairlead.engine.batch.info.group import group_name
 from fairlead.engine.kubelet.volume_attachment import MULTI_NODE_ACCESS_MODES
 from fairlead.engine.workloads.deployment.revision import REVISION, number_in
+from fairlead.engine.workloads.pod_control.controller_history import template_in
+from fairlead.engine.workloads.pod_control.pod_template import same_template
+from fairlead.engine.workloads.stateful_set.rule import first_updated
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set, templates_by_name
 from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint
 from fairlead.whatif.change.note.held_rollout import awaited_in_order, held_scaling
@@ -80,6 +86,17 @@ _COPIED: Final = ("labels", "annotations")
 _OF_A_RUNNING_POD: Final = ("nodeName", "ephemeralContainers")
 
 
+class KeptRevision(Struct, frozen=True):
+    """The revision `name` of a StatefulSet, which its new pods with ordinals under `below` get.
+
+    `template` is the template of the revision; None if the dump lacks the ControllerRevision.
+    """
+
+    name: str
+    below: int
+    template: Json | None
+
+
 class NewPods(Struct, frozen=True):
     """A template for pods in `namespace`; `title` names the template in answers.
 
@@ -93,7 +110,8 @@ class NewPods(Struct, frozen=True):
     replicas, such as a Job, and for a template from --pod. It is 0 for a paused Deployment without
     a ReplicaSet: such a Deployment creates no pods when it is scaled (`held_scaling`). `autoscaler`
     is the HorizontalPodAutoscaler of the workload. `awaited` is the name of the unready pod for
-    which a StatefulSet waits before it creates pods.
+    which a StatefulSet waits before it creates pods. `kept` is the revision that new pods with
+    ordinals below the partition get; None if all new pods get the newest template.
     """
 
     source: str
@@ -109,6 +127,7 @@ class NewPods(Struct, frozen=True):
     autoscaler: Manifest | None = None
     awaited: str = ""
     claim_templates: tuple[Json, ...] = ()
+    kept: KeptRevision | None = None
 
     def above_maximum(self, more: int) -> str:
         """Return a sentence if `more` additional pods would exceed maxReplicas, otherwise ""."""
@@ -142,9 +161,22 @@ class NewPods(Struct, frozen=True):
             return f"{self.name}-{self.first + number}"
         return f"{self.name}-fit-{number}"
 
+    def kept_by(self, number: int) -> KeptRevision | None:
+        """Return the older revision that the pod `number` gets; None if it gets the newest one."""
+        kept = self.kept
+        return kept if kept is not None and self.first + number < kept.below else None
+
+    def _template_of(self, number: int) -> Mapping[str, Any]:
+        kept = self.kept_by(number)
+        return self.template if kept is None or kept.template is None else kept.template
+
     def pod(self, number: int) -> Json:
-        """Return the manifest of the pod `number`, counted from 0."""
-        described = self.template.get("metadata") or {}
+        """Return the manifest of the pod `number`, counted from 0.
+
+        If the dump lacks the template of its revision, the pod gets the newest template.
+        """
+        template = self._template_of(number)
+        described = template.get("metadata") or {}
         name = self.name_of(number)
         meta: Json = {key: dict(described[key]) for key in _COPIED if described.get(key)}
         meta |= {"name": name, "namespace": self.namespace}
@@ -152,7 +184,7 @@ class NewPods(Struct, frozen=True):
             meta["ownerReferences"] = [self.owner]
         spec = {
             key: value
-            for key, value in (self.template.get("spec") or {}).items()
+            for key, value in (template.get("spec") or {}).items()
             if key not in _OF_A_RUNNING_POD
         }
         if self.has_claims:
@@ -353,7 +385,30 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
         stateful_set=view,
         first=view.spec.ordinals.start + view.spec.replicas,
         claim_templates=tuple(view.spec.volume_claim_templates),
+        kept=_kept_revision(view, inventory),
     )
+
+
+def _kept_revision(stateful_set: StatefulSet, inventory: Inventory) -> KeptRevision | None:
+    """Return the revision that the partition of `stateful_set` keeps; None if there is none.
+
+    The result is also None if this revision has the newest template.
+
+    upstream: pkg/controller/statefulset/stateful_set_control.go: getStatefulSetRevisions
+    """
+    status, below = stateful_set.status, first_updated(stateful_set)
+    current = str(status.get("currentRevision") or "")
+    if not current or below <= stateful_set.spec.ordinals.start:
+        return None
+    found = inventory.get(CONTROLLER_REVISION, stateful_set.metadata.namespace, current)
+    if found is None:
+        generation = stateful_set.metadata.generation
+        is_observed = status.get("observedGeneration", generation) >= generation
+        is_newest = is_observed and current == status.get("updateRevision", current)
+        return None if is_newest else KeptRevision(current, below, None)
+    template = template_in(found.as_view(ControllerRevision))
+    is_newest = same_template(template, stateful_set.spec.template)
+    return None if is_newest else KeptRevision(current, below, template or None)
 
 
 def _new_pods_of_missing(like: str, namespace: str, inventory: Inventory) -> NewPods | None:

@@ -772,6 +772,73 @@ def test_the_next_pod_of_a_stateful_set_is_the_missing_one(explained, make, stat
     assert row["reason"] == "node(s) didn't match PersistentVolume's node affinity"
 
 
+def partitioned(make, partition, *, replicas=2):
+    """A StatefulSet whose old template requests 1 CPU, and whose new one requests 64."""
+    web = make.workload("StatefulSet", "web", replicas=replicas, cpu="64")
+    web["metadata"]["uid"] = "web"
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
+    web["spec"]["updateStrategy"] = strategy
+    web["status"] = {"currentRevision": "web-old", "updateRevision": "web-new"}
+    old = make.workload("StatefulSet", "web", cpu="1")["spec"]["template"]
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "web"}
+    meta = {"name": "web-old", "namespace": "default"}
+    revision = {
+        "apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 1,
+        "metadata": {**meta, "ownerReferences": [{**owner, "controller": True}]},
+        "data": {"spec": {"template": {**old, "$patch": "replace"}}},
+    }  # fmt: skip
+    return web, revision
+
+
+def pods_of_stateful_set(make, *numbers):
+    pods = [replica(make, number, "a") for number in numbers]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    return pods
+
+
+KEPT = "gets the template of its revision web-old"
+
+
+@pytest.mark.parametrize(
+    ("partition", "beginnings"),
+    [
+        (0, ["Its next pod, default/web-0, would have no node: 0/1 nodes are available: 1 Insuff"]),
+        (1, ["Its next pod, default/web-0, would go to a.",
+             f"default/web-0 {KEPT}, because its number is below the partition"]),
+    ],
+)  # fmt: skip
+def test_the_next_pod_below_the_partition_has_the_old_template(
+    explained, make, partition, beginnings
+):
+    web, revision = partitioned(make, partition)
+    pods = pods_of_stateful_set(make, 1)
+    answer = explained("sts/web", make.node("a"), web, revision, *pods)
+    found = [one for one in answer.findings if "web-0" in one]
+    assert len(found) == len(beginnings)
+    assert all(map(str.startswith, found, beginnings))
+
+
+def test_a_partition_above_the_replicas_keeps_the_old_template_of_further_pods(explained, make):
+    web, revision = partitioned(make, 3)
+    pods = pods_of_stateful_set(make, 0, 1)
+    answer = explained("sts/web", make.node("a"), web, revision, *pods)
+    assert answer.findings[-2] == "One more pod would go to a."
+    assert answer.findings[-1].startswith(f"default/web-2 {KEPT}, because its number is below")
+
+
+def test_an_old_template_that_the_dump_lacks_is_stated(explained, make):
+    web, _ = partitioned(make, 1)
+    answer = explained("sts/web", make.node("a"), web, *pods_of_stateful_set(make, 1))
+    assert answer.findings[-1] == (
+        f"default/web-0 {KEPT} (partition of the updateStrategy). The dump lacks this "
+        "ControllerRevision, so the answer about this pod assumes the newest template."
+    )
+    web["status"]["updateRevision"] = "web-old"  # the newest template is the old one
+    answer = explained("sts/web", make.node("a"), web, *pods_of_stateful_set(make, 1))
+    assert not any(KEPT in one for one in answer.findings)
+
+
 @pytest.mark.parametrize("is_paused", [True, False])
 def test_a_paused_deployment_is_stated(explained, make, is_paused):
     web = make.workload(replicas=1)

@@ -68,7 +68,7 @@ class History(Struct):
         self.views[name] = view
         if REVISION_LABEL in view.metadata.labels:
             self._named[view.metadata.labels[REVISION_LABEL]] = name
-        self.templates.setdefault(name, _template_in(view))
+        self.templates.setdefault(name, template_in(view))
         self.requested.pop(name, None)
         self.failures = 0
 
@@ -303,7 +303,7 @@ class Histories(Struct):
         return key, 0 if history is None else history.failures
 
 
-def _template_in(view: ControllerRevision) -> Json:
+def template_in(view: ControllerRevision) -> Json:
     """Return the pod template in `view`; {} if there is no valid one.
 
     The API accepts any data in a ControllerRevision.

@@ -252,8 +252,7 @@ class StatefulSetRule:
 
     def keeps_current_revision(self, ordinal: int) -> bool:
         """Return whether the partition keeps the pod `ordinal` at the current revision."""
-        strategy, start = self.owner.spec.update_strategy, self.owner.spec.ordinals.start
-        return strategy.type != ON_DELETE and ordinal < start + strategy.rolling_update.partition
+        return ordinal < first_updated(self.owner)
 
     def revision_at(self, ordinal: int) -> str:
         """Return the name of the revision from which a new pod `ordinal` is created."""
@@ -302,6 +301,16 @@ def is_ordered(owner: StatefulSet) -> bool:
     """Return whether a pod must be available before `owner` creates or deletes the next one."""
     # upstream: stateful_set_utils.go:allowsBurst
     return owner.spec.pod_management_policy != PARALLEL
+
+
+def first_updated(owner: StatefulSet) -> int:
+    """Return the lowest ordinal whose new pods have the update revision.
+
+    New pods with lower ordinals have the current revision, because of the partition.
+    """
+    # upstream: stateful_set_utils.go:newVersionedStatefulSetPod
+    strategy, start = owner.spec.update_strategy, owner.spec.ordinals.start
+    return 0 if strategy.type == ON_DELETE else start + strategy.rolling_update.partition
 
 
 def ordinals_of(owner: StatefulSet) -> range:
