@@ -23,9 +23,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.json import Json, items, mapping, text
+from fairlead.api.json import Json, items, mapping, number, text
 from fairlead.api.pods.facts import controller_of
-from fairlead.apiserver.kind import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET
+from fairlead.apiserver.kind import (
+    CONTROLLER_REVISION,
+    DAEMON_SET,
+    DEPLOYMENT,
+    REPLICA_SET,
+    STATEFUL_SET,
+)
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.daemon_set.rule import GENERATION_LABEL, TEMPLATE_GENERATION
@@ -51,12 +57,14 @@ _VALUE_MAX: Final = 100  # characters; the name of an image with its digest has 
 class StuckPod(Struct, frozen=True):
     """The pod `name` of the StatefulSet `owner`, which the StatefulSet waits for in a rollout.
 
-    If `is_old` is set, the pod itself has an old template.
+    If `is_old` is set, the pod itself has an old template. `revision` is the number of the revision
+    of most pods that the rollout replaces; "" if the dump lacks its ControllerRevision.
     """
 
     owner: ObjectRef
     name: str
     is_old: bool
+    revision: str = ""
 
     @property
     def sentence(self) -> str:
@@ -84,10 +92,7 @@ class StuckPod(Struct, frozen=True):
             step = "if the pod cannot become ready, simulate its deletion first"
             yield NextStep(step, command=shlex.join(words))
         else:
-            words = ("kubectl", "rollout", "undo", "-n", namespace, f"sts/{self.owner.name}")
-            command = shlex.join(words)
-            step = "if the new template cannot work, revert it"
-            yield NextStep(step, command=command, makes_change=True)
+            yield _undo_step(namespace, f"sts/{self.owner.name}", self.revision)
         command = shlex.join(("kubectl", "delete", "pod", "-n", namespace, self.name))
         then = "delete the pod" if self.is_old else "then delete the pod"
         yield NextStep(then, command=command, makes_change=True)
@@ -109,7 +114,11 @@ def stuck_pod(
     )
     if not own:
         return None
-    return StuckPod(workload.ref, name, own != text(workload.value, "status", "updateRevision"))
+    is_old = own != text(workload.value, "status", "updateRevision")
+    replaced = _most_frequent(revision_of(pod.pod) for pod in to_replace)
+    found = inventory.get(CONTROLLER_REVISION, workload.ref.namespace, replaced)
+    revision = "" if found is None else str(number(found.value, "revision") or "")
+    return StuckPod(workload.ref, name, is_old, revision)
 
 
 def replaced_set(
@@ -123,8 +132,7 @@ def replaced_set(
     """
     if deployment.kind is not DEPLOYMENT:
         return None
-    names = Counter(_controller(pod) for pod in to_replace)
-    first = min(names, key=lambda name: (-names[name], name), default="")
+    first = _most_frequent(_controller(pod) for pod in to_replace)
     sets = (one for one in controllers if one.kind is REPLICA_SET)
     return next((one for one in sets if one.ref.name == first), None)
 
@@ -182,21 +190,30 @@ def _change(title: str, before: object, after: object) -> str:
 
 
 def undo_steps(deployment: Manifest, replaced: Manifest) -> Iterator[NextStep]:
-    """Yield the command that reverts `deployment` to the template of the ReplicaSet `replaced`.
+    """Yield the command that reverts `deployment` to the template of the ReplicaSet `replaced`."""
+    revision = replaced.metadata.annotations.get(REVISION, "")
+    yield _undo_step(deployment.ref.namespace, f"deploy/{deployment.ref.name}", revision)
 
-    Without its revision, the command would revert to the revision before the present one. This may
-    be one that did not work either.
-    upstream: staging/src/k8s.io/kubectl/pkg/polymorphichelpers/rollback.go: deploymentRevision
+
+def _undo_step(namespace: str, workload: str, revision: str) -> NextStep:
+    """Return the command that reverts `workload`, such as sts/db, to `revision`.
+
+    If `revision` is "", the command reverts to the revision before the present one. This may be one
+    that did not work either.
+    upstream: staging/src/k8s.io/kubectl/pkg/polymorphichelpers/rollback.go: deploymentRevision,
+    findHistory
     """
-    words = ["kubectl", "rollout", "undo", "-n", deployment.ref.namespace]
-    words.append(f"deploy/{deployment.ref.name}")
-    if revision := replaced.metadata.annotations.get(REVISION, ""):
+    words = ["kubectl", "rollout", "undo", "-n", namespace, workload]
+    if revision:
         words.append(f"--to-revision={revision}")
-    yield NextStep(
-        "if the new template cannot work, revert it",
-        command=shlex.join(words),
-        makes_change=True,
-    )
+    step = "if the new template cannot work, revert it"
+    return NextStep(step, command=shlex.join(words), makes_change=True)
+
+
+def _most_frequent(names: Iterable[str]) -> str:
+    """Return the most frequent of `names`; the first by name if several are equal; "" if none."""
+    counts = Counter(names)
+    return min(counts, key=lambda name: (-counts[name], name), default="")
 
 
 def pods_to_replace(

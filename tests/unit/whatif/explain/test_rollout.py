@@ -217,6 +217,22 @@ def test_the_pod_that_stops_a_rollout_is_named(explained, make, current, beginni
     assert explained("sts/web", web, *pods).steps == ()
 
 
+def revision(name, number):
+    """A ControllerRevision of the StatefulSet web."""
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "web"}
+    meta = {"name": name, "namespace": "default", "ownerReferences": [owner | {"controller": True}]}
+    return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": number,
+            "metadata": meta, "data": {}}  # fmt: skip
+
+
+def test_a_stateful_set_is_reverted_to_the_revision_of_the_replaced_pods(explained, make):
+    """The revision before the present one may be one that did not work either."""
+    web, *pods = stateful_set(make, {"type": "RollingUpdate"})
+    revisions = [revision("web-old", 3), revision("web-bad", 4), revision("web-new", 5)]
+    answer = explained("sts/web", web, *pods, *revisions)
+    assert answer.steps[0].command == "kubectl rollout undo -n default sts/web --to-revision=3"
+
+
 @pytest.mark.parametrize("updated", [True, False], ids=["partition", "change not observed"])
 def test_an_unready_pod_stops_no_rollout_that_replaces_no_pod(explained, make, updated):
     """The pods below the partition keep their revision."""
