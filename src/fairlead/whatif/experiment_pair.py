@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
-from fairlead.api.text.name_list import joined
+from fairlead.api.text.name_list import joined, listed
 from fairlead.apiserver.kind import CRON_JOB, HORIZONTAL_POD_AUTOSCALER, NODE, POD
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.core.command import ObjectRef
@@ -156,6 +156,7 @@ def experiments_of(
             *([order] if order else []),
             *_comparison_notes(change, script),
             *_zone_notes(script, without),
+            *(_node_class_notes(script) if without.karpenter else ()),
         ),
         kubelets,
         is_rescheduled=bool(change.reschedule),
@@ -266,6 +267,16 @@ def _comparison_notes(change: ClusterChange, script: ChangeScript) -> Iterator[s
             f"The rest of the change happens only in the run with {joined(new)}. To compare where "
             f"both configurations place its pods, ask again without {joined(new)}. --reschedule "
             "all compares where they place the running pods."
+        )
+
+
+def _node_class_notes(script: ChangeScript) -> Iterator[str]:
+    """Yield a note if the change writes node classes of Karpenter."""
+    titles = sorted({one.title for one in script.written if one.kind.kind.endswith("NodeClass")})
+    if titles:
+        yield (
+            "In both runs, Karpenter's new nodes have the settings of the node classes in the "
+            f"dump. The change of {listed(titles)} has no effect on nodes."
         )
 
 

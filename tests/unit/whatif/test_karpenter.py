@@ -184,6 +184,30 @@ def test_pending_pods_get_a_node(tmp_path: Path) -> None:
     assert answer.changed.settled
 
 
+@pytest.mark.parametrize(("kubelet", "added"), [({}, 1), ({"maxPods": 2}, 3)])
+def test_max_pods_of_the_node_class_limits_the_pods_of_new_nodes(
+    tmp_path: Path, kubelet: Json, added: int
+) -> None:
+    """The existing node has 110 pods; a large node has room for six pods more."""
+    ref = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    node_class = {
+        "apiVersion": "karpenter.k8s.aws/v1",
+        "kind": "EC2NodeClass",
+        "metadata": {"name": "default"},
+        "spec": {"kubelet": kubelet},
+    }
+    template = {"spec": {"requirements": [], "nodeClassRef": ref}}
+    objects = [pool(template=template), node_class, node("n1"), web(2)]
+    answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=8",)))
+    found = answer.changed.autoscaling
+    assert found is not None
+    assert found.added == added
+    note = "The change of EC2NodeClass default has no effect on nodes."
+    assert not any(note in one for one in answer.changed.notes)
+    change = ClusterChange(set=("ec2nodeclass/default:spec.kubelet.maxPods=3",))
+    assert any(note in one for one in ask(tmp_path, objects, change).changed.notes)
+
+
 def bound(name: str, node_name: str, **meta: Any) -> Json:
     """A running pod of one core without a controller."""
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}

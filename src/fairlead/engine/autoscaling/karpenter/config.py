@@ -1,6 +1,7 @@
 """KarpenterConfig: the configuration of the simulated Karpenter.
 
-The simulated provider sells the same instance types to every NodePool.
+The simulated provider sells the same instance types to every NodePool. Their capacity can depend on
+the node class of the NodePool, because a node class can have settings for the kubelet.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ from typing import Final
 from msgspec import Struct, field
 
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
-from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
+from fairlead.engine.autoscaling.karpenter.apis import (
+    NodeClaim,
+    NodeClassReference,
+    NodeOverlay,
+    NodePool,
+)
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.node_dependents import DependentsOfTypes
@@ -29,12 +35,14 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     is set, NodePools and NodeClaims are custom resources of the API server. The names of new
     NodeClaims are generated from serial numbers. These begin after `first_serial`. A process that
     continues with stored objects must set `first_serial` to a larger number than before. Otherwise,
-    names repeat. `estimated_prices` are the names of the instance types whose prices are estimates;
-    decisions do not read this field.
+    names repeat. `class_types` are the instance types for node classes that change their capacity;
+    all other node classes have `types`. `estimated_prices` are the names of the instance types
+    whose prices are estimates; decisions do not read this field.
     """
 
     pools: tuple[NodePool, ...]
     types: tuple[InstanceType, ...]
+    class_types: Mapping[NodeClassReference, tuple[InstanceType, ...]] = field(default_factory=dict)
     claims: tuple[NodeClaim, ...] = ()
     overlays: tuple[NodeOverlay, ...] = ()
     options: KarpenterOptions = field(default_factory=KarpenterOptions)

@@ -23,6 +23,9 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.eviction_reporter import EvictionReporter
 from fairlead.engine.autoscaling.karpenter.apis import DRIFTED, NodeClaim, NodeOverlay, NodePool
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
+    InstanceTypeTable,
+)
 from fairlead.engine.autoscaling.karpenter.cloudprovider.unavailable_offerings import (
     UnavailableOfferings,
 )
@@ -101,8 +104,13 @@ class Karpenter:
         objects: tuple[KarpenterObject, ...] = (*config.pools, *claims, *config.overlays)
         for one in objects:
             self.cluster.put(one, start)
-        offerings = UnavailableOfferings(config.types, config.options.well_known_labels)
-        overlaid = OverlaidTypes(self.cluster, lambda _: offerings.table, config.options)
+        well_known = config.options.well_known_labels
+        offerings = UnavailableOfferings(config.types, well_known, config.class_types)
+
+        def types_of(pool: NodePool) -> InstanceTypeTable:
+            return offerings.table_of(pool.spec.template.spec.node_class_ref)
+
+        overlaid = OverlaidTypes(self.cluster, types_of, config.options)
         served = ServedResources(self.cluster) if config.serves_resources else None
         self._context = KarpenterContext(
             self.cluster, offerings, overlaid.table, served, self._change_claims

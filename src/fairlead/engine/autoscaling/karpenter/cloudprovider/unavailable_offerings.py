@@ -8,11 +8,13 @@ upstream: karpenter-provider-aws pkg/cache/unavailableofferings.go, cache.go:Una
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.engine.autoscaling.karpenter.apis import NodeClassReference
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     InstanceType,
     Offering,
@@ -29,22 +31,47 @@ OfferingKey = tuple[str, str, str]
 """Instance type, zone and capacity type."""
 
 
+class _Tables(Struct, frozen=True, eq=False):
+    """The instance types of all node classes; `by_class` has those that differ from `usual`."""
+
+    usual: InstanceTypeTable
+    by_class: Mapping[NodeClassReference, InstanceTypeTable]
+
+
 class UnavailableOfferings:
     """Records unavailable offerings.
 
-    `table` contains the instance types, with these offerings marked.
+    `table` and `table_of` return the instance types, with these offerings marked.
     """
 
-    def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
-        """Start with all offerings of `types` available."""
+    def __init__(
+        self,
+        types: Sequence[InstanceType],
+        well_known: frozenset[str],
+        class_types: Mapping[NodeClassReference, Sequence[InstanceType]] | None = None,
+    ) -> None:
+        """Start with all offerings of `types` available.
+
+        `class_types` are the types for node classes that change the capacity of `types`.
+        """
         self._types = types
+        self._class_types = class_types or {}
         self._well_known = well_known
         self._until: dict[OfferingKey, Instant] = {}
         self._temporary: set[OfferingKey] = set()
-        self.table = InstanceTypeTable(types, well_known)
+        self._now = self._made(frozenset())
         # A cache of tables, because the same set of offerings is often unavailable again. The most
         # recently used table comes last.
-        self._tables: dict[frozenset[OfferingKey], InstanceTypeTable] = {frozenset(): self.table}
+        self._tables: dict[frozenset[OfferingKey], _Tables] = {frozenset(): self._now}
+
+    @property
+    def table(self) -> InstanceTypeTable:
+        """The instance types of node classes that do not change their capacity."""
+        return self._now.usual
+
+    def table_of(self, node_class: NodeClassReference) -> InstanceTypeTable:
+        """Return the instance types of NodePools and NodeClaims that name `node_class`."""
+        return self._now.by_class.get(node_class, self._now.usual)
 
     @property
     def tables_kept(self) -> int:
@@ -66,7 +93,7 @@ class UnavailableOfferings:
     ) -> None:
         """Mark `offering` as unavailable for three minutes.
 
-        `table` shows the mark only after a call of `publish`. Set `is_temporary` if the provider
+        The tables show the mark only after a call of `publish`. Set `is_temporary` if the provider
         will be able to deliver the offering again. This affects only `has_temporary`, not the three
         minutes.
         """
@@ -98,15 +125,22 @@ class UnavailableOfferings:
         return bool(over)
 
     def publish(self) -> None:
-        """Update `table`, so that it shows the offerings that are unavailable now."""
+        """Update the tables, so that they show the offerings that are unavailable now."""
         unavailable = frozenset(self._until)
         found = self._tables.pop(unavailable, None)
-        if found is None:
-            types = [_without(one, unavailable) for one in self._types]
-            found = InstanceTypeTable(types, self._well_known)
-        self._tables[unavailable] = self.table = found
+        self._tables[unavailable] = self._now = found or self._made(unavailable)
         if len(self._tables) > _TABLES_MAX:
             del self._tables[next(iter(self._tables))]
+
+    def _made(self, unavailable: frozenset[OfferingKey]) -> _Tables:
+        """Return the tables in which the offerings `unavailable` are marked."""
+
+        def table(types: Sequence[InstanceType]) -> InstanceTypeTable:
+            marked = [_without(one, unavailable) for one in types] if unavailable else types
+            return InstanceTypeTable(marked, self._well_known)
+
+        by_class = {ref: table(types) for ref, types in self._class_types.items()}
+        return _Tables(table(self._types), by_class)
 
 
 def _key(instance_type: InstanceType, offering: Offering) -> OfferingKey:

@@ -104,7 +104,7 @@ class Machines:
         claim = _claim_of(request, name, now)
         # The request of a static NodePool has no types; the provider finds them for the NodeClaim.
         launches = (
-            standalone_launches(claim, self._offerings.table)
+            standalone_launches(claim, self._offerings.table_of(claim.spec.node_class_ref))
             if request.pool.is_static
             else request.launches()
         )
@@ -118,10 +118,9 @@ class Machines:
         Returns None if the launch fails for lack of capacity.
         """
         self._serial += 1
-        launches = standalone_launches(claim, self._offerings.table)
-        return self._first_delivered(
-            with_custom_labels(claim, self._offerings.table), launches, now
-        )
+        table = self._offerings.table_of(claim.spec.node_class_ref)
+        launches = standalone_launches(claim, table)
+        return self._first_delivered(with_custom_labels(claim, table), launches, now)
 
     def _first_delivered(
         self, claim: NodeClaim, launches: Iterable[tuple[InstanceType, Offering]], now: Instant

@@ -52,6 +52,9 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     types_of_nodes,
 )
 from fairlead.whatif.configuration.autoscaling.karpenter.daemon_overhead import daemon_notes
+from fairlead.whatif.configuration.autoscaling.karpenter.kubelet_setting import (
+    types_of_classes,
+)
 from fairlead.whatif.configuration.autoscaling.karpenter.node_class import offered_zones
 from fairlead.whatif.configuration.autoscaling.karpenter.provider_label import (
     labels_of_all,
@@ -139,6 +142,10 @@ def karpenter_config(
     config = KarpenterConfig(
         pools=tuple(pools),
         types=offered,
+        class_types={
+            ref: instance_types(own, zones, nodes)
+            for ref, own in types_of_classes(pools, initial, types).items()
+        },
         claims=tuple(claims),
         overlays=tuple(overlays),
         options=options,

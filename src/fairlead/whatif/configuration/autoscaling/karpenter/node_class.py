@@ -1,5 +1,7 @@
 """The zones in which Karpenter can create nodes, from its node classes or the existing nodes.
 
+The notes also say which kubelet settings of the node classes are applied.
+
 The status of an EC2NodeClass lists its subnets, with their zones. AKSNodeClass and GCENodeClass
 contain no zones.
 """
@@ -15,6 +17,10 @@ from fairlead.api.objects import Node
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
+from fairlead.whatif.configuration.autoscaling.karpenter.kubelet_setting import (
+    kubelet_settings,
+    setting_notes,
+)
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _OWN_GROUP: Final = "fairlead.dev"  # the NodeClass of this group has no settings
@@ -35,13 +41,14 @@ class _NodeClassForm(msgspec.Struct):
 
 
 def offered_zones(
-    pools: Iterable[NodePool],
+    pools: Sequence[NodePool],
     types: Iterable[StatedType],
-    manifests: Iterable[Manifest],
+    manifests: Sequence[Manifest],
     nodes: Iterable[Node],
 ) -> tuple[list[str], list[str]]:
     """Return (sorted zones, notes about node classes).
 
+    `manifests` contains the node classes.
     A type in `types` without stated zones is offered in the zones of the result. If all types have
     stated zones, the result contains no zones. If the zones of the subnets are known and the same
     for all node classes of `pools`, the result contains these zones. Otherwise, it contains the
@@ -56,8 +63,12 @@ def offered_zones(
         key=lambda ref: (ref.kind, ref.name),
     )
     names = ", ".join(f"{ref.kind} {ref.name}" for ref in used)
+    settings = kubelet_settings(pools, manifests)
+    about_settings = list(setting_notes(settings))
+    has_limits = any(one.limits_pods for one in settings.values())
+    nothing = "Only limits of pods are read" if has_limits else "Nothing is read"
     if all(one.zones for one in types):
-        return [], [f"Nothing is read from {names}."] if used else []
+        return [], [f"{nothing} from {names}.", *about_settings] if used else []
     of_nodes = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
     if not used:
         return of_nodes, []
@@ -66,12 +77,13 @@ def offered_zones(
     if len(used) == len(stated) and found[0] and all(zones == found[0] for zones in found):
         note = (
             f"Instance types without zones are offered in the zones of the subnets of {names}: "
-            f"{', '.join(found[0])}. Nothing else is read from node classes."
+            f"{', '.join(found[0])}. Nothing else is read from node classes"
+            f"{', except limits of pods' if has_limits else ''}."
         )
-        return list(found[0]), [note]
+        return list(found[0]), [note, *about_settings]
     where = f": {', '.join(of_nodes)}" if of_nodes else ""
-    note = f"Nothing is read from {names}; instance types without zones are offered in the zones"
-    return of_nodes, [f"{note} of the nodes{where}."]
+    note = f"{nothing} from {names}; instance types without zones are offered in the zones"
+    return of_nodes, [f"{note} of the nodes{where}.", *about_settings]
 
 
 def _subnet_zones(manifests: Iterable[Manifest]) -> Mapping[tuple[str, str, str], Sequence[str]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fairlead.api.well_known_label import ZONE
+from fairlead.engine.autoscaling.karpenter.apis import NodeClassReference
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     InstanceType,
     Offering,
@@ -45,6 +48,20 @@ def test_an_offering_is_unavailable_for_three_minutes():
     assert offerings.expire(seconds(180))
     assert offerings.table is before
     assert offerings.next_expiry() is None
+
+
+def test_an_offering_is_unavailable_for_every_node_class():
+    """The types of a node class with its own capacity have the same offerings."""
+    machine, _ = offerings_in(ZONES[:2])
+    ref, known = NodeClassReference(name="few-pods"), KarpenterOptions().well_known_labels
+    own = replace(machine, capacity={"cpu": 1000, "pods": 2})
+    offerings = UnavailableOfferings((machine,), known, {ref: (own,)})
+    offerings.mark(machine, machine.offerings[0], 0)
+    offerings.publish()
+    [marked] = offerings.table_of(ref).types
+    assert marked.capacity == own.capacity
+    assert [one.zone for one in marked.offerings if one.available] == [ZONES[1]]
+    assert offerings.table_of(NodeClassReference(name="other")) is offerings.table
 
 
 def test_only_the_last_tables_are_kept():

@@ -1,4 +1,4 @@
-"""Zones of new nodes, from the provider's node classes."""
+"""Zones of new nodes and their kubelet settings, from the provider's node classes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ def pool(name, kind="EC2NodeClass", group=AWS):
     }
 
 
-def node_class(name, *zones, subnets=None):
+def node_class(name, *zones, subnets=None, **spec):
     return {
+        "spec": spec,
         "apiVersion": f"{AWS}/v1",
         "kind": "EC2NodeClass",
         "metadata": {"name": name},
@@ -90,3 +91,57 @@ def test_types_with_zones_need_no_note_about_zones(zones_and_notes, subnets):
     assert zones == ["z-c"]
     about = [note for note in notes if "NodeClass" in note]
     assert about == ["Nothing is read from EC2NodeClass default."]
+
+
+TYPES = "name,cpu,memory{}\nsmall,2,8Gi{}\nlarge,16,64Gi{}\n"
+BOTTLEROCKET = {"amiSelectorTerms": [{"alias": "bottlerocket@latest"}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "pods"),
+    [
+        ({}, None),
+        ({"kubelet": {}}, None),
+        ({"kubelet": {"maxPods": 30}}, (30, 30)),
+        ({"kubelet": {"podsPerCore": 5}}, (10, 80)),
+        ({"kubelet": {"podsPerCore": 50}}, (100, 110)),
+        ({"kubelet": {"maxPods": 30, "podsPerCore": 5}}, (10, 30)),
+        ({"kubelet": {"maxPods": 30, "podsPerCore": 5}, **BOTTLEROCKET}, (30, 30)),
+        ({"kubelet": {"podsPerCore": 5}, "amiFamily": "Bottlerocket"}, None),
+        ({"kubelet": {"podsPerCore": 0}}, None),
+        ({"kubelet": {"maxPods": "many"}}, None),
+    ],
+)
+def test_kubelet_settings_limit_the_pods_of_new_nodes(found, make, write, spec, pods):
+    """Other node classes keep the number of the instance type or of the existing nodes."""
+    objects = found(make.node("n"), pool("a"), node_class("a", **spec), pool("b"), node_class("b"))
+    file = str(write("types.csv", TYPES.format("", "", "")))
+    config, _ = karpenter_config("dump", objects, file)
+    own = {
+        ref.name: tuple((one.capacity["pods"], one.allocatable["pods"]) for one in types)
+        for ref, types in config.class_types.items()
+    }
+    assert own == ({} if pods is None else {"a": tuple((one, one) for one in pods)})
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "notes"),
+    [
+        (
+            {"maxPods": 58, "podsPerCore": 10},
+            ["Only limits of pods are read from EC2NodeClass a.",
+             "New nodes of EC2NodeClass a have its limits of pods: maxPods 58 and podsPerCore 10."],
+        ),
+        (
+            {"systemReserved": {"cpu": "1"}, "evictionHard": {"memory.available": "5%"}},
+            ["Nothing is read from EC2NodeClass a.",
+             ("The kubelet settings systemReserved and evictionHard of EC2NodeClass a are not "
+              "read: new nodes reserve as much as existing nodes.")],
+        ),
+    ],
+)  # fmt: skip
+def test_notes_say_which_kubelet_settings_are_applied(found, make, write, kubelet, notes):
+    objects = found(make.node("n"), pool("a"), node_class("a", kubelet=kubelet))
+    file = str(write("types.csv", TYPES.format(",zones", ",z", ",z")))
+    _, stated = karpenter_config("dump", objects, file)
+    assert [note for note in stated if "NodeClass" in note] == notes
