@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from fairlead.api.objects import Node, Pod, ResourceList
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
-from fairlead.cli.options.plan import PresentOptions
+from fairlead.cli.options.plan import NO_PLAN_CHANGE, PlanChangeOptions, PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions, with_scheduler_arguments
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     ADDS_NODES,
@@ -31,6 +32,7 @@ from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import chosen_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.planner.baseline import baseline_experiment, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -207,12 +209,13 @@ def read_plan_input(
     *,
     places_gangs: bool = False,
     pod_file: PodFile | None = None,
+    change: PlanChangeOptions = NO_PLAN_CHANGE,
 ) -> PlanInput:
     """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError.
 
     `autoscale` selects the autoscaler that acts in the plan, if any. `places_gangs` is set if the
     plan places the pods of the batch scheduler. The objects that the pods of `pod_file` need are
-    added to the snapshot.
+    added to the snapshot. The plan begins after `change`.
     """
     version = read_release(release.choice)
     plugins = UserPlugins(present.plugin)
@@ -237,6 +240,21 @@ def read_plan_input(
         releases=Releases(version, version),
     )
     snapshot = with_scheduler_arguments(snapshot, conditions)
+    changed = None
+    if change.namespace and not (change.apply or change.scale):
+        raise InputError("--namespace", "has no effect without --apply or --scale")
+    if change != NO_PLAN_CHANGE:
+        # Imported only if it is needed, because it reads the schemas of all kinds.
+        from fairlead.whatif.planner.changed_snapshot import (
+            changed_snapshot,
+            with_all_pods,
+        )
+
+        wanted = ClusterChange(
+            apply=tuple(change.apply), scale=tuple(change.scale), namespace=change.namespace
+        )
+        changed = changed_snapshot(snapshot, wanted, present.seed)
+        snapshot = changed.snapshot
     progress.begin("loading", 0)
     base = read_baseline(
         snapshot,
@@ -247,6 +265,8 @@ def read_plan_input(
         autoscale=autoscale,
         places_gangs=places_gangs,
     )
+    if changed is not None:
+        base = with_all_pods(base, changed, scheduler, present.seed)
     return PlanInput(
         base.snapshot,
         base.snapshot.inventory(),

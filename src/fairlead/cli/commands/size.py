@@ -10,7 +10,13 @@ from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
-from fairlead.cli.options.plan import PRESENT_DEFAULTS, PresentOptions, SnapshotSource
+from fairlead.cli.options.plan import (
+    NO_PLAN_CHANGE,
+    PRESENT_DEFAULTS,
+    PlanChangeOptions,
+    PresentOptions,
+    SnapshotSource,
+)
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 from fairlead.engine.core.float_sum import float_sum
 
@@ -63,6 +69,7 @@ def size(
             converter=integer,
         ),
     ] = EFFORT,
+    change: PlanChangeOptions = NO_PLAN_CHANGE,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
@@ -83,6 +90,7 @@ def size(
 
         fairlead size dump.yaml
         fairlead size dump.yaml --instance-types types.csv --survive zone
+        fairlead size dump.yaml --scale deploy/store/web=20
         fairlead size --context prod --headroom 20% --keep pool=gpu --effort 50
 
     Parameters
@@ -122,7 +130,9 @@ def size(
     survival, share = parse_survival(survive), parse_headroom(headroom)
     check_effort(effort)
     with ProgressBar() as progress:
-        read = read_plan_input(snapshot, connection, present, release, progress, places_gangs=True)
+        read = read_plan_input(
+            snapshot, connection, present, release, progress, places_gangs=True, change=change
+        )
         types, model = read.instance_types(instance_types), read.model
         virtual = [info.name for info in model.table.nodes() if virtual_words(info.node)]
         kept = {*read.nodes("--keep", keep), *virtual}
@@ -149,6 +159,7 @@ def size(
             untyped=untyped_nodes(replaced) if is_priced else (),
             control_plane=sum(is_control_plane(info.node) for info in replaced),
             virtual=tuple(virtual),
+            is_changed=change != NO_PLAN_CHANGE,
             spot=tuple(filter(None, (spot_label(info.labels) for info in replaced))),
         )
         notes = (

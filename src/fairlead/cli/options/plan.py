@@ -8,7 +8,15 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from fairlead.cli.options.input import MaxInput
-from fairlead.cli.options.parameter import IN_SCHEDULER, integer, named, number_or_percentage
+from fairlead.cli.options.parameter import (
+    CHANGE,
+    IN_SCHEDULER,
+    Names,
+    integer,
+    named,
+    number_or_percentage,
+    repeatable,
+)
 from fairlead.cli.options.plugin import AllowExtenders, Plugins, PresentConfig
 
 SnapshotSource = Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)]
@@ -44,6 +52,45 @@ class PresentOptions:
 
 
 PRESENT_DEFAULTS: Final = PresentOptions()
+
+
+@Parameter(name="*", group=CHANGE)
+@dataclass(frozen=True)
+class PlanChangeOptions:
+    """The change of the cluster after which a plan begins, named like the fields of ClusterChange.
+
+    The options mean the same as those of fairlead whatif.
+    """
+
+    apply: Annotated[
+        Names,
+        repeatable(
+            "FILE",
+            "Answer for the cluster after the objects in FILE are created or changed, as kubectl "
+            "apply does.",
+        ),
+    ] = ()
+    scale: Annotated[
+        Names,
+        repeatable(
+            "KIND/NAME=N",
+            "Answer for the cluster after this workload is scaled: deploy/web=20, sts/store/db=3.",
+        ),
+    ] = ()
+    namespace: Annotated[
+        str,
+        Parameter(
+            name=["--namespace", "-n"],
+            help="Namespace of the objects that --scale names without a namespace (default: search "
+            "all namespaces), and of the objects in the files of --apply that have no "
+            "metadata.namespace (default: 'default').",
+            metavar="NAME",
+            show_default=False,
+        ),
+    ] = ""
+
+
+NO_PLAN_CHANGE: Final = PlanChangeOptions()
 
 
 @Parameter(name="*")

@@ -38,7 +38,8 @@ class SizeQuestion(Struct, frozen=True):
     case, `estimated` are the types without a stated price, and `untyped` are the replaced nodes
     without an instance type. `control_plane` is the number of replaced nodes that run the control
     plane. `virtual` are the kept virtual nodes, such as Fargate nodes. For each replaced spot node,
-    `spot` contains the label (`key=value`) that marks it as a spot node.
+    `spot` contains the label (`key=value`) that marks it as a spot node. `is_changed` is set if the
+    question is about the cluster after a change.
     """
 
     replaced: int
@@ -53,6 +54,7 @@ class SizeQuestion(Struct, frozen=True):
     virtual: Sequence[str] = ()
     spot: Sequence[str] = ()
     untyped: Sequence[str] = ()
+    is_changed: bool = False
 
 
 def size_answer(
@@ -192,7 +194,8 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
     yield from _held(found)
     if found.waiting_today:
         verb = "waits" if found.waiting_today == 1 else "wait"
-        yield f"Today, {found.waiting_today:,} of the pods {verb} for a node."
+        where = "On today's nodes" if question.is_changed else "Today"
+        yield f"{where}, {found.waiting_today:,} of the pods {verb} for a node."
     if question.headroom:
         yield f"{question.headroom:.0%} of the cpu and memory of each new node stays free."
     if found.waiting_at_once:
