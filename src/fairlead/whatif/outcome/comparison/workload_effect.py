@@ -23,6 +23,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.waiting_time import WAITED_MIN
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.difference import Difference
+from fairlead.whatif.outcome.comparison.pod_role import changed_keys
 from fairlead.whatif.outcome.comparison.waited_pod import AwaitedReturn, WaitedPod, only_waited
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
@@ -248,6 +249,9 @@ def workload_effects(
 ) -> list[WorkloadEffect]:
     """Return an entry for each workload that the change affects; the greatest losses come first.
 
+    Of workloads with the same losses, those with the highest priority come first, then the names
+    decide. The priority of a workload is the highest priority of its pods.
+
     Unready pods alone do not count as an effect if the readiness of the workload is the same in
     both runs.
 
@@ -279,7 +283,40 @@ def workload_effects(
     down = {ref: tallies[ref].counts["down"] for ref in unchanged}
     steady = _steady(down, changed)
     effects = [_effect(ref, tally, without, changed, steady) for ref, tally in tallies.items()]
-    return sorted(effects, key=lambda one: (one.severity, one.workload))
+    counts = Counter(one.severity for one in effects)
+    equal = {one.workload for one in effects if counts[one.severity] > 1}
+    priorities = _priorities(equal, without, changed)
+    return sorted(
+        effects,
+        key=lambda one: (one.severity, -priorities.get(one.workload, 0), one.workload),
+    )
+
+
+def _priorities(
+    workloads: Collection[WorkloadRef], without: RunOutcome, changed: RunOutcome
+) -> dict[WorkloadRef, int]:
+    """Return the highest priority of the pods of each of `workloads`; those without pods lack it.
+
+    If a workload has pods that changed in one of the runs, only these pods count. This avoids a
+    search in all pods of a large cluster.
+    """
+    if not workloads:
+        return {}
+    keys = changed_keys(without, changed)
+    found = _highest((run.pods[key] for run in (without, changed) for key in keys
+                      if key in run.pods), workloads)  # fmt: skip
+    if left := {one for one in workloads if one not in found}:
+        found |= _highest((pod for run in (without, changed) for pod in run.pods.values()), left)
+    return found
+
+
+def _highest(pods: Iterable[PodEnd], workloads: Collection[WorkloadRef]) -> dict[WorkloadRef, int]:
+    """Return the highest priority of those of `pods` that belong to each of `workloads`."""
+    found: dict[WorkloadRef, int] = {}
+    for pod in pods:
+        if (ref := pod.workload) in workloads:
+            found[ref] = max(found.get(ref, pod.priority), pod.priority)
+    return found
 
 
 def _tallies(

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.whatif.outcome.comparison.difference import difference
 from fairlead.whatif.outcome.comparison.workload_effect import workload_effects
-from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 
 AGENT = WorkloadRef("DaemonSet", "kube-system", "agent")
 
 
-def run(**readiness):
+def run(pods=(), **readiness):
     empty = dict.fromkeys(
         ("preempted", "evicted", "pdb_breaches", "undrained", "skipped", "errors",
          "recurrences", "nodes", "allocations", "samples"),
         (),
     )  # fmt: skip
     return RunOutcome(
-        started_at=0, ended_at=0, settled=True, pods={}, priority_names={},
+        started_at=0, ended_at=0, settled=True, pods={pod.key: pod for pod in pods},
+        priority_names={},
         choices_among_equals=0, workloads={AGENT: WorkloadReadiness(**readiness)}, **empty,
     )  # fmt: skip
 
@@ -73,3 +75,24 @@ def test_a_workload_is_down_without_the_change_only_if_both_runs_lack_ready_pods
     changed = run(**counts, lowest=lowest, lowest_for=40)
     [found] = workload_effects(without, changed, difference(without, changed), (), (), ())
     assert found.is_down_without == is_down
+
+
+@pytest.mark.parametrize("touched", [None, frozenset({"x/a-0", "x/b-0"})])
+def test_of_equally_harmed_workloads_the_one_of_the_highest_priority_comes_first(touched):
+    """Then the names decide. Both pods of `e` are lost, so it comes first."""
+    priorities = {"a": 0, "b": 1000, "c": -5, "d": 1000, "e": -5}
+    pods = [
+        PodEnd(namespace="x", name=f"{name}-{number}", node="n", priority=priority, is_initial=True,
+               owner=WorkloadRef("ReplicaSet", "x", name))
+        for name, priority in priorities.items()
+        for number in range(1 + (name == "e"))
+    ]  # fmt: skip
+    without, changed = (
+        replace(run(found, wanted=1, before=1, lowest=1, lowest_for=None, at_end=1), touched=keys)
+        for found, keys in ((pods, touched), ([replace(pod, node="") for pod in pods], touched))
+    )
+    found = difference(without, changed)
+    assert len(found.pending) == (6 if touched is None else 2)
+    effects = workload_effects(without, changed, found, (), (), ())
+    expected = "ebdac" if touched is None else "ba"
+    assert [one.workload.name for one in effects] == list(expected)
