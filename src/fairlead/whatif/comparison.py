@@ -213,8 +213,8 @@ def _best(found: Sequence[Alternative]) -> str:
         start = f"Of {len(found)} alternatives, {_names(best)}"
     if len(sentences) > 1:  # ranks say how much is disrupted, and not what changes
         each = " ".join(f"{one.name}: {_sentences(one)}" for one in best)
-        least = "equally disruptive" if len(best) == len(found) else "the least disruptive"
-        return f"{start} are {least}. {each}"
+        tie = "are equally" if len(best) == len(found) else "tie as the least"
+        return f"{start} {tie} disruptive. {each}"
     verb = "has" if len(best) == 1 else "have"
     which = "same" if len(best) == len(found) else "best"
     return f"{start} {verb} the {which} outcome: {sentences[0]}"

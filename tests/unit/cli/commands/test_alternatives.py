@@ -172,7 +172,7 @@ def test_alternatives_of_equal_rank_with_different_outcomes_are_both_stated(ask,
     assert found["verdict"].startswith(start)
     assert " y: 2 more pods" in found["verdict"]
     _, found, _ = ask(*changes, "--change", "z:--drain a")
-    start = "Of 3 alternatives, x and y are the least disruptive. x: 1 more pod"
+    start = "Of 3 alternatives, x and y tie as the least disruptive. x: 1 more pod"
     assert found["verdict"].startswith(start)
     _, found, _ = ask("--change", "x:--cordon c", "--change", "y:--cordon d")
     start = "All 2 alternatives have the same outcome: Nothing changes"
