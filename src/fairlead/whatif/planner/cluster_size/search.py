@@ -44,6 +44,7 @@ from msgspec.structs import replace
 
 from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE
 from fairlead.api.objects import Taint
+from fairlead.api.pods.facts import belongs_to_node
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.float_sum import float_sum
 from fairlead.engine.core.tie_break import TieBreak
@@ -55,6 +56,7 @@ from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.daemon_set.rule import target_node
 from fairlead.whatif.next_steps.spread_rule import hard_words
 from fairlead.whatif.outcome.image_platform import SAME_PLATFORM, ImagePlatforms
 from fairlead.whatif.outcome.scheduling_message import reasons_of, short_reason
@@ -445,14 +447,18 @@ class SizeSearch:
         """Remove the nodes in `replaced` and the pods on them; also remove the waiting pods.
 
         Return new pods for the waiting pods, and for the removed pods that a drain would evict. The
-        largest pod comes first.
+        largest pod comes first. A waiting pod that belongs to a removed node goes with this node:
+        each new node has its own pods of DaemonSets.
         """
-        model = self._model
+        model, gone = self._model, {info.name for info in replaced}
         # All pods get a node, so all gangs can start.
-        pods = [(pod, "") for pod in model.waiting_pods(with_batch=True)]
-        self.result.waiting_today = len(pods)
-        for pod, _ in pods:
+        waiting = model.waiting_pods(with_batch=True)
+        self.result.waiting_today = len(waiting)
+        pods = []
+        for pod in waiting:
             model.remove(pod)
+            if not (belongs_to_node(pod.pod) and target_node(pod.pod) in gone):
+                pods.append((pod, ""))
         for info in replaced:
             pods += [
                 (pod, info.name)

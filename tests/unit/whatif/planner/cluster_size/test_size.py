@@ -94,6 +94,19 @@ def test_new_nodes_have_the_daemonset_pods_of_their_pool(planner, make):
     assert found.bound.cost > 2 * found.cost / 3
 
 
+def test_a_pending_pod_of_a_daemonset_goes_with_its_node(planner, make):
+    """It is pinned to a node that is replaced. The new node has a pod of the DaemonSet, too."""
+    pending = daemon_pod(make, "b", "1")
+    del pending["spec"]["nodeName"]
+    pending["status"] = {"phase": "Pending"}
+    web = deployment(make, "web", ["b", "b", "b", "b"])
+    agent = make.workload("DaemonSet", "agent", cpu="1")
+    agent["metadata"]["uid"] = pending["metadata"]["ownerReferences"][0]["uid"]
+    objects = [make.node("a"), make.node("b"), daemon_pod(make, "a", "1"), pending, agent, *web]
+    found = sized(planner(*objects))
+    assert (len(found.nodes), found.unplaceable, found.waiting_today) == (2, {}, 1)
+
+
 FULL = {
     "a": ("1300m", "1300m", "700m", "700m"),
     "b": ("1300m", "1100m", "1600m"),
