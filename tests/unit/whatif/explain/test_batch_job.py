@@ -68,7 +68,9 @@ def test_a_volcano_job_says_why_its_group_waits(snapshot, make, scene):
     )
     assert blocked.startswith("Blocked: no node can take the next member (default/train-w-")
     assert blocked.endswith("Insufficient cpu).")
-    assert remedy.startswith("What would let it start: room for 1 more member like default/train-w-")
+    assert remedy.startswith(
+        "What would let it start: room for 1 more member like default/train-w-"
+    )
     [group] = answer.facts["groups"]
     assert (group["group"], group["obstacle"]) == ("default/train-x", "NO_NODE")
 
