@@ -1,4 +1,4 @@
-"""The schemas of Fairlead's own files are the output of tools/form_schema.py."""
+"""The schemas of files and answers, and the tables of answers, are from tools/form_schema.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ EXAMPLE = re.compile(r"```yaml\n(node-groups:.*?)```", re.DOTALL)
 def test_a_schema_is_the_generated_one(name, request):
     if request.config.getoption("--update-golden"):
         TOOL["main"]()
-    assert (TOOL["DOCS"] / name).read_text() == TOOL["schema_text"](TOOL["FORMS"][name])
+    assert (TOOL["DOCS"] / name).read_text() == TOOL["schema_text"](name)
+
+
+def test_the_tables_of_the_answers_are_the_generated_ones():
+    page = TOOL["PAGE"].read_text()
+    assert TOOL["MARK"] in page
+    assert page == TOOL["page_text"](page)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """TabularAnswer: an answer that consists of tables. Text, JSON and Markdown are made from it.
 
-Planners, `explain` and `compare` return their answers in this form.
+Planners, `explain` and `compare` return their answers in this form. The fields of the JSON are
+documented in docs/answers.md; `result/form` has a class for each kind of answer.
 """
 
 from __future__ import annotations

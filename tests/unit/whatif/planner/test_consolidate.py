@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import convert
 from msgspec.structs import replace
 from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment
 
@@ -22,6 +23,7 @@ from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, 
 from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
 from fairlead.whatif.planner.node_drain.drain_run import DrainPace, DrainRun, DrainTimes
+from fairlead.whatif.result.form.drain_form import ConsolidationForm
 from fairlead.whatif.run.progress import NoProgress
 
 NODES = ("a", "b", "c")
@@ -464,6 +466,7 @@ def test_a_plan_without_room_is_repeated_with_fewer_nodes(planner, make, safe):
     found = consolidate_safely(simulated, lambda plan: explained.append(plan) or plan, made, None)
     assert len(explained) == 1
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    convert(answer, ConsolidationForm)
     assert tried == ([4, 3] if safe == 3 else [4, 3, 2])
     if safe == 3:
         assert (answer["can_go"], answer["too_many"]["nodes"]) == (3, 4)

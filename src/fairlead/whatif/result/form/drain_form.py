@@ -1,0 +1,341 @@
+"""The rows that the answers about drained nodes share, and the form of each of these answers.
+
+These are the answers of `fairlead drain-plan`, `upgrade-check` and `consolidate`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+from fairlead.whatif.result.form.answer_form import AnswerForm, NextStepForm, about
+
+
+class BlockerForm(Struct, forbid_unknown_fields=True):
+    """An object that blocks drains, with the reason."""
+
+    owner: Annotated[
+        str,
+        about("the object to change, such as `pdb/shop/web`; `the node itself` of several nodes"),
+    ]
+    cause: Annotated[str, about("the kind of the reason")]
+    why: Annotated[str, about("the reason")]
+    where: Annotated[str, about("`on` as text")]
+    nodes: Annotated[int, about("number of nodes in `on`")]
+    workloads: Annotated[list[str], about("the workloads of the pods")]
+    of: Annotated[str, about('`workloads` as text; `""` if `owner` is the only workload')]
+    pods: Annotated[list[str], about('the pods; `""` stands for the node itself')]
+    on: Annotated[list[str], about("the blocked nodes")]
+    edit: Annotated[str, about('a command or change that removes the reason, or `""`')]
+    helps: Annotated[list[str], about("the nodes that `edit` helps to drain")]
+
+
+class DrainEditForm(Struct, forbid_unknown_fields=True):
+    """A change that helps to drain nodes."""
+
+    edit: Annotated[str, about("the command or change")]
+    helps: Annotated[list[str], about("the nodes that it helps to drain")]
+    instead: Annotated[
+        list[str],
+        about("nodes that it could help instead, because it makes room for the pods of one node"),
+    ]
+    alone: Annotated[list[str], about("nodes for which the change is enough")]
+    help_words: Annotated[str, about("the nodes as text")] = field(name="for")
+
+
+class BlockedNodeForm(Struct, forbid_unknown_fields=True):
+    """A blocked node."""
+
+    node: Annotated[str, about("the node")]
+    owners: Annotated[list[str], about("the objects that block it")]
+
+
+class PaceForm(Struct, forbid_unknown_fields=True):
+    """A simulation of the drains, with a number of nodes at once."""
+
+    at_once: Annotated[int, about("number of nodes that are drained at once")]
+    takes_s: Annotated[float | None, about("how long the drains take; `null` if they never end")]
+    evicted: Annotated[int, about("number of evictions")]
+    evicted_again: Annotated[int, about("number of them that evict a replacement")]
+    waited: Annotated[int, about("number of pods whose eviction a budget refused at first")]
+    stopped: Annotated[list[str], about("workloads that had no ready pod for a time")]
+    stops: Annotated[int, about("number of workloads in `stopped`")]
+    pending: Annotated[list[str], about("pods that have no node at the end")]
+    uncreated: Annotated[
+        dict[str, int], about("number of pods that are not created again, by workload")
+    ]
+    failed_jobs: Annotated[list[str], about("Jobs that fail or can no longer succeed")]
+    lost: Annotated[list[str], about("pods on other nodes that are gone for good")]
+    unfinished: Annotated[list[str], about("nodes that are never empty, or never return")]
+    held_up_by: Annotated[list[str], about("budgets that refuse evictions until the end")]
+    safe: Annotated[bool, about("`true` if the drains are safe at this pace")]
+    result: Annotated[str, about("`safe`, or why the drains are not safe")]
+
+
+class UnplacedPodForm(Struct, forbid_unknown_fields=True):
+    """A pod that has no node at the end of a simulation."""
+
+    pod: Annotated[str, about("the pod")]
+    why: Annotated[str, about("the scheduler's reason")]
+
+
+class BudgetWaitForm(Struct, forbid_unknown_fields=True):
+    """A budget that refused evictions at first."""
+
+    budget: Annotated[str, about("the PodDisruptionBudget")]
+    pods: Annotated[int, about("number of pods in `names`")]
+    names: Annotated[list[str], about("pods whose eviction the budget refused at first")]
+
+
+class NodeTimeForm(Struct, forbid_unknown_fields=True):
+    """The times of a node's drain."""
+
+    node: Annotated[str, about("the node")]
+    begins_s: Annotated[float | None, about("when the drain begins; `null` if it never begins")]
+    empty_after_s: Annotated[
+        float | None, about("how long the drain takes; `null` if it does not end")
+    ]
+    back_after_s: Annotated[
+        float | None,
+        about("time from the begin of the drain until the node is back; `null` if it stays away"),
+    ]
+
+
+class DownPodsForm(Struct, forbid_unknown_fields=True):
+    """Pods of a workload that are down until their node is back."""
+
+    workload: Annotated[str, about("the workload")]
+    count: Annotated[int, about("number of pods")]
+    pods: Annotated[list[str], about("the pods")]
+    on: Annotated[list[str], about("the node of each pod")]
+    down_s: Annotated[
+        float | None, about("the longest time for which a pod is down, if it is known")
+    ]
+    where: Annotated[str, about("`on` as text")]
+    why: Annotated[str, about("why no other node takes the pods")]
+
+
+class WorkloadStopForm(Struct, forbid_unknown_fields=True):
+    """A workload that stops."""
+
+    workload: Annotated[str, about("the workload")]
+    wanted: Annotated[int, about("number of pods that it wants")]
+    stopped_s: Annotated[
+        float | None, about("how long no pod is ready; `null` if none is ready at the end")
+    ]
+    on: Annotated[list[str], about("the drained nodes with its pods")]
+    why: Annotated[str, about("why it stops")]
+    edit: Annotated[str, about('what would help, or `""`')]
+
+
+class DrainStepForm(Struct, forbid_unknown_fields=True):
+    """A step of the plan: a node to drain."""
+
+    step: Annotated[int, about("number of the step, from 1")]
+    node: Annotated[str, about("the node")]
+    pods: Annotated[int, about("number of pods that leave the node")]
+    lost: Annotated[list[str], about("pods that nothing replaces")]
+    waits: Annotated[list[str], about("pods that fit on no other node")]
+    preempts: Annotated[list[str], about("pods of `waits` that can preempt other pods instead")]
+    budgets: Annotated[list[str], about("the budgets of the pods")]
+    limited: Annotated[int, about("number of evictions that count against a budget")]
+
+
+class PodMoveForm(Struct, forbid_unknown_fields=True):
+    """A pod that moves to another node."""
+
+    pod: Annotated[str, about("the pod")]
+    origin: Annotated[str, about("its node")] = field(name="from")
+    target: Annotated[str, about("the node of its replacement, which can be the same node")] = (
+        field(name="to")
+    )
+
+
+class DrainPlanForm(AnswerForm, kw_only=True, tag="DrainPlan"):
+    """`fairlead drain-plan --nodes`: in which order nodes can be drained."""
+
+    next_steps: Annotated[list[NextStepForm], about("the commands that carry out the plan")]
+    nodes: Annotated[list[str], about("the nodes to drain")]
+    drainable: Annotated[int, about("number of nodes that can be drained")]
+    blocked: Annotated[list[str], about("nodes that cannot be drained")]
+    drainable_alone: Annotated[
+        list[str], about("blocked nodes that could be drained if no other node were drained")
+    ]
+    left_out: Annotated[dict[str, str], about("nodes that are not drained, with the reasons")]
+    at_once: Annotated[
+        int | None, about("number of nodes that can be drained at once; `null` if no pace is safe")
+    ]
+    takes_s: Annotated[float | None, about("how long the drains then take, or `null`")]
+    kubectl_flags: Annotated[
+        dict[str, list[str]], about("flags that `kubectl drain` needs, and the pods that need them")
+    ]
+    blockers: Annotated[list[BlockerForm], about("what blocks drains")]
+    edits: Annotated[list[DrainEditForm], about("changes that would help")]
+    blocked_nodes: Annotated[
+        list[BlockedNodeForm], about("the blocked nodes, if a text in `blockers` leaves out names")
+    ]
+    paces: Annotated[list[PaceForm], about("the simulations, with different numbers of nodes")]
+    stopped: Annotated[
+        list[WorkloadStopForm] | UnsetType,
+        about("workloads that stop; only if no pace is safe"),
+    ] = UNSET
+    pending: Annotated[
+        list[UnplacedPodForm], about("pods without a node at the end of a simulation")
+    ]
+    budget_waits: Annotated[list[BudgetWaitForm], about("budgets that refuse evictions at first")]
+    node_times: Annotated[list[NodeTimeForm], about("the times of the drains")]
+    waits: Annotated[list[DownPodsForm], about("pods that wait until their node is back")]
+    order: Annotated[list[DrainStepForm], about("the nodes, in the order of their drains")]
+    moves: Annotated[list[PodMoveForm], about("where the pods go")]
+
+
+class SingleDrainForm(Struct, forbid_unknown_fields=True):
+    """A node, checked alone."""
+
+    node: Annotated[str, about("the node")]
+    drainable: Annotated[Literal["yes", "no"], about("whether it can be drained alone")]
+    pods: Annotated[int | None, about("number of pods that leave; `null` for a blocked node")]
+    limited: Annotated[
+        int | None,
+        about("number of evictions that count against a budget; `null` for a blocked node"),
+    ]
+    why: Annotated[str, about("where the pods go, or what blocks the drain")]
+    first: Annotated[list[str], about("workloads whose pods must be evicted first")]
+    lost: Annotated[list[str], about("pods that nothing replaces")]
+    waits: Annotated[list[str], about("pods that fit on no other node")]
+    failing_jobs: Annotated[list[str], about("Jobs that fail because of the drain")]
+
+
+class SingleDrainsForm(AnswerForm, kw_only=True, tag="SingleDrains"):
+    """`fairlead drain-plan` without `--nodes`: which nodes can be drained alone."""
+
+    drainable: Annotated[int, about("number of nodes that can be drained alone")]
+    blocked: Annotated[list[str], about("nodes that cannot be drained")]
+    left_out: Annotated[dict[str, str], about("nodes that are not checked, with the reasons")]
+    kubectl_flags: Annotated[
+        dict[str, list[str]], about("flags that `kubectl drain` needs, and the pods that need them")
+    ]
+    nodes: Annotated[list[SingleDrainForm], about("the nodes")]
+    blockers: Annotated[list[BlockerForm], about("what blocks drains")]
+    edits: Annotated[list[DrainEditForm], about("changes that would help")]
+
+
+class NeverForm(Struct, forbid_unknown_fields=True):
+    """A budget that never allows an eviction."""
+
+    pdb: Annotated[str, about("the PodDisruptionBudget")]
+    rule: Annotated[str, about("its rule, such as `maxUnavailable 0`")]
+    wanted: Annotated[int, about("number of pods that its workloads want")]
+    problem: Annotated[str, about('an error because of which it allows none, or `""`')]
+
+
+class UpgradeCheckForm(AnswerForm, kw_only=True, tag="UpgradeCheck"):
+    """`fairlead upgrade-check`: whether the nodes can be replaced one after another."""
+
+    nodes: Annotated[int, about("number of nodes to upgrade")]
+    drainable: Annotated[int, about("number of nodes that can be drained")]
+    blocked: Annotated[list[str], about("nodes that cannot be drained")]
+    left_out: Annotated[dict[str, str], about("nodes that are not drained, with the reasons")]
+    surge: Annotated[int, about("number of surge nodes at a time")]
+    at_once: Annotated[
+        int | None, about("number of nodes drained at once; `null` if no node can be drained")
+    ]
+    takes_s: Annotated[float | None, about("how long the upgrade takes; `null` if it never ends")]
+    kubectl_flags: Annotated[
+        dict[str, list[str]], about("flags that `kubectl drain` needs, and the pods that need them")
+    ]
+    blockers: Annotated[list[BlockerForm], about("what blocks drains")]
+    edits: Annotated[list[DrainEditForm], about("changes that would help")]
+    blocked_nodes: Annotated[
+        list[BlockedNodeForm], about("the blocked nodes, if a text in `blockers` leaves out names")
+    ]
+    stopped: Annotated[list[WorkloadStopForm], about("workloads that stop")]
+    waits: Annotated[list[DownPodsForm], about("pods that wait until their node is back")]
+    paces: Annotated[
+        list[PaceForm], about("the simulation of the upgrade, and one at a faster pace, if tried")
+    ]
+    pending: Annotated[
+        list[UnplacedPodForm], about("pods without a node at the end of a simulation")
+    ]
+    never: Annotated[list[NeverForm], about("budgets that never allow an eviction")]
+    budget_waits: Annotated[list[BudgetWaitForm], about("budgets that refuse evictions at first")]
+    node_times: Annotated[list[NodeTimeForm], about("the times of the drains")]
+
+
+class TooManyForm(Struct, forbid_unknown_fields=True):
+    """A larger plan, whose drains would not be safe."""
+
+    nodes: Annotated[int, about("number of nodes that the larger plan removes")]
+    why: Annotated[str, about("why its drains are not safe")]
+
+
+class KeepCauseForm(Struct, forbid_unknown_fields=True):
+    """A kind of reason that keeps nodes."""
+
+    cause: Annotated[str, about("the kind of the reason")]
+    nodes: Annotated[int, about("number of nodes that it keeps")]
+    alone: Annotated[int, about("number of nodes that nothing else keeps")]
+
+
+class StayingForm(Struct, forbid_unknown_fields=True):
+    """Nodes that have to stay for the same reason."""
+
+    where: Annotated[str, about("`on` as text")]
+    on: Annotated[list[str], about("the nodes")]
+    owner: Annotated[str, about('a workload whose pods do not run elsewhere, or `""`')]
+    why: Annotated[str, about("why they do not")]
+
+
+class RemovalForm(Struct, forbid_unknown_fields=True):
+    """A node that can be removed."""
+
+    step: Annotated[int, about("number of the step, from 1")]
+    node: Annotated[str, about("the node")]
+    type: Annotated[str, about('its instance type, or `""`')]
+    price: Annotated[float | None, about("its price per hour, if known")]
+    pods: Annotated[int, about("number of pods that move")]
+    lost: Annotated[list[str], about("pods that nothing replaces")]
+    gone: Annotated[int, about("number of pods in `lost`")]
+
+
+class ConsolidationForm(AnswerForm, kw_only=True, tag="Consolidation"):
+    """`fairlead consolidate`: which nodes can be removed."""
+
+    next_steps: Annotated[list[NextStepForm], about("the commands that carry out the plan")]
+    nodes: Annotated[int, about("number of nodes")]
+    can_go: Annotated[int, about("number of nodes that can be removed")]
+    at_most: Annotated[int, about("an upper bound: no plan removes more nodes")]
+    max: Annotated[int | None, about("the maximum of `--max` as a number of nodes, or `null`")]
+    untried: Annotated[int, about("number of nodes not tried because of this maximum")]
+    too_many: Annotated[
+        TooManyForm | None, about("a larger plan that would not be safe, or `null`")
+    ]
+    bound_by: Annotated[
+        str, about('what determines `at_most`: a resource or a workload; `""` if nothing does')
+    ]
+    needed: Annotated[list[str], about("nodes that stay because the others have too little room")]
+    needed_anyway: Annotated[
+        list[str], about("blocked nodes that would stay for the same reason if not blocked")
+    ]
+    saving_per_hour: Annotated[
+        float | None, about("price of the removed nodes per hour; `null` without prices")
+    ]
+    saving_per_month: Annotated[float | None, about("the same per month (730 hours)")]
+    at_once: Annotated[
+        int | None, about("number of nodes that can be drained at once; `null` if no pace is safe")
+    ]
+    takes_s: Annotated[float | None, about("how long the drains then take, or `null`")]
+    paces: Annotated[list[PaceForm], about("the simulations, with different numbers of nodes")]
+    pending: Annotated[
+        list[UnplacedPodForm], about("pods without a node at the end of a simulation")
+    ]
+    causes: Annotated[list[KeepCauseForm], about("what keeps nodes")]
+    blockers: Annotated[list[BlockerForm], about("what blocks the removal of nodes")]
+    edits: Annotated[list[DrainEditForm], about("changes that would help")]
+    blocked_nodes: Annotated[
+        list[BlockedNodeForm], about("the blocked nodes, if a text in `blockers` leaves out names")
+    ]
+    staying: Annotated[list[StayingForm], about("what needs the nodes that stay")]
+    going: Annotated[list[RemovalForm], about("nodes that can be removed, in order")]
+    moves: Annotated[list[PodMoveForm], about("where the pods go")]

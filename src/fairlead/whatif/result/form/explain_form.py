@@ -1,0 +1,419 @@
+"""The forms of the explanations of pods, workloads, nodes, budgets and autoscalers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, Struct, UnsetType
+
+from fairlead.whatif.result.form.answer_form import AnswerForm, NextStepForm, about
+from fairlead.whatif.result.form.group_form import (
+    GroupExplanationForm,
+    StartTimeForm,
+    StartTimesBasisForm,
+)
+
+
+class PodReasonForm(Struct, forbid_unknown_fields=True):
+    """Pods of a workload with the same reason."""
+
+    pods: Annotated[int, about("number of pods with this reason")]
+    pod: Annotated[str, about("the first of these pods, and the number of the others")]
+    why: Annotated[str, about("the reason")]
+
+
+class PendingWorkloadForm(Struct, forbid_unknown_fields=True):
+    """A workload with pending pods."""
+
+    workload: Annotated[str, about("the workload")]
+    pods: Annotated[int, about("number of its pods with this reason")]
+    pod: Annotated[str, about("the first of these pods, and the number of the others")]
+    why: Annotated[str, about("the reason")]
+    longest_s: Annotated[float | None, about("age of the oldest of these pods, if known")]
+
+
+class PendingReasonForm(Struct, forbid_unknown_fields=True):
+    """A reason why pods are pending."""
+
+    workloads: Annotated[int, about("number of workloads with such pods")]
+    workload: Annotated[
+        str, about("the workload with the most such pods, and the number of the others")
+    ]
+    pods: Annotated[int, about("number of pods with this reason")]
+    pod: Annotated[str, about("the first of these pods, and the number of the others")]
+    why: Annotated[str, about("the reason")]
+    longest_s: Annotated[float | None, about("age of the oldest of these pods, if known")]
+
+
+class UnreadyWorkloadForm(Struct, forbid_unknown_fields=True):
+    """A workload with pods on nodes that are not ready."""
+
+    workload: Annotated[str, about("the workload")]
+    pods: Annotated[int, about("number of its pods with this reason")]
+    pod: Annotated[str, about("the first of these pods, and the number of the others")]
+    why: Annotated[str, about("the reason")]
+
+
+class UnreadyReasonForm(Struct, forbid_unknown_fields=True):
+    """A reason why pods on nodes are not ready."""
+
+    workloads: Annotated[int, about("number of workloads with such pods")]
+    workload: Annotated[
+        str, about("the workload with the most such pods, and the number of the others")
+    ]
+    pods: Annotated[int, about("number of pods with this reason")]
+    pod: Annotated[str, about("the first of these pods, and the number of the others")]
+    why: Annotated[str, about("the reason")]
+
+
+class UncreatedForm(Struct, forbid_unknown_fields=True):
+    """A workload that lacks pods."""
+
+    pods: Annotated[int, about("number of missing pods")]
+    workload: Annotated[str, about("the workload")]
+    since_s: Annotated[float | None, about("for how long, if known")]
+    why: Annotated[str, about("why they are not created")]
+
+
+class OutOfServiceForm(Struct, forbid_unknown_fields=True):
+    """A node that takes no new pods."""
+
+    node: Annotated[str, about("the node")]
+    zone: Annotated[str, about('its zone, or `""`')]
+    pods: Annotated[int, about("number of pods on it")]
+    since_s: Annotated[float | None, about("for how long it takes no pods, if known")]
+    why: Annotated[str, about("the reason")]
+
+
+class OutOfServiceReasonForm(Struct, forbid_unknown_fields=True):
+    """A reason why nodes take no new pods."""
+
+    nodes: Annotated[int, about("number of nodes with this reason")]
+    node: Annotated[str, about("the first of these nodes, and the number of the others")]
+    zone: Annotated[str, about("their zones as text")]
+    pods: Annotated[int, about("number of pods on them")]
+    since_s: Annotated[float | None, about("the longest time, if known")]
+    why: Annotated[str, about("the reason")]
+
+
+class PodsExplanationForm(AnswerForm, kw_only=True, tag="PodsExplanation"):
+    """`fairlead explain pods`: which pods are pending or not ready."""
+
+    next_steps: Annotated[list[NextStepForm], about("what to do next")]
+    pods: Annotated[int, about("number of pods that have not ended")]
+    pending_pods: Annotated[int, about("number of pending pods")]
+    unready_pods: Annotated[int, about("number of pods on nodes that are not ready")]
+    uncreated_pods: Annotated[int, about("number of pods that workloads lack")]
+    pending_reasons: Annotated[list[PendingReasonForm], about("why pods are pending, by reason")]
+    unready_reasons: Annotated[list[UnreadyReasonForm], about("why pods are not ready, by reason")]
+    node_reasons: Annotated[
+        list[OutOfServiceReasonForm], about("why nodes take no new pods, by reason")
+    ]
+    pending: Annotated[list[PendingWorkloadForm], about("the pending pods, by workload")]
+    uncreated: Annotated[list[UncreatedForm], about("workloads that lack pods")]
+    unready: Annotated[list[UnreadyWorkloadForm], about("the unready pods, by workload")]
+    nodes: Annotated[list[OutOfServiceForm], about("the nodes that take no new pods")]
+
+
+class ReturningNodeForm(Struct, forbid_unknown_fields=True):
+    """A node that takes no new pods."""
+
+    node: Annotated[str, about("the node")]
+    zone: Annotated[str, about('its zone, or `""`')]
+    pods: Annotated[int, about("number of pods on it")]
+    since_s: Annotated[float | None, about("for how long it takes no pods, if known")]
+    why: Annotated[str, about("the reason")]
+    room_for: Annotated[
+        int | None,
+        about("number of pending pods that would run if it returned; `null` if not counted"),
+    ]
+
+
+class ReturningReasonForm(Struct, forbid_unknown_fields=True):
+    """A reason why nodes take no new pods."""
+
+    nodes: Annotated[int, about("number of nodes with this reason")]
+    node: Annotated[str, about("the first of these nodes, and the number of the others")]
+    zone: Annotated[str, about("their zones as text")]
+    pods: Annotated[int, about("number of pods on them")]
+    since_s: Annotated[float | None, about("the longest time, if known")]
+    why: Annotated[str, about("the reason")]
+    room_for: Annotated[
+        int | None,
+        about("number of pending pods that would run if they returned; `null` if not counted"),
+    ]
+
+
+class ServingNodeForm(Struct, forbid_unknown_fields=True):
+    """A node in service."""
+
+    node: Annotated[str, about("the node")]
+    zone: Annotated[str, about('its zone, or `""`')]
+    pool: Annotated[str, about('its node pool, or `""`')]
+    ready_s: Annotated[float | None, about("for how long it is ready, if known")]
+    pods: Annotated[int, about("number of pods on it")]
+    allowed_pods: Annotated[int, about("number of pods that it may have")]
+    requested: Annotated[dict[str, int], about("requests of its pods, by resource")]
+    allocatable: Annotated[dict[str, int], about("allocatable amounts, by resource")]
+    free: Annotated[dict[str, int], about("the difference, by resource")]
+    pods_words: Annotated[str, about("`pods` of `allowed_pods` as text")]
+    cpu_words: Annotated[str, about("requested and allocatable cpu as text")]
+    cpu_free: Annotated[str, about("free cpu as text")]
+    memory_words: Annotated[str, about("requested and allocatable memory as text")]
+    memory_free: Annotated[str, about("free memory as text")]
+    devices_free: Annotated[str, about("free extended resources as text")]
+    room_for: Annotated[
+        int | None, about("number of pending pods that it takes; `null` if none is pending")
+    ]
+    taints: Annotated[str, about("its taints as text, without PreferNoSchedule")]
+
+
+class ServingPoolForm(Struct, forbid_unknown_fields=True):
+    """Nodes in service with the same node pool and taints."""
+
+    nodes: Annotated[int, about("number of nodes")]
+    node: Annotated[str, about("the first of these nodes, and the number of the others")]
+    zone: Annotated[str, about("their zones as text")]
+    pool: Annotated[str, about('the node pool, or `""`')]
+    pods: Annotated[int, about("number of pods on them")]
+    allowed_pods: Annotated[int, about("number of pods that they may have")]
+    requested: Annotated[dict[str, int], about("requests of their pods, by resource")]
+    allocatable: Annotated[dict[str, int], about("allocatable amounts, by resource")]
+    free: Annotated[dict[str, int], about("the difference, by resource")]
+    pods_words: Annotated[str, about("`pods` of `allowed_pods` as text")]
+    cpu_words: Annotated[str, about("requested and allocatable cpu as text")]
+    cpu_free: Annotated[str, about("free cpu as text")]
+    memory_words: Annotated[str, about("requested and allocatable memory as text")]
+    memory_free: Annotated[str, about("free memory as text")]
+    devices_free: Annotated[str, about("free extended resources as text")]
+    cpu_most: Annotated[str, about("the most free cpu of one node, as text")]
+    memory_most: Annotated[str, about("the most free memory of one node, as text")]
+    room_for: Annotated[
+        int | None, about("number of pending pods that they take; `null` if none is pending")
+    ]
+    taints: Annotated[str, about("their taints as text, without PreferNoSchedule")]
+
+
+class NodesExplanationForm(AnswerForm, kw_only=True, tag="NodesExplanation"):
+    """`fairlead explain nodes`: which nodes take new pods, and what is free on them."""
+
+    nodes: Annotated[int, about("number of nodes")]
+    pending_pods: Annotated[int, about("number of pending pods")]
+    node_reasons: Annotated[
+        list[ReturningReasonForm], about("why nodes take no new pods, by reason")
+    ]
+    out_of_service: Annotated[list[ReturningNodeForm], about("the nodes that take no new pods")]
+    pools: Annotated[list[ServingPoolForm], about("the nodes in service, by pool and taints")]
+    in_service: Annotated[list[ServingNodeForm], about("the nodes in service")]
+
+
+class NodeBlockerForm(Struct, forbid_unknown_fields=True):
+    """A pod that blocks the drain of the node."""
+
+    pod: Annotated[str, about('the pod; `""` for the node itself')]
+    owner: Annotated[str, about("the object to change")]
+    cause: Annotated[str, about("the kind of the reason")]
+    why: Annotated[str, about("the reason")]
+    edit: Annotated[str, about('a command or change that removes the reason, or `""`')]
+
+
+class EditForm(Struct, forbid_unknown_fields=True):
+    """A change that would help."""
+
+    edit: Annotated[str, about("the command or change")]
+
+
+class RemovalCheckForm(Struct, forbid_unknown_fields=True):
+    """Something that keeps an autoscaler from removing the node."""
+
+    of: Annotated[str, about("the pods or the object, as text")]
+    pods: Annotated[list[str], about("the pods")]
+    why: Annotated[str, about("why the node is not removed")]
+    keeps: Annotated[str, about("the autoscalers that do not remove the node")]
+    drain: Annotated[str, about("what a drain does")]
+    edits: Annotated[list[str], about("changes that would help")]
+
+
+class NodePodForm(Struct, forbid_unknown_fields=True):
+    """A pod on the node."""
+
+    pod: Annotated[str, about("the pod")]
+    workload: Annotated[str, about("its workload")]
+    priority: Annotated[int, about("its priority")]
+    cpu: Annotated[str, about("the cpu that it requests, as text")]
+    memory: Annotated[str, about("the memory that it requests, as text")]
+    leaves: Annotated[str, about("whether the pod leaves in a drain, in words")]
+    drained_to: Annotated[str | None, about("the node of its replacement, or `null`")]
+
+
+class NodeExplanationForm(AnswerForm, kw_only=True, tag="NodeExplanation"):
+    """`fairlead explain node/NAME`: whether a node can be drained, and what runs on it."""
+
+    node: Annotated[str, about("the node")]
+    can_be_drained: Annotated[bool, about("`true` if nothing blocks its drain")]
+    blockers: Annotated[list[NodeBlockerForm], about("what blocks its drain")]
+    edits: Annotated[list[EditForm], about("changes that would help")]
+    removal: Annotated[list[RemovalCheckForm], about("what keeps autoscalers from removing it")]
+    pods: Annotated[list[NodePodForm], about("the pods on the node")]
+
+
+class RefusalForm(Struct, forbid_unknown_fields=True):
+    """A reason why nodes refuse one more pod."""
+
+    nodes: Annotated[int, about("number of nodes with this reason")]
+    plugin: Annotated[str, about("the plugin that refuses the pod")]
+    reason: Annotated[str, about("the reason")]
+    change: Annotated[str, about('a change with which the pod would fit, or `""`')]
+
+
+class ZonePodsForm(Struct, forbid_unknown_fields=True):
+    """The pods of a workload in a zone."""
+
+    zone: Annotated[str, about("the zone, `no zone`, or `node is missing`")]
+    nodes: Annotated[int, about("number of nodes with such pods")]
+    pods: Annotated[int, about("number of pods")]
+    ready: Annotated[int, about("number of ready pods")]
+
+
+class WorkloadBudgetForm(Struct, forbid_unknown_fields=True):
+    """A PodDisruptionBudget of the workload."""
+
+    budget: Annotated[str, about("the PodDisruptionBudget")]
+    rule: Annotated[str, about("its rule, such as `minAvailable 1`")]
+    ready: Annotated[int, about("number of healthy pods")]
+    needed: Annotated[int, about("number of healthy pods that it requires")]
+    allowed: Annotated[int, about("number of disruptions that it allows now")]
+
+
+class JobStateForm(Struct, forbid_unknown_fields=True):
+    """A Job of the workload."""
+
+    job: Annotated[str, about("the Job")]
+    wanted: Annotated[int, about("number of pods that it wants")]
+    ready: Annotated[int, about("number of ready pods")]
+    pending: Annotated[int, about("number of pods without a node")]
+
+
+class WorkloadExplanationForm(AnswerForm, kw_only=True, tag="WorkloadExplanation"):
+    """`fairlead explain deploy/NAMESPACE/NAME`, and explanations of other workloads."""
+
+    next_steps: Annotated[list[NextStepForm], about("what to do next")]
+    workload: Annotated[str, about("the workload")]
+    wanted: Annotated[int, about("number of pods that it wants")]
+    pods: Annotated[int, about("number of its pods")]
+    ready: Annotated[int, about("number of its ready pods")]
+    one_more_goes_to: Annotated[str, about('the node of one more pod; `""` if none fits')]
+    one_more_equals: Annotated[int, about("number of nodes with the highest score for it")]
+    one_more_preempts: Annotated[list[str], about("pods that it would preempt")]
+    schedule: Annotated[str | UnsetType, about("schedule of a CronJob; only for CronJobs")] = UNSET
+    time_zone: Annotated[str | UnsetType, about("its time zone; only for CronJobs")] = UNSET
+    suspended: Annotated[
+        bool | UnsetType, about("`true` if it is suspended; only for CronJobs")
+    ] = UNSET
+    next_run: Annotated[
+        str | UnsetType | None, about("when the next Job is due, or `null`; only for CronJobs")
+    ] = UNSET
+    jobs: Annotated[
+        list[JobStateForm] | UnsetType, about("its Jobs; only for workloads that create Jobs")
+    ] = UNSET
+    pending: Annotated[list[PodReasonForm], about("its pending pods, by reason")]
+    unready: Annotated[list[PodReasonForm], about("its pods that are not ready, by reason")]
+    refusals: Annotated[list[RefusalForm], about("why nodes refuse one more pod")]
+    zones: Annotated[list[ZonePodsForm], about("where its pods are")]
+    budgets: Annotated[list[WorkloadBudgetForm], about("its disruption budgets")]
+    groups: Annotated[
+        list[GroupExplanationForm] | UnsetType,
+        about("why its groups wait; only if a batch scheduler schedules pending pods"),
+    ] = UNSET
+    start_times: Annotated[
+        list[StartTimeForm] | UnsetType,
+        about("estimated start times; only with `--seeds` or `--runtimes`"),
+    ] = UNSET
+    start_times_basis: Annotated[
+        StartTimesBasisForm | UnsetType | None,
+        about("how they were estimated; only with `--seeds` or `--runtimes`"),
+    ] = UNSET
+
+
+class BudgetWorkloadForm(Struct, forbid_unknown_fields=True):
+    """A workload whose pods a budget selects."""
+
+    workload: Annotated[str, about("the workload")]
+    pods: Annotated[int, about("number of selected pods")]
+    ready: Annotated[int, about("number of them that are ready")]
+    nodes: Annotated[int, about("number of nodes with such pods")]
+
+
+class UnreadyPodForm(Struct, forbid_unknown_fields=True):
+    """A selected pod that is not ready."""
+
+    pod: Annotated[str, about("the pod")]
+    node: Annotated[str, about('its node, or `""`')]
+    why: Annotated[str, about("why it is not ready")]
+
+
+class BudgetNodeForm(Struct, forbid_unknown_fields=True):
+    """A node with selected pods."""
+
+    node: Annotated[str, about("the node")]
+    pods: Annotated[int, about("number of selected pods on it")]
+    unplaced: Annotated[int, about("number of them whose replacement fits on no other node")]
+    drain: Annotated[str, about("how the budget treats a drain of the node, in words")]
+
+
+class BudgetExplanationForm(AnswerForm, kw_only=True, tag="BudgetExplanation"):
+    """`fairlead explain pdb/NAMESPACE/NAME`: which evictions a budget allows."""
+
+    budget: Annotated[str, about("the PodDisruptionBudget")]
+    rule: Annotated[str, about("its rule, such as `minAvailable 1`")]
+    allowed: Annotated[int, about("number of disruptions that it allows now")]
+    allowed_at_best: Annotated[int, about("the same if all wanted pods are ready")]
+    ready: Annotated[int, about("number of healthy pods")]
+    needed: Annotated[int, about("number of healthy pods that it requires")]
+    wanted: Annotated[int, about("number of pods that the selected workloads want")]
+    edits: Annotated[list[EditForm], about("changes that would help")]
+    workloads: Annotated[list[BudgetWorkloadForm], about("workloads of the selected pods")]
+    unready: Annotated[list[UnreadyPodForm], about("selected pods that are not ready")]
+    nodes: Annotated[list[BudgetNodeForm], about("nodes with selected pods")]
+
+
+class MetricForm(Struct, forbid_unknown_fields=True):
+    """A metric of a HorizontalPodAutoscaler."""
+
+    metric: Annotated[str, about("the metric")]
+    current: Annotated[str, about('the value in the status, or `""`')]
+    target: Annotated[str, about('the target value, or `""`')]
+    proposal: Annotated[int | None, about("number of replicas that it proposes, if known")]
+
+
+class AutoscalerRefusalForm(Struct, forbid_unknown_fields=True):
+    """A reason why nodes refuse the next pod."""
+
+    nodes: Annotated[int, about("number of nodes with this reason")]
+    plugin: Annotated[str, about("the plugin that refuses the pod")]
+    reason: Annotated[str, about("the reason")]
+
+
+class ConditionForm(Struct, forbid_unknown_fields=True):
+    """A condition in the status."""
+
+    type: Annotated[str, about("the type")]
+    status: Annotated[str, about("`True`, `False` or `Unknown`")]
+    reason: Annotated[str, about("the reason")]
+    message: Annotated[str, about("the message")]
+
+
+class AutoscalerExplanationForm(AnswerForm, kw_only=True, tag="AutoscalerExplanation"):
+    """`fairlead explain hpa/NAMESPACE/NAME`: what an autoscaler does, and why."""
+
+    next_steps: Annotated[list[NextStepForm], about("what to do next")]
+    autoscaler: Annotated[str, about("the HorizontalPodAutoscaler")]
+    target: Annotated[str, about("the workload that it scales")]
+    replicas: Annotated[int, about("the present number of replicas")]
+    proposal: Annotated[int | None, about("the highest proposal of a metric, if known")]
+    min_replicas: Annotated[int, about("the minimum number of replicas")]
+    max_replicas: Annotated[int, about("the maximum number of replicas")]
+    fitting: Annotated[int | None, about("number of further pods that fit; `null` if not counted")]
+    metrics: Annotated[list[MetricForm], about("its metrics")]
+    refusals: Annotated[list[AutoscalerRefusalForm], about("why nodes refuse the next pod")]
+    conditions: Annotated[list[ConditionForm], about("its conditions")]

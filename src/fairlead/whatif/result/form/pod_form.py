@@ -1,0 +1,144 @@
+"""The form of the explanation of a pod."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+from fairlead.whatif.result.form.answer_form import about
+from fairlead.whatif.result.form.group_form import (
+    BehavesLikeForm,
+    StartTimeForm,
+    StartTimesBasisForm,
+)
+
+
+class StatusForm(Struct, forbid_unknown_fields=True):
+    """The refusal of a pod by a plugin."""
+
+    plugin: Annotated[str, about('the plugin, or `""`')]
+    code: Annotated[str, about("the code, such as `Unschedulable`")]
+    reasons: Annotated[list[str], about("the reasons")]
+
+
+class ExplainedVictimForm(Struct, forbid_unknown_fields=True):
+    """A pod that would be preempted or evicted."""
+
+    pod: Annotated[str, about("the pod")]
+    priority: Annotated[int, about("its priority")]
+
+
+class CandidateForm(Struct, forbid_unknown_fields=True):
+    """A node on which preemption makes room."""
+
+    victims: Annotated[list[ExplainedVictimForm], about("the pods that are preempted")]
+    pdb_violations: Annotated[int, about("number of them that are preempted against a budget")]
+
+
+class PreemptionForm(Struct, forbid_unknown_fields=True):
+    """What preemption would do."""
+
+    ineligible: Annotated[str, about('why the pod may not preempt others, or `""`')]
+    candidates: Annotated[dict[str, CandidateForm], about("nodes on which preemption makes room")]
+    rejected: Annotated[dict[str, StatusForm], about("nodes on which preemption does not help")]
+    nominated: Annotated[
+        list[str], about("the node that is nominated; several if a tie-break decides")
+    ]
+    rule: Annotated[str, about("the rule that decides")]
+
+
+class NewNodeForm(Struct, forbid_unknown_fields=True):
+    """A new node that would take the pod."""
+
+    like: Annotated[str, about('the first of `likes`, or `""`')]
+    likes: Annotated[list[str], about("existing nodes whose copies would take the pod")]
+    refusal: Annotated[str, about('why the copy refuses the pod, or `""`')]
+    failed_zone: Annotated[
+        str, about('the zone of the node if none of its nodes takes pods, or `""`')
+    ]
+    count: Annotated[int, about("number of copies that are needed")]
+
+
+class NewNodesForGroupForm(Struct, forbid_unknown_fields=True):
+    """New nodes with which the pod's group would start."""
+
+    group: Annotated[str, about("the PodGroup")]
+    like: Annotated[str, about("the node to copy")]
+    count: Annotated[int, about("number of copies; 0 if no number was found")]
+
+
+class RoomForm(Struct, forbid_unknown_fields=True):
+    """Evictions of a PostFilter plugin."""
+
+    by: Annotated[str, about("the plugin")]
+    node: Annotated[str, about("the node")]
+    victims: Annotated[list[ExplainedVictimForm], about("the pods that it would evict")]
+
+
+class ExplanationForm(
+    Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="Explanation"
+):
+    """`fairlead explain pod/NAMESPACE/NAME`: why a pod is pending, or which nodes it fits."""
+
+    api_version: Annotated[
+        Literal["fairlead.dev/v1beta1"], about("the version of the form of all answers")
+    ] = field(name="apiVersion")
+    pod: Annotated[str, about("the pod")]
+    node: Annotated[str, about('its node; `""` for a pending pod')]
+    priority: Annotated[int, about("its priority")]
+    gated: Annotated[
+        StatusForm | None, about("the plugin that keeps it out of the queue, or `null`")
+    ]
+    verdicts: Annotated[
+        dict[str, StatusForm | None], about("why each node refuses it; `null` if it fits the node")
+    ]
+    scores: Annotated[
+        dict[str, dict[str, int]], about("score (0 to 100) by node and plugin, without weights")
+    ]
+    weights: Annotated[dict[str, int], about("the weight of each plugin")]
+    totals: Annotated[dict[str, int], about("the weighted total of each node")]
+    equals: Annotated[list[str], about("the nodes with the highest total")]
+    choices: Annotated[list[str], about("the nodes from which the scheduler chooses")]
+    via: Annotated[
+        str, about('why it chooses from them: `nominated`, `single` or `score`; `""` without any')
+    ]
+    message: Annotated[str, about('the FailedScheduling message, or `""`')]
+    unmet: Annotated[list[str], about("sentences about labels and taints that no node meets")]
+    remedies: Annotated[
+        dict[str, list[str]], about("by node: changes with which the node would take the pod")
+    ]
+    too_small: Annotated[
+        dict[str, str], about("by node: why the node is too small even without other pods")
+    ]
+    preemption: Annotated[
+        PreemptionForm | None, about("what preemption would do; `null` if it is not tried")
+    ]
+    new_node: Annotated[NewNodeForm | None, about("a new node that would take the pod, or `null`")]
+    larger_node: Annotated[
+        NewNodeForm | None, about("a larger new node, of which fewer are enough, or `null`")
+    ]
+    new_nodes_for_group: Annotated[
+        NewNodesForGroupForm | None,
+        about("new nodes with which the group of the pod would start, or `null`"),
+    ]
+    room: Annotated[
+        RoomForm | None, about("evictions of another PostFilter plugin for the pod, or `null`")
+    ]
+    held_group: Annotated[str, about('the PodGroup of the pod if it cannot start, otherwise `""`')]
+    after_rivals: Annotated[
+        str, about('a sentence about pods that can take its room first, or `""`')
+    ]
+    notes: Annotated[list[str], about("sentences about the state of the pod, and assumptions")]
+    behaves_like: Annotated[
+        BehavesLikeForm | UnsetType,
+        about("the simulated Kubernetes versions; absent for the default version"),
+    ] = UNSET
+    start_times: Annotated[
+        list[StartTimeForm] | UnsetType,
+        about("estimated start times; only with `--seeds` or `--runtimes`"),
+    ] = UNSET
+    start_times_basis: Annotated[
+        StartTimesBasisForm | UnsetType | None,
+        about("how they were estimated; only with `--seeds` or `--runtimes`"),
+    ] = UNSET

@@ -1,0 +1,330 @@
+"""The forms of the explanations of queues, quotas and PriorityClasses."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from fairlead.whatif.result.form.answer_form import AnswerForm, NextStepForm, about
+
+
+class QueueResourceForm(Struct, forbid_unknown_fields=True):
+    """A resource of a queue; each amount also as text."""
+
+    resource: Annotated[str, about("the resource")]
+    requested: Annotated[int, about("what the queue requests")]
+    allocated: Annotated[int, about("what it uses")]
+    deserved: Annotated[float, about("what it deserves")]
+    capability: Annotated[int | None, about("its limit, or `null`")]
+    guarantee: Annotated[int | None, about("its guarantee, or `null`")]
+    cluster: Annotated[int, about("the amount of all nodes")]
+    requested_words: Annotated[str, about("`requested` as text")]
+    allocated_words: Annotated[str, about("`allocated` as text")]
+    deserved_words: Annotated[str, about("`deserved` as text")]
+    capability_words: Annotated[str, about("`capability` as text")]
+    guarantee_words: Annotated[str, about("`guarantee` as text")]
+    cluster_words: Annotated[str, about("`cluster` as text")]
+
+
+class WaitingGroupForm(Struct, forbid_unknown_fields=True):
+    """A group that waits."""
+
+    group: Annotated[str, about("the group")]
+    ready: Annotated[int, about("number of members that have a node or have succeeded")]
+    min_member: Annotated[int, about("the minimum number of members")]
+    ready_words: Annotated[str, about("`ready` of `min_member` as text")]
+    obstacle: Annotated[str, about("the kind of the obstacle, such as `NO_NODE`")]
+    why: Annotated[str, about("the obstacle in words")]
+    remedy: Annotated[str, about('changes with which the group would start now, or `""`')]
+    starts_after_s: Annotated[
+        float | None, about("estimated time until the group starts; `null` if unknown")
+    ]
+
+
+class HoldingGroupForm(Struct, forbid_unknown_fields=True):
+    """A group with pods on nodes."""
+
+    group: Annotated[str, about("the group")]
+    members: Annotated[int, about("number of its pods on nodes")]
+    priority: Annotated[int, about("its priority")]
+    amounts: Annotated[dict[str, int], about("what they request, by resource")]
+    holds: Annotated[str, about("`amounts` as text")]
+
+
+class QueueRowForm(Struct, forbid_unknown_fields=True):
+    """A queue, compared with the others."""
+
+    queue: Annotated[str, about("the queue")]
+    weight: Annotated[int, about("its weight")]
+    deserved: Annotated[dict[str, float], about("what it deserves, by resource")]
+    allocated: Annotated[dict[str, int], about("what it uses, by resource")]
+    requested: Annotated[dict[str, int], about("what it requests, by resource")]
+    share: Annotated[float, about("the largest ratio of used to deserved amounts")]
+    share_words: Annotated[str, about("`share` as text")]
+
+
+class QueueExplanationForm(AnswerForm, kw_only=True, tag="QueueExplanation"):
+    """`fairlead explain queue/NAME`: a queue of kube-batch or Volcano."""
+
+    queue: Annotated[str, about("the queue")]
+    exists: Annotated[bool, about("`true` if the queue exists")]
+    is_open: Annotated[bool, about("`true` if it is open")]
+    weight: Annotated[int | None, about("its weight; `null` if it does not exist")]
+    parent: Annotated[str | None, about("its parent, or `null`")]
+    reclaimable: Annotated[bool, about("`true` if other queues may reclaim from it")]
+    share: Annotated[
+        float | None, about("the largest ratio of used to deserved amounts; `null` if unknown")
+    ]
+    is_overused: Annotated[bool, about("`true` if it has what it deserves")]
+    waiting_count: Annotated[int, about("number of waiting groups")]
+    victims: Annotated[list[str], about("pods that the next session evicts for the queue")]
+    losses: Annotated[list[str], about("pods of the queue that the next session evicts")]
+    resources: Annotated[list[QueueResourceForm], about("its resources")]
+    waiting: Annotated[list[WaitingGroupForm], about("the first of its waiting groups")]
+    holding: Annotated[list[HoldingGroupForm], about("its groups with pods on nodes")]
+    queues: Annotated[list[QueueRowForm], about("all queues with groups or guarantees")]
+
+
+class EveryQueueForm(Struct, forbid_unknown_fields=True):
+    """A queue, with the number of its waiting groups."""
+
+    queue: Annotated[str, about("the queue")]
+    weight: Annotated[int, about("its weight")]
+    deserved: Annotated[dict[str, float], about("what it deserves, by resource")]
+    allocated: Annotated[dict[str, int], about("what it uses, by resource")]
+    requested: Annotated[dict[str, int], about("what it requests, by resource")]
+    share: Annotated[float, about("the largest ratio of used to deserved amounts")]
+    share_words: Annotated[str, about("`share` as text")]
+    waiting: Annotated[int, about("number of waiting groups")]
+
+
+class QueueAmountForm(Struct, forbid_unknown_fields=True):
+    """A resource of a queue."""
+
+    queue: Annotated[str, about("the queue")]
+    resource: Annotated[str, about("the resource")]
+    requested: Annotated[int, about("what the queue requests")]
+    allocated: Annotated[int, about("what it uses")]
+    deserved: Annotated[float, about("what it deserves")]
+    requested_words: Annotated[str, about("`requested` as text")]
+    allocated_words: Annotated[str, about("`allocated` as text")]
+    deserved_words: Annotated[str, about("`deserved` as text")]
+
+
+class QueuesExplanationForm(AnswerForm, kw_only=True, tag="QueuesExplanation"):
+    """`fairlead explain queues`: all queues of kube-batch or Volcano."""
+
+    waiting_count: Annotated[int, about("number of waiting groups")]
+    absent: Annotated[
+        dict[str, int], about("queues that do not exist, with the number of their waiting groups")
+    ]
+    queues: Annotated[list[EveryQueueForm], about("the queues")]
+    amounts: Annotated[list[QueueAmountForm], about("their resources")]
+
+
+class KueueAmountForm(Struct, forbid_unknown_fields=True):
+    """A quota of a ClusterQueue of Kueue; amounts are quantities, as in its manifest."""
+
+    flavor: Annotated[str, about("the ResourceFlavor")]
+    resource: Annotated[str, about("the resource")]
+    quota: Annotated[str, about("the nominal quota")]
+    borrowing_limit: Annotated[str, about('the borrowing limit, or `""`')]
+    reserved: Annotated[str, about('the reserved amount, or `""`')]
+    left: Annotated[str, about("the rest of the quota")]
+
+
+class KueueWaitingForm(Struct, forbid_unknown_fields=True):
+    """A workload that waits for admission."""
+
+    workload: Annotated[str, about("the workload")]
+    queue: Annotated[str, about("its LocalQueue")]
+    pods: Annotated[int, about("number of its pods")]
+    priority: Annotated[int, about("its priority")]
+    why: Annotated[str, about("why it waits, as Kueue states it")]
+
+
+class KueueAdmittedForm(Struct, forbid_unknown_fields=True):
+    """An admitted workload."""
+
+    workload: Annotated[str, about("the workload")]
+    queue: Annotated[str, about("its LocalQueue")]
+    pods: Annotated[int, about("number of its pods")]
+    uses: Annotated[str, about("what it uses, as text")]
+
+
+class KueueQueueExplanationForm(AnswerForm, kw_only=True, tag="KueueQueueExplanation"):
+    """`fairlead explain` about a LocalQueue or ClusterQueue of Kueue."""
+
+    next_steps: Annotated[list[NextStepForm], about("what to do next")]
+    queue: Annotated[str, about("the queue")]
+    cluster_queue: Annotated[str | None, about("its ClusterQueue; `null` if that does not exist")]
+    waiting_count: Annotated[int, about("number of workloads that wait for admission")]
+    admitted_count: Annotated[int, about("number of admitted workloads")]
+    amounts: Annotated[list[KueueAmountForm], about("the quotas of the ClusterQueue")]
+    waiting: Annotated[list[KueueWaitingForm], about("workloads that wait, in Kueue's order")]
+    admitted: Annotated[list[KueueAdmittedForm], about("admitted workloads")]
+
+
+class KueueQueueForm(Struct, forbid_unknown_fields=True):
+    """A ClusterQueue of Kueue."""
+
+    queue: Annotated[str, about("the ClusterQueue")]
+    waiting: Annotated[int, about("number of workloads that wait for admission")]
+    admitted: Annotated[int, about("number of admitted workloads")]
+
+
+class KueueQueueAmountForm(Struct, forbid_unknown_fields=True):
+    """A quota of a ClusterQueue of Kueue; amounts are quantities, as in its manifest."""
+
+    queue: Annotated[str, about("the ClusterQueue")]
+    flavor: Annotated[str, about("the ResourceFlavor")]
+    resource: Annotated[str, about("the resource")]
+    quota: Annotated[str, about("the nominal quota")]
+    borrowing_limit: Annotated[str, about('the borrowing limit, or `""`')]
+    reserved: Annotated[str, about('the reserved amount, or `""`')]
+    left: Annotated[str, about("the rest of the quota")]
+
+
+class KueueQueuesExplanationForm(AnswerForm, kw_only=True, tag="KueueQueuesExplanation"):
+    """`fairlead explain clusterqueues`: all ClusterQueues of Kueue."""
+
+    waiting_count: Annotated[int, about("number of workloads that wait for admission")]
+    queues: Annotated[list[KueueQueueForm], about("the ClusterQueues")]
+    amounts: Annotated[list[KueueQueueAmountForm], about("their quotas")]
+
+
+class QuotaResourceForm(Struct, forbid_unknown_fields=True):
+    """A resource of a ResourceQuota; amounts are quantities."""
+
+    resource: Annotated[str, about("the resource")]
+    used: Annotated[str, about("the used amount")]
+    hard: Annotated[str, about("the limit")]
+    left: Annotated[str, about("the difference")]
+
+
+class QuotaUserForm(Struct, forbid_unknown_fields=True):
+    """A workload or another object that uses a ResourceQuota."""
+
+    user: Annotated[str, about("the workload or object")]
+    objects: Annotated[int, about("number of its objects that count")]
+    amounts: Annotated[dict[str, str], about("what they use, by resource")]
+    uses: Annotated[str, about("`amounts` as text")]
+
+
+class QuotaWaitingForm(Struct, forbid_unknown_fields=True):
+    """A workload that lacks pods because of a ResourceQuota."""
+
+    pods: Annotated[int, about("number of missing pods")]
+    workload: Annotated[str, about("the workload")]
+    since_s: Annotated[float | None, about("for how long, if known")]
+    why: Annotated[str, about("why they are not created")]
+
+
+class QuotaExplanationForm(AnswerForm, kw_only=True, tag="QuotaExplanation"):
+    """`fairlead explain quota/NAMESPACE/NAME`: a ResourceQuota."""
+
+    next_steps: Annotated[list[NextStepForm], about("what to do next")]
+    quota: Annotated[str, about("the ResourceQuota")]
+    missing_pods: Annotated[int, about("number of pods that are not created because of it")]
+    sufficient: Annotated[
+        dict[str, str], about("limits with which these pods would be created, by resource")
+    ]
+    resources: Annotated[list[QuotaResourceForm], about("its resources")]
+    waiting: Annotated[list[QuotaWaitingForm], about("workloads that wait for it")]
+    users: Annotated[list[QuotaUserForm], about("what uses it")]
+
+
+class QuotaRowForm(Struct, forbid_unknown_fields=True):
+    """A ResourceQuota with its scarcest resource; amounts are quantities."""
+
+    quota: Annotated[str, about("the ResourceQuota")]
+    resource: Annotated[str, about('the first of its scarcest resources, or `""`')]
+    scarcest: Annotated[str, about("its scarcest resources as text")]
+    used: Annotated[str, about("the used amount of `resource`")]
+    hard: Annotated[str, about("the limit of `resource`")]
+    left: Annotated[str, about("the difference")]
+    pods: Annotated[int, about("number of pods that are not created because of the quota")]
+
+
+class QuotasExplanationForm(AnswerForm, kw_only=True, tag="QuotasExplanation"):
+    """`fairlead explain quotas`: all ResourceQuotas."""
+
+    missing_pods: Annotated[int, about("number of pods that are not created because of quotas")]
+    quotas: Annotated[list[QuotaRowForm], about("the ResourceQuotas")]
+
+
+class ClassWorkloadForm(Struct, forbid_unknown_fields=True):
+    """A workload whose pods use a PriorityClass."""
+
+    workload: Annotated[str, about("the workload")]
+    pods: Annotated[int, about("number of its pods with the class")]
+    pending: Annotated[int, about("number of them without a node")]
+    requests: Annotated[str, about("`requested` as text")]
+    requested: Annotated[dict[str, int], about("what they request, by resource")]
+
+
+class ClassVictimsForm(Struct, forbid_unknown_fields=True):
+    """Pods of a lower PriorityClass."""
+
+    priority_class: Annotated[str, about("the class, or `no class`")]
+    value: Annotated[int, about("its value")]
+    pods: Annotated[int, about("number of pods that may be preempted")]
+    with_budget: Annotated[int, about("number of them with a disruption budget")]
+    against_budget: Annotated[int, about("number of them whose preemption would breach the budget")]
+    requests: Annotated[str, about("`requested` as text")]
+    requested: Annotated[dict[str, int], about("what they request, by resource")]
+
+
+class PreemptorForm(Struct, forbid_unknown_fields=True):
+    """A PriorityClass whose pods may preempt."""
+
+    priority_class: Annotated[str, about("the class")]
+    value: Annotated[int, about("its value")]
+    policy: Annotated[str, about("its preemptionPolicy")]
+    pods: Annotated[int, about("number of its pods")]
+    may_preempt: Annotated[int, about("number of pods that they may preempt")]
+
+
+class PriorityClassExplanationForm(AnswerForm, kw_only=True, tag="PriorityClassExplanation"):
+    """`fairlead explain pc/NAME`: a PriorityClass."""
+
+    priority_class: Annotated[str, about("the class")]
+    value: Annotated[int, about("its value")]
+    global_default: Annotated[bool, about("`true` if it is the global default")]
+    preemption_policy: Annotated[str, about("its preemptionPolicy")]
+    problems: Annotated[list[str], about("sentences about possible mistakes")]
+    pods: Annotated[int, about("number of its pods")]
+    pending: Annotated[int, about("number of them without a node")]
+    requested: Annotated[dict[str, int], about("what they request, by resource")]
+    victims: Annotated[int, about("number of pods that they may preempt")]
+    victims_with_budget: Annotated[int, about("number of these with a disruption budget")]
+    victims_against_budget: Annotated[
+        int, about("number of these whose preemption would breach the budget")
+    ]
+    workloads: Annotated[list[ClassWorkloadForm], about("workloads whose pods use the class")]
+    may_preempt: Annotated[
+        list[ClassVictimsForm], about("pods that its pods may preempt, by class")
+    ]
+    preemptors: Annotated[list[PreemptorForm], about("classes whose pods may preempt its pods")]
+
+
+class ClassRowForm(Struct, forbid_unknown_fields=True):
+    """A PriorityClass, compared with the others."""
+
+    priority_class: Annotated[str, about("the class, or `no class`")]
+    value: Annotated[int, about("its value")]
+    global_default: Annotated[bool, about("`true` if it is the global default")]
+    policy: Annotated[str, about("its preemptionPolicy")]
+    pods: Annotated[int, about("number of its pods")]
+    requests: Annotated[str, about("`requested` as text")]
+    requested: Annotated[dict[str, int], about("what they request, by resource")]
+    may_preempt: Annotated[int, about("number of pods that they may preempt")]
+    may_be_preempted: Annotated[int, about("number of its pods that others may preempt")]
+
+
+class PriorityClassesExplanationForm(AnswerForm, kw_only=True, tag="PriorityClassesExplanation"):
+    """`fairlead explain priorityclasses`: all PriorityClasses."""
+
+    problems: Annotated[list[str], about("sentences about possible mistakes")]
+    classes: Annotated[list[ClassRowForm], about("the classes, highest value first")]

@@ -1,0 +1,78 @@
+"""The form of the answer of `fairlead sweep`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Struct
+
+from fairlead.whatif.result.form.answer_form import AnswerForm, about
+
+
+class WorstCaseForm(Struct, forbid_unknown_fields=True):
+    """The worst case."""
+
+    case: Annotated[int, about("its number, from 1")]
+    parameters: Annotated[dict[str, Any], about("the values of its parameters")]
+
+
+class SweepConditionForm(Struct, forbid_unknown_fields=True):
+    """A condition of `--fail-on`."""
+
+    condition: Annotated[str, about("the condition")]
+    holds: Annotated[bool, about("`true` if it holds in a case")]
+    cases: Annotated[list[int], about("the numbers of these cases")]
+
+
+class SweepMeasureForm(Struct, forbid_unknown_fields=True):
+    """The distribution of a measure over the cases."""
+
+    measure: Annotated[str, about("the name of the [measure](sweep.md)")]
+    meaning: Annotated[str, about("the measure in words")]
+    least: Annotated[float, about("the smallest value")]
+    median: Annotated[float, about("the median")]
+    p95: Annotated[float, about("the 95th percentile")]
+    most: Annotated[float, about("the largest value")]
+    worst: Annotated[
+        str, about('the parameters of the case with this value; `""` if all values are equal')
+    ]
+    case: Annotated[int, about("the number of this case")]
+
+
+class SweepCaseForm(Struct):
+    """A case: its parameters as texts, and its measures, `null` if the result lacks them.
+
+    The names of the parameters are fields, too, so unknown fields are allowed.
+    """
+
+    case: Annotated[int, about("its number, from 1; each parameter is a further field, as text")]
+    pending: Annotated[int | None, about("pods that are pending at the end")]
+    lost: Annotated[int | None, about("pods of failed nodes that are not back")]
+    undrained: Annotated[int | None, about("pods that a drain did not remove")]
+    pdb_breaches: Annotated[int | None, about("pods that were displaced against a budget")]
+    evicted: Annotated[int | None, about("evicted pods")]
+    preempted: Annotated[int | None, about("preempted pods")]
+    displaced_again: Annotated[
+        int | None, about("loops in which pods are displaced again and again")
+    ]
+    waited_longest_s: Annotated[float | None, about("the longest wait for a node")]
+    waited_p95_s: Annotated[float | None, about("95th percentile of the waits for a node")]
+    short_s: Annotated[float | None, about("the longest lack of replicas")]
+    cost: Annotated[float | None, about("cost of the autoscaler's nodes")]
+    node_hours: Annotated[float | None, about("hours of the autoscaler's nodes")]
+    nodes_added: Annotated[int | None, about("nodes that the autoscaler added")]
+    completed: Annotated[int | None, about("completed pods")]
+    cpu_share: Annotated[float | None, about("share of cpu that is requested (0 to 1)")]
+    memory_share: Annotated[float | None, about("share of memory that is requested (0 to 1)")]
+    virtual_s: Annotated[float | None, about("the simulated time")]
+
+
+class SweepResultForm(AnswerForm, kw_only=True, tag="SweepResult"):
+    """`fairlead sweep`: a scenario with many values of its parameters."""
+
+    parameters: Annotated[dict[str, list[Any]], about("the values of each parameter")]
+    rank_by: Annotated[str, about("the measure that defines the worst case")]
+    worst: Annotated[WorstCaseForm, about("the worst case")]
+    fail_on: Annotated[list[SweepConditionForm], about("the conditions of `--fail-on`")]
+    measures: Annotated[list[SweepMeasureForm], about("the measures that are not 0 in every case")]
+    cases: Annotated[list[SweepCaseForm], about("all cases")]
