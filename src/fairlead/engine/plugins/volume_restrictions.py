@@ -2,7 +2,7 @@
 
 PreFilter counts the pod's ReadWriteOncePod claims that other pods use. Filter rejects every node
 while this count is above 0. When a dry run removes another pod, the claims of the removed pod are
-subtracted from the count. So preemption can help.
+subtracted from the count, because preemption can make these claims available.
 upstream: plugins/volumerestrictions/volume_restrictions.go
 """
 
@@ -142,7 +142,7 @@ class VolumeRestrictions:
         return Verdicts(codes, _STATUSES)
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return how the removal of pods affects the verdicts.
+        """Return how the removal of pods affects the verdicts of `filter`.
 
         A removal can make a node feasible, but never infeasible. Removing a pod without volumes
         changes no verdict.
@@ -180,7 +180,7 @@ def in_conflict(disks: list[Volume], other: PodInfo) -> bool:
 def _exclude(a: Volume, b: Volume) -> bool:
     """Return whether two pods, one with the volume `a` and one with `b`, conflict over a disk.
 
-    Two read-only volumes of the same disk conflict only if it is an EBS disk.
+    Two read-only volumes of the same disk conflict only if the disk is an EBS disk.
     """
     gce, other_gce = a.gce_persistent_disk, b.gce_persistent_disk
     if gce is not None and other_gce is not None and gce.pd_name == other_gce.pd_name:

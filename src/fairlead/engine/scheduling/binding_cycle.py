@@ -71,7 +71,7 @@ class PodBinding(Struct, frozen=True):
 
 
 class BindingRefused(Struct, frozen=True):
-    """A binding that failed; the scheduler has already reverted it in its own state.
+    """A binding that failed; the scheduler has already reverted it in its internal state.
 
     `in_cycle` is True if a Reserve plugin refused the pod, or a Permit plugin refused it before any
     wait. In upstream, both refusals are part of the scheduling cycle. `commands` revert the writes
@@ -143,10 +143,10 @@ class BindingCycles:
     def _pre_bind(
         self, binding: PodBinding, now: Instant, *, is_expected: bool = False
     ) -> list[Command] | BindingRefused:
-        """Run PreBind, and also Bind if no plugin has to prepare the binding.
+        """Run PreBind; if no PreBind plugin returns commands, run Bind too.
 
-        Returns the commands that prepare the binding, or else the result of Bind. If a PreBind
-        plugin refuses the pod, returns a BindingRefused.
+        Returns the commands of the PreBind plugins, or else the result of Bind. If a PreBind plugin
+        refuses the pod, returns a BindingRefused.
 
         `is_expected` is True if status.nominatedNodeName has already been set to the node.
         """
@@ -246,7 +246,7 @@ class BindingCycles:
         return status is not None
 
     def resume(self, now: Instant) -> Iterator[tuple[PodBinding, list[Command] | BindingRefused]]:
-        """Continue each binding whose wait for Permit or PreBind is over, and refuse canceled ones.
+        """Continue the bindings whose wait for Permit or PreBind is over; refuse canceled bindings.
 
         Yields each of these bindings with its next commands or its refusal.
         """

@@ -281,9 +281,9 @@ class Scheduler:
         """Continue the bindings that no longer wait; if there are none, end or begin a cycle.
 
         A cycle that only records an event changes nothing that other controllers or bindings see.
-        So the next cycles follow in the same call, up to `_CYCLES_MAX` cycles. While pods wait for
-        Permit or PreBind, no further cycle follows. The reason is that a cycle may end these waits,
-        and the bindings must then continue before the next cycle.
+        So the next cycle follows in the same call. One call runs up to `_CYCLES_MAX` cycles. While
+        pods wait for Permit or PreBind, no further cycle follows. The reason is that a cycle may
+        end these waits, and the bindings must then continue before the next cycle.
         """
         if self._bindings.has_waits:
             waiting = self._bindings.next_deadline()
@@ -332,7 +332,7 @@ class Scheduler:
         return failure_event(queued.info, f"skip schedule deleting pod: {queued.info.key}")
 
     def _begin_group_cycle(self, queued: QueuedPod, now: Instant) -> list[Command]:
-        """Begin a cycle for those pods in the PodGroup of `queued` that can be tried."""
+        """Begin a cycle for the waiting pods in the PodGroup of `queued`; skip terminating pods."""
         # Imported only when needed, because few clusters have PodGroups of scheduling.k8s.io. An
         # import at the start would slow down every run.
         from fairlead.engine.scheduling.pod_group.decision import (  # noqa: PLC0415

@@ -72,10 +72,10 @@ class Evaluation(Struct):
     `verdicts` has an entry per node, which is None if the pod fits the node. `score_error` is set
     if an error of a plugin or an extender makes the cycle fail. `scores`, `totals` and `best` cover
     the feasible nodes. Scores are normalised to 0..100 and not weighted. The scheduler would choose
-    one of the nodes in `choices`. `via` says why they are preferred: "nominated", "single" or
-    "score". `no_preemption` is a sentence that says why the pod may not preempt other pods; "" if
-    it may. `room` is set if the pod fits no node, but a PostFilter plugin would evict other pods to
-    make it fit.
+    one of the nodes in `choices`. `via` says why these nodes are preferred: "nominated", "single"
+    or "score". `no_preemption` is a sentence that says why the pod may not preempt other pods; ""
+    if it may. `room` is set if the pod fits no node, but a PostFilter plugin would evict other pods
+    to make it fit.
     """
 
     gated: Status | None = None

@@ -2,13 +2,13 @@
 
 upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods (for one node).
 
-Only *competing* pods count: other pods, nominated to the node, that have at least the priority of
-the pod. A verdict depends on the pod's priority and scheduling-relevant spec (its `Shape`), on the
-node, and on the pods nominated to the node. The verdict is cached until one of these changes. If a
-Filter plugin depends on other nodes, only the verdict of the Filters before it is cached. These are
-the *leading* Filters. All pods with the same spec and priority share the cached verdicts, with one
-exception. A pod's own nomination does not count for the pod itself. So the verdict on the pod's
-nominated node is not shared. It is computed every time.
+Only *competing* pods count. These are other pods that are nominated to the node and have at least
+the priority of the pod. A verdict depends on the pod's priority and scheduling-relevant spec (its
+`Shape`), on the node, and on the pods nominated to the node. The verdict is cached until one of
+these changes. If a Filter plugin depends on other nodes, only the verdict of the Filters before it
+is cached. These are the *leading* Filters. All pods with the same spec and priority share the
+cached verdicts, with one exception. A pod's own nomination does not count for the pod itself. So
+the verdict on the pod's nominated node is not shared. It is computed every time.
 
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from the sums of
 the pods' requests. Otherwise the nominated pods are added to the node hypothetically.

@@ -92,7 +92,7 @@ class PodGroupChange(Struct, frozen=True):
 class PodsLoaded(Struct, frozen=True):
     """New pods that were loaded in bulk: `replicas` contains these pods, and each has a node.
 
-    `pods` maps the key of every pod in the cluster, not only in `replicas`, to its PodInfo.
+    `pods` maps the key of every pod in the cluster to its PodInfo, not only the pods in `replicas`.
     """
 
     replicas: Replicas

@@ -2,8 +2,8 @@
 
 Preemption asks for the budgets of each possible victim on each node. So a selector is evaluated
 only once for each class of pods (`PodClass`). All results are dropped when a budget is added or
-removed, or gets another selector. They are kept when only the status of a budget changes. Such
-changes are frequent: each of the budget's pods that becomes ready or unready causes one.
+removed, or gets another selector. The results are kept when only the status of a budget changes.
+Status changes are frequent: there is one whenever a pod of the budget becomes ready or unready.
 """
 
 from __future__ import annotations

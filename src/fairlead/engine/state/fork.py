@@ -6,9 +6,9 @@
                                  # leaving the block reverts
 
 Changes are made to the real columns, so all readers of rows and columns see them. They are undone
-one by one, in reverse order. So the cost is proportional to the number of changes. Only the used
-host ports of a node are restored from a copy, because undoing the changes might not restore them.
-If two pods on the node use the same port, removing one of these pods frees the port.
+one by one, in reverse order. So the cost of a revert is proportional to the number of changes. Only
+the used host ports of a node are restored from a copy, because undoing the changes might not
+restore them. If two pods on the node use the same port, removing one of these pods frees the port.
 """
 
 from __future__ import annotations

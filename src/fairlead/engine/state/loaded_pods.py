@@ -1,4 +1,4 @@
-"""LoadedPods: the pods that were loaded in bulk, and the rows whose pods have changed since.
+"""LoadedPods: the pods that were loaded in bulk, and the rows whose pods changed after the load.
 
 Each group contains nearly equal pods, for example the pods of one workload (`Replicas`). A reader
 that needs facts about all pods takes them from these groups. It reads single nodes only where pods
@@ -71,7 +71,7 @@ class LoadedPods:
             self.groups += groups
 
     def note_removed(self, row: int) -> None:
-        """Note that there is no longer a node at `row`."""
+        """Record that there is no longer a node at `row`."""
         if self._changed is not None:
             self._changed.add(row)
 
@@ -153,8 +153,8 @@ class Representatives:
     def of(self, pods: dict[str, PodInfo]) -> Iterable[PodInfo]:
         """Return one PodInfo for each of `pods`.
 
-        `pods` is `stored_pods` of a node. A pod that has no PodInfo of its own is represented by
-        the PodInfo of its group.
+        `pods` is the `stored_pods` of a NodeInfo. A pod that has no PodInfo of its own is
+        represented by the PodInfo of its group.
         """
         if not isinstance(pods, LazyDict):
             return pods.values()
@@ -164,8 +164,8 @@ class Representatives:
     def facts_of(self, pods: dict[str, PodInfo]) -> Iterable[PlacedPod]:
         """Return the facts of each of `pods`, in order, without making PodInfos.
 
-        `pods` is `stored_pods` of a node. The loaded pods of a group differ only in their identity
-        and start times. All other facts are taken from the representative of the group.
+        `pods` is the `stored_pods` of a NodeInfo. The loaded pods of a group differ only in their
+        identity and start times. All other facts are taken from the representative of the group.
         """
         if not isinstance(pods, LazyDict):
             return pods.values()

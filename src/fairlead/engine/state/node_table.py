@@ -106,7 +106,7 @@ class NodeTable:
     DeviceClass, because this may affect all nodes. The entry of a node in `taint_ids` is 0 if the
     node has no taints. Nodes with the same entry have the same taints in the same order, apart from
     timeAdded. Nodes with equal taints usually, but not always, have the same entry. The columns are
-    read-only, also for plugins, because a slice of a column is not a copy.
+    read-only, because plugins get slices of them, and a slice is not a copy.
     """
 
     # CPython finds attributes and methods of an object with more than 30 attributes slowly, unless

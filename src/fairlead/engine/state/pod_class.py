@@ -75,7 +75,7 @@ class PodLocations:
             counter.count(row, weight, 1)
 
     def add_all(self, rows: Sequence[int], priority: int) -> None:
-        """Add one pod with `priority` for each entry of `rows`; entries may be equal."""
+        """Add one pod with `priority` for each entry of `rows`; a row may occur several times."""
         if self.rows or self.counters:
             for row in rows:
                 self.add(row, priority)

@@ -4,7 +4,7 @@ These kinds are ReplicaSet, ReplicationController, StatefulSet, DaemonSet and Jo
 these kinds is an *owner*. Each owner has an `OwnerRule` that decides about its pods, and each
 Deployment has a `Rollout`. This controller finds the owners affected by a stimulus and runs their
 rules. The objects that exist at the start are a *snapshot*. All of them are stored before any rule
-runs. So pods listed after their owner are counted.
+runs. So a rule also counts pods that are listed after their owner.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class Workloads:
                 yield self._pod_sets.sets[key].ref, frozenset(rule.progress.failed_indexes)
 
     def failed_indexes(self) -> Iterator[tuple[ObjectRef, frozenset[int]]]:
-        """Yield (reference, failed indexes) of each Job with indexes that it does not try again."""
+        """Yield (reference, indexes) of each Job with failed indexes that are not tried again."""
         for key, rule in self._pod_sets.rules.items():
             if isinstance(rule, JobRule) and rule.progress.failed_indexes:
                 yield self._pod_sets.sets[key].ref, frozenset(rule.progress.failed_indexes)

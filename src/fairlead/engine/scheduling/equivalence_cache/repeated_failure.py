@@ -60,7 +60,7 @@ class RepeatedFailures:
         return None if self._is_special(pod) else self._kept.get(equivalence_key(pod))
 
     def keep(self, pod: PodInfo, found: Feasibility, failure: Failure) -> None:
-        """Keep `failure`, the result of the cycle of `pod`, if equal pods would fail equally."""
+        """Keep `failure`, the result of the cycle of `pod`, if it also applies to equal pods."""
         if failure.post_filter_result is not None or failure.is_error or failure.commands:
             return
         if self._is_special(pod) or not self._depends_on_state(pod, found):

@@ -87,7 +87,7 @@ class ExtenderCalls(Struct, frozen=True):
     reporter: Reporter = SILENT
 
     def ignore(self, verb: str, cause: object) -> None:
-        """Report that the call with `verb` failed because of `cause`, and that this is ignored."""
+        """Report that the call with `verb` failed because of `cause`, and that it is ignored."""
         self.reporter.report(ExtenderIgnored(self.extender.address(verb), str(cause)))
 
     def filter(self, nodes: Sequence[str]) -> CallExtender:

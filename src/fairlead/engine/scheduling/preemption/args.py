@@ -22,8 +22,8 @@ class DefaultPreemptionArgs(
     """The plugin arguments of DefaultPreemption: when the search for candidates may stop.
 
     If neither field is set, every node is evaluated, whereas upstream uses its defaults for both
-    fields. If a field is set, the search may stop when there are enough candidates. Their number
-    must be at least `min_candidate_nodes_percentage` percent of the potential nodes, and at least
+    fields. If a field is set, the search may stop when there are enough candidates. Enough means at
+    least `min_candidate_nodes_percentage` percent of the potential nodes, and at least
     `min_candidate_nodes_absolute`. If only one field is set, the other has upstream's default.
     """
 
@@ -50,7 +50,7 @@ class DefaultPreemptionArgs(
 
     @property
     def _limits(self) -> tuple[int, int]:
-        """The values of the two fields (percentage, number), with upstream's default for None."""
+        """The two fields (percentage, number), with upstream's default for a field that is None."""
         percentage, number = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
         return (
             _PERCENTAGE_DEFAULT if percentage is None else percentage,

@@ -1,4 +1,4 @@
-"""pick_one_node: finds the candidates with the lowest cost by ordered rules (`policy.RULES`).
+"""pick_one_node: finds the best candidates by comparing costs rule by rule (`policy.RULES`).
 
 upstream: framework/preemption/preemption.go: pickOneNodeForPreemption
 """

@@ -1,9 +1,9 @@
 """InFlightEvents: the events that arrive while pods are being scheduled.
 
 An event that arrives during a pod's attempt may make the rejection of the pod obsolete. The pod
-must then not be put into the unschedulable pool. So every event between a pod's pop and the end of
-its attempt is kept. It is checked when the pod returns to the queue (backend/queue/active_queue.go:
-inFlightPods, inFlightEvents).
+must then not be put into the unschedulable pool. So all events between a pod's pop and the end of
+its attempt are kept. They are checked when the pod returns to the queue
+(backend/queue/active_queue.go: inFlightPods, inFlightEvents).
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class MoveRequestQueue(SchedulingQueue):
         return queued.attempts
 
     def put_back(self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...]) -> None:
-        """Requeue a popped pod whose attempt failed, if an update has not already done so."""
+        """Requeue a popped pod whose attempt failed, unless an update has already requeued it."""
         if self._pods.get(queued.info.key) in (None, queued):
             super().put_back(queued, now, plugins)
 

@@ -74,8 +74,8 @@ def _is_known_fact(node: NodeInfo, key: str) -> bool:
 
     Such a label must not be changed. Another value would be wrong, and the kubelet would correct it
     at its next start (kubelet_node_status.go: updateDefaultLabels). A label of a cloud provider
-    must not be added either. It would not turn the node into a spot machine or a member of a node
-    pool.
+    must not be added either, because the label alone does not turn the node into a spot machine or
+    a member of a node pool.
     """
     return is_provider_label(key) or (key in MACHINE_FACTS and key in node.labels)
 

@@ -66,8 +66,8 @@ class DomainCounts:
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
         """Start without pods; `domains` returns the current domain of each row.
 
-        Later changes must not affect this result. `refresh` calls `domains` again if `epoch` has
-        advanced, or if `attach` has added pods.
+        The value that `domains` returns must not change later. `refresh` calls `domains` again if
+        `epoch` has advanced, or if `attach` has added pods.
         """
         self._epoch = epoch
         self._domains = domains

@@ -148,7 +148,7 @@ def overdue_at(deployment: Deployment) -> Instant | None:
     """Return the time at which a rollout without progress exceeds its deadline.
 
     Returns None if the Deployment has no deadline or no Progressing condition. Also returns None if
-    it is complete or paused, or has already exceeded the deadline.
+    the Deployment is complete or paused, or has already exceeded the deadline.
     """
     progress = find(deployment.status.get("conditions", ()), PROGRESSING)
     if progress is None or not has_deadline(deployment) or deployment.spec.paused:

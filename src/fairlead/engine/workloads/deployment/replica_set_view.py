@@ -93,8 +93,9 @@ class CountedReplicaSets(Struct, frozen=True):
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
         """Find the ReplicaSet with the Deployment's template.
 
-        If the objects come from a snapshot (`is_loaded`), perhaps no ReplicaSet has this template.
-        Then the ReplicaSet is found by its revision, or else by the ages of its pods.
+        If the objects come from a snapshot (`is_loaded`), it is possible that no ReplicaSet has
+        this template. The current ReplicaSet is then found by its revision, or else by the ages of
+        its pods.
         """
         rollout.find_current(is_loaded=is_loaded)
 

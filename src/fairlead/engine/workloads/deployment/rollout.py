@@ -125,10 +125,11 @@ class Rollout(Struct):
 
         `is_loaded` is set if the objects come from a snapshot. In a snapshot, the templates of a
         Deployment and its ReplicaSet may differ because only one of them contains default values.
-        If no ReplicaSet has an equal template, the choice depends on `is_loaded`. If it is set, the
-        ReplicaSet with the Deployment's revision annotation is used. If there is none, the implied
-        ReplicaSet (see the module docstring) with the newest pod is used. If `is_loaded` is not
-        set, an implied ReplicaSet whose pods resemble the template is used.
+        If no ReplicaSet has an equal template, the choice depends on `is_loaded`. If `is_loaded` is
+        set, the ReplicaSet with the Deployment's revision annotation is used. If no ReplicaSet has
+        this revision, the implied ReplicaSet (see the module docstring) with the newest pod is
+        used. If `is_loaded` is not set, an implied ReplicaSet whose pods resemble the template is
+        used.
         """
         wanted = self.deployment.spec.template
         if self._is_present(self.current) and same_template(self.template, wanted):

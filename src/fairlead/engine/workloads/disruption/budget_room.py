@@ -127,9 +127,9 @@ class BudgetRoom:
     def guarding(self, pod: Pod) -> list[BudgetLimit]:
         """Return the limits of the budgets that an eviction of `pod` must respect.
 
-        If there are several, the eviction API refuses the eviction. Returns [] for pods that are
-        evicted without a check: pending, finished and terminating pods, and pods without labels.
-        Also returns [] for an unready pod whose only budget leaves unready pods unprotected
+        If several budgets are returned, the eviction API refuses the eviction. Returns [] for pods
+        that are evicted without a check: pending, finished and terminating pods, and pods without
+        labels. Also returns [] for an unready pod whose only budget leaves unready pods unprotected
         (unhealthyPodEvictionPolicy).
         """
         if (

@@ -1,8 +1,8 @@
 """EndpointMirroring: creates EndpointSlices for Endpoints that users write by hand.
 
-Clients that read only slices then find the endpoints of a Service that has no selector. Endpoints
-are mirrored if a Service without a selector has the same name. Endpoints with the skip label are
-not mirrored, and neither are leader-election records.
+The slices let clients that read only slices find the endpoints of a Service without a selector.
+Endpoints are mirrored if a Service without a selector has the same name. Endpoints with the skip
+label are not mirrored, and neither are leader-election records.
 
 upstream: pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go
 """

@@ -159,14 +159,14 @@ class CandidateColumns:
     # --- all results -----------------------------------------------------------------------
 
     def refusal_counts(self, among: Rows) -> Iterator[tuple[Status, int]]:
-        """Yield (reason, number of nodes) for the nodes at `among` that are not candidates."""
+        """Yield (reason, number of nodes) for the nodes at rows `among` that are not candidates."""
         tally = np.bincount(self.refusals[among], minlength=len(self.statuses))
         tally[0] = 0
         for code in np.flatnonzero(tally).tolist():
             yield self.statuses[code], int(tally[code])
 
     def count(self, among: Rows) -> int:
-        """Return the number of nodes at `among` that are candidates."""
+        """Return the number of nodes at the rows `among` that are candidates."""
         if among is not self._potential:
             return int(np.count_nonzero(self.is_candidate[among]))
         if self._count is None:

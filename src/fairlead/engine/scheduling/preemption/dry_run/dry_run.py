@@ -346,8 +346,8 @@ class DryRuns:
     def _evaluate_rows(self, run: _Run, rows: Rows) -> None:
         """Evaluate `rows`; first rule out the nodes without pods of lower priority.
 
-        The first step is skipped if there are few rows and `run.fit` is not None. The evaluation of
-        a single row then looks for pods of lower priority.
+        No node is ruled out in advance if there are few rows and `run.fit` is not None. In this
+        case, the evaluation of each row looks for pods of lower priority.
         """
         table = self._plans.framework.cluster.table
         if len(rows) >= _COLUMNS_FROM or run.fit is None:

@@ -322,7 +322,7 @@ def _lost(is_lower: Mask, loads: Sequence[Ints], spare: list[Ints], places: Ints
     The other pods of lower priority are reprieved; the most important pods are tried first. `spare`
     and `places` describe the nodes after all pods of lower priority are removed and the preemptor
     is placed. `spare` are the free resources. `places` are the numbers of pods that the nodes still
-    accept. Both are overwritten.
+    accept. `spare` and `places` are overwritten.
     """
     lost = is_lower.copy()
     for slot in range(len(lost)):
