@@ -75,10 +75,10 @@ def make_pod(  # noqa: PLR0913 - a builder takes what a case varies
 ) -> Pod:
     """Return a Running pod on `node`, or a Pending pod without a node if `node` is "".
 
-    `uid` defaults to `uid-` and the name. `requests` are those of its only container, by resource
-    name, and `host_ports` are host ports of that container. `nominated` is the pod's nominated
-    node. If `terminating` is set, the pod has a deletionTimestamp. `spec` and `status` add fields
-    by JSON names, and override other arguments.
+    `uid` defaults to `uid-` followed by the name. `requests` are those of its only container, by
+    resource name, and `host_ports` are host ports of that container. `nominated` is the pod's
+    nominated node. If `terminating` is set, the pod has a deletionTimestamp. `spec` and `status`
+    add fields by JSON names, and override other arguments.
     """
     metadata: Json = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
     metadata["annotations"] = dict(annotations or {})

@@ -123,8 +123,8 @@ class Alternative(Struct, frozen=True):
     def _loses_ready_pods(self) -> bool:
         """Whether a workload lacks pods at the end that are ready without the change.
 
-        Without this check, waiting pods that take the room of a running pod would make up for its
-        loss.
+        Without this check, the loss of a running pod would not count if waiting pods got its
+        resources.
         """
         without = self.answer.effect.without.workloads
         for one in self.answer.effect.workloads:

@@ -55,7 +55,7 @@ def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
 def owner_kind(reference: OwnerReference) -> str:
     """Return the kind of the owner to which `reference` refers, in the form that ObjectRef uses.
 
-    For a custom kind, the group is appended, as in `Widget.example.com`, unless `reference` has no
+    For a custom kind, the group is appended, as in `Widget.example.com`, if `reference` has an
     apiVersion.
     """
     group, kind = reference.api_version.rpartition("/")[0], reference.kind

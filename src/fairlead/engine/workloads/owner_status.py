@@ -129,7 +129,7 @@ class OwnerStatus(Struct):
     def _counted(self, key: str, owner: StatefulSet | DaemonSet) -> list[Pod]:
         """Return the pods to count in the status of `owner`.
 
-        The status might not contain the newest generation of `owner` yet. Then only the pods that
+        If the status does not contain the newest generation of `owner` yet, only the pods that
         existed when this generation was first seen are counted. Upstream's controllers also write
         such earlier counts: they count the pods, create or delete some, and then write the status.
         """

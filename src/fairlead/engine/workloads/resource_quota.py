@@ -1,14 +1,13 @@
 """ResourceQuotas: keeps status.used of every quota equal to the usage of its namespace.
 
 Admission adds admitted objects to the quota's status and enforces the limits. This controller sets
-the status of a new quota, subtracts deleted objects, and corrects errors. For all of this, it
-decides which quotas to recount and at which time. The API server then counts the objects
-(`UpdateQuotaStatus`).
+the status of a new quota, subtracts deleted objects, and corrects errors. It decides which quotas
+to recount and when. The API server counts the objects (`UpdateQuotaStatus`).
 
-A terminating pod stops counting when its grace period is over. This is so even if its node is lost
-and the pod still exists. In that case, no object changes when the grace period ends. Upstream
-recounts all quotas every 5 minutes. This controller recounts at the same times, but only in
-namespaces in which the grace period of a terminating pod has ended since the previous time.
+A terminating pod stops counting when its grace period is over, even if its node is lost and the pod
+still exists. In this case, no object changes when the grace period ends. Upstream recounts all
+quotas every 5 minutes. This controller recounts at the same times, but only in namespaces in which
+the grace period of a terminating pod has ended since the previous time.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota, enqueueAll;
 config/v1alpha1/defaults.go (ResourceQuotaSyncPeriod);

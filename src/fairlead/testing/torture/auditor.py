@@ -169,8 +169,9 @@ class Auditor:
     def _adds_outage(self, node: str, taints: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether `taints` contains an outage taint that the observed node does not have.
 
-        A write of taints contains all taints that the node then has. Only a write that adds an
-        outage taint counts for the eviction rate. A write that only removes a taint does not.
+        An outage taint makes the node lifecycle controller evict pods (`_is_of_outage`). A write of
+        taints contains all taints that the node then has. Only a write that adds an outage taint
+        counts for the eviction rate.
         """
         known = self._nodes.get(node)
         keys = {one.key for one in known.spec.taints if one.effect == "NoExecute"} if known else ()

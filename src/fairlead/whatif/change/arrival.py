@@ -1,8 +1,8 @@
 """The order of the objects that a change creates or updates at one instant.
 
 In a real cluster, the order in which controllers handle these objects depends on timing. The order
-can decide which pods get the last free resources. A simulation handles them in the order of the
-steps. Another order of the steps shows what else could happen.
+can decide which pods get the last free resources. A simulation handles the objects in the order of
+the steps. Another order of the steps shows what else could happen.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def rearranged(
     """Return `steps` with the objects of each instant in the order that `order` returns.
 
     `order` is called for each instant. Its argument contains a list for each object: the indices in
-    `steps` of the object's steps (see `arriving_together`). It returns these lists in a new order.
+    `steps` of the object's steps (see `arriving_together`). `order` returns these lists in a new
+    order.
     """
     arranged = list(steps)
     for objects in arriving_together(steps):

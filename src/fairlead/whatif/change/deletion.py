@@ -139,10 +139,10 @@ def _protected_pods(nodes: Collection[str], inventory: Inventory) -> Iterator[st
 def deletion_of(target: Manifest) -> tuple[list[Command], str]:
     """Return the commands that delete `target`, and a note; the note is "" if none is needed.
 
-    Some finalizers of `target` may belong to controllers that are not simulated. The first command
-    then removes these finalizers, and the second command deletes `target`. If the deletion of
-    `target` was requested before, there is no second command. Finalizers of Pods stay: if only a
-    finalizer keeps a Pod, the Pod counts as removed.
+    If finalizers of `target` belong to controllers that are not simulated, the first command
+    removes these finalizers, and the second command deletes `target`. If the deletion of `target`
+    was requested before, there is no second command. Finalizers of Pods stay: if only a finalizer
+    keeps a Pod, the Pod counts as removed.
     """
     delete = commands.delete(target.ref)
     finalizers = () if target.kind is POD else target.metadata.finalizers

@@ -1,8 +1,9 @@
 """Compares the objects of two dumps, without a simulation.
 
-It compares nodes (by pool and instance type), workloads, budgets, PriorityClasses, ResourceQuotas,
-LimitRanges and HorizontalPodAutoscalers. Status and metadata of these objects are left out, except
-the readiness of nodes. It also compares the total allocatable and requested amounts of resources.
+The comparison covers nodes (by pool and instance type), workloads, budgets, PriorityClasses,
+ResourceQuotas, LimitRanges and HorizontalPodAutoscalers. Status and metadata of these objects are
+left out, except the readiness of nodes. The comparison also covers the total allocatable and
+requested amounts of resources.
 
 A workload that a dump lacks, such as a custom resource, is compared by its pods. Objects that a
 controller creates, such as the ReplicaSets of Deployments, are left out, and so are static pods.

@@ -33,8 +33,8 @@ _RUNS: Final = "its group has its minimum of members without it"
 class GroupCauses(Struct, frozen=True):
     """Why groups wait.
 
-    `by_pod` maps the pods (namespace/name) of waiting groups to the reason. It lacks the pods of
-    groups that were not examined because there are too many. `missing_queues` are sentences about
+    `by_pod` maps the pods (namespace/name) of waiting groups to the reason. If there are too many
+    groups, some are not examined, and their pods are left out. `missing_queues` are sentences about
     the queues that do not exist.
     """
 

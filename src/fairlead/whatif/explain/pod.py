@@ -473,8 +473,8 @@ def _node_to_copy(evaluation: Evaluation, new_node: NewNode | None) -> str:
 def preemption_notes(evaluation: Evaluation) -> tuple[str, ...]:
     """Return a note if a node would be feasible without its pods, but none of them is preempted.
 
-    The note states the cause. The result is () if `evaluation.preemption` is set, because it states
-    the cause, too.
+    The note states the cause. The result is () if `evaluation.preemption` is set, because that
+    field states the cause, too.
     """
     may_help = any(
         one is not None and one.code is _UNSCHEDULABLE for one in evaluation.verdicts.values()

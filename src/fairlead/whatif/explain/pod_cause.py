@@ -125,8 +125,8 @@ def unready_causes(
 def seconds_since(model: ClusterModel, timestamp: str) -> float | None:
     """Return the seconds from `timestamp` to the time of the dump; None if `timestamp` is invalid.
 
-    The time of the dump is the newest time in a status. Other fields, such as the managedFields,
-    can have a later time. The result is then 0.
+    The time of the dump is the newest time in a status. A `timestamp` from another field, such as
+    the managedFields, can be later. For a later time, the result is 0.
     """
     try:
         since = parse_timestamp(timestamp)

@@ -101,7 +101,7 @@ class _Victims(Struct, frozen=True):
     """Pods that may be preempted.
 
     `with_budget` are those of the `pods` that a disruption budget covers. `against_budget` are
-    those of them with a budget that allows no disruption.
+    those of `with_budget` whose budget allows no disruption.
     """
 
     pods: Sequence[PodInfo]

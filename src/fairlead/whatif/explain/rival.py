@@ -65,9 +65,9 @@ def nodes_after_rivals(
 ) -> tuple[NewNode, NewNode | None]:
     """Return (new nodes with which `pod` is placed even after all rivals, larger new nodes).
 
-    The first are copies of the node of `new`, or of nodes like it in several zones if fewer of them
-    are enough. Larger nodes are returned only if fewer of them are enough; otherwise, the second
-    value is None. The model is unchanged afterwards.
+    The first value contains copies of the node of `new`, or of nodes like it in several zones if
+    fewer of them are enough. Larger nodes are returned only if fewer of them are enough; otherwise,
+    the second value is None. The model is unchanged afterwards.
     """
     alike = with_count(model, pod, new)
     found = _fewer_of_several_zones(model, pod, alike) or alike

@@ -1,7 +1,7 @@
 """Finds what a rollout changes, which pods it has yet to replace, and the pod that stops it.
 
     kind          a pod has an old template if
-    Deployment    another ReplicaSet controls it than the one with the template of the Deployment
+    Deployment    its ReplicaSet does not have the template of the Deployment
     StatefulSet   its revision is not status.updateRevision
     DaemonSet     its label pod-template-generation is not that of the DaemonSet
 
@@ -55,7 +55,7 @@ _VALUE_MAX: Final = 100  # characters; the name of an image with its digest has 
 
 
 class StuckPod(Struct, frozen=True):
-    """The pod `name` of the StatefulSet `owner`, which the StatefulSet waits for in a rollout.
+    """The pod `name`, for which the StatefulSet `owner` waits in a rollout.
 
     If `is_old` is set, the pod itself has an old template. `revision` is the number of the revision
     of most pods that the rollout replaces; "" if the dump lacks its ControllerRevision.
@@ -104,7 +104,7 @@ def stuck_pod(
     """Return the pod that the rollout of `workload` waits for, and that it does not replace.
 
     `to_replace` is the result of `pods_to_replace`. Return None if `to_replace` is empty, if
-    `workload` is no StatefulSet, or if no pod is in the way.
+    `workload` is no StatefulSet, or if there is no such pod.
     """
     if workload.kind is not STATEFUL_SET or not to_replace:
         return None

@@ -81,9 +81,9 @@ def uncreated_rows(
     `held` is the result of `held_pods`. A StatefulSet has a row for each reason why its pods are
     held. The workload that lacks the most pods comes first. A Deployment gets the row, not its
     ReplicaSet. A workload without a status gets a row only if the API server would refuse its next
-    pod: otherwise, its controller has not seen it yet. A workload that is being deleted, or whose
-    namespace is being deleted, gets no row: its controller creates no pods. `since_s` is None if
-    the time is unknown.
+    pod. Otherwise, it lacks pods only because its controller has not seen it yet. A workload that
+    is being deleted, or whose namespace is being deleted, gets no row: its controller creates no
+    pods. `since_s` is None if the time is unknown.
     """
     ending = ending_namespaces(model.objects)
     replica_sets = _replica_sets_of_deployments(inventory)

@@ -35,9 +35,9 @@ def raise_limits(context: StepContext, autoscaling: AutoscalingOutcome) -> Itera
     """Yield a what-if that raises the limit that keeps the most pods pending.
 
     `autoscaling` is the outcome of the run with the change. Each what-if is tried, and yielded only
-    if fewer pods are pending. The limits of a NodePool of the dump are raised by an edit. The first
-    trial has no limits in practice, and shows how much the NodePool then uses; the second one has
-    these amounts as limits.
+    if fewer pods are pending. The limits of a NodePool of the dump are raised by an edit. In the
+    first trial, the limits are too high to have an effect, so it shows how much the NodePool uses.
+    The second trial has these amounts as limits.
 
     A change cannot set the limits of Cluster Autoscaler. So the what-if adds the nodes that the
     autoscaler would add, which are copies of nodes of the group.

@@ -177,8 +177,8 @@ def _of_several_kinds(
 ) -> NewNodes | None:
     """Return copies of several nodes, if copies of one of `nodes` are not enough; else None.
 
-    `copies` are the new nodes for other pods than those in `short`, which lack room. `left` are the
-    nodes that some of `short` left.
+    `short` are the pods that lack room, and `left` are the nodes that some of them left. `copies`
+    are the new nodes for other pods.
     """
     if copies is None and len({pod.workload for pod in short}) < 2:
         return None

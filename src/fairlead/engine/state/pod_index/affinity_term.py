@@ -47,7 +47,10 @@ class AffinityTerm(Struct, frozen=True, eq=False):
     selector: LabelSelector | None
 
     def matches(self, pods: PodClass, namespace_labels: Mapping[str, str]) -> bool:
-        """Return whether the term matches `pods`, whose namespace has `namespace_labels`."""
+        """Return whether the term matches the pods of the class `pods`.
+
+        `namespace_labels` are the labels of the namespace of these pods.
+        """
         if pods.namespace not in self.namespaces and not selector_matches(
             self.namespace_selector, namespace_labels
         ):

@@ -151,9 +151,10 @@ def _agreed(ratio: float, new_ratio: float, pods: int, tolerances: Tolerances, c
     """Return the number of replicas that `new_ratio` proposes.
 
     `ratio` is usage ÷ target of the counted pods (see `pod_group`). `new_ratio` is usage ÷ target
-    of the counted pods and the pods that `_with_uncounted` adds. `pods` is their number. Returns
-    `current` if `new_ratio` is within the tolerances. Also returns `current` if one of `ratio`,
-    `new_ratio` and the proposal indicates a scale-up and another one indicates a scale-down.
+    of the counted pods and the pods that `_with_uncounted` adds. `pods` is the number of all these
+    pods. Returns `current` if `new_ratio` is within the tolerances. Also returns `current` if one
+    of `ratio`, `new_ratio` and the proposal indicates a scale-up and another one indicates a
+    scale-down.
     """
     if tolerances.contain(new_ratio) or ratio < 1.0 < new_ratio or new_ratio < 1.0 < ratio:
         return current

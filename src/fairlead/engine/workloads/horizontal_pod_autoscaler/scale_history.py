@@ -7,7 +7,8 @@ scale-down window.
 
 Policies: a policy of 4 Pods per 60 s allows at most 4 replicas more than there were 60 s ago. If
 there are several policies, the largest (Max) or smallest (Min) change that they allow applies.
-Without spec.behavior, one step can at most double the number, or set it to 4 if that is more.
+Without spec.behavior, one step can at most double the number of replicas. Steps up to 4 replicas
+are always allowed.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:stabilizeRecommendation,
 stabilizeRecommendationWithBehaviors, convertDesiredReplicasWithRules,

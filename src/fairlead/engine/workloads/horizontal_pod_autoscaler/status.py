@@ -72,7 +72,8 @@ class StatusDraft(Struct):
 def compared_fields(status: Mapping[str, Any]) -> tuple[object, ...]:
     """Return the parts of `status` that decide whether a simulation writes the status.
 
-    It writes a new status only if one of these parts has changed (`refreshes_status`).
+    A simulation writes a new status only if one of these parts has changed (see
+    `refreshes_status`).
     """
     conditions = status.get("conditions") or ()
     return (

@@ -108,7 +108,7 @@ def _success(job: Job, progress: JobProgress, *, is_idle: bool) -> FinishedCondi
 def can_only_fail(job: Job, progress: JobProgress) -> bool:
     """Return whether failed indexes make `job` fail as soon as its other indexes have ended.
 
-    A success policy that the other indexes can still meet prevents this.
+    Returns False if the other indexes can still meet the success policy.
     """
     failed = progress.failed_indexes
     return bool(failed) and not any(

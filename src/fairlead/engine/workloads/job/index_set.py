@@ -52,7 +52,7 @@ def _number(text: str) -> int | None:
 
 
 def parse_indexes(text: str, completions: int) -> list[int]:
-    """Return the indexes in `text` that are below `completions`, but at most INDEXES_MAX."""
+    """Return the indexes in `text` that are below `completions`; at most INDEXES_MAX of them."""
     intervals = parse_index_set(text, completions).intervals
     every = (index for first, last in intervals for index in range(first, last + 1))
     return list(islice(every, INDEXES_MAX))
@@ -61,7 +61,7 @@ def parse_indexes(text: str, completions: int) -> list[int]:
 def format_indexes(indexes: Iterable[int]) -> str:
     """Return `indexes` as numbers and intervals, such as `1,3-5,7`.
 
-    Two consecutive numbers are not written as an interval.
+    An interval has at least three numbers; 1 and 2 are written as `1,2`.
     """
     # upstream: pkg/controller/job/indexed_job_utils.go:orderedIntervals.String
     intervals: list[list[int]] = []

@@ -326,7 +326,7 @@ def is_finished(job: Job) -> bool:
 
 
 def is_own(job: Job) -> bool:
-    """Return whether the Job controller manages `job`, and not another controller."""
+    """Return False if spec.managedBy of `job` names another controller, else True."""
     return job.spec.managed_by in ("", OWN_CONTROLLER)
 
 

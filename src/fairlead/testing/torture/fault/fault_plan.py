@@ -1,8 +1,8 @@
 """FaultPlan: decides which command gets which fault.
 
-A fault depends on the seed, on the command's type and target, and on the number of earlier such
-commands for the target. So most faults stay the same when a part of the scenario is removed. This
-helps to shrink failures.
+A fault depends on the seed, on the command's type and target, and on the number of earlier commands
+of this type for the target. So most faults stay the same when a part of the scenario is removed.
+This helps to shrink failures.
 """
 
 from __future__ import annotations

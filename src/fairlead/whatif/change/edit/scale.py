@@ -95,8 +95,8 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
 def metric_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> Manifest | None:
     """Return the HorizontalPodAutoscaler that scales `workload` again after a change to `replicas`.
 
-    Return None if there is none, or if another object owns it (`other_scaler`). An autoscaler alone
-    leaves a workload at 0 replicas.
+    Return None if there is none, or if another object owns it (`other_scaler`). Also return None if
+    `replicas` is 0, because the autoscaler then does not scale the workload.
 
     upstream: pkg/controller/podautoscaler/horizontal.go: reconcileAutoscaler (ScalingDisabled)
     """

@@ -210,9 +210,9 @@ def pod_recommendations(vpas: Iterable[Manifest]) -> dict[Target, PodRecommendat
 def absent_autoscaler(before: Manifest | None, after: Manifest, inventory: Inventory) -> str:
     """Return a note if a VPA that the dump lacks sets the requests of new pods of `after`.
 
-    `before` is the workload before the change. `inventory` has the objects before the change. An
-    annotation of a pod of `before` shows that a VPA changed the pod. Return "" if the change does
-    not set resources in the pod template, or if the dump has any VPA.
+    `before` is the workload before the change. `inventory` has the objects before the change. Such
+    a VPA is recognized by an annotation that it has written to a pod of `before`. Return "" if the
+    change does not set resources in the pod template, or if the dump has any VPA.
     """
     if before is None or not _changes_resources(before, after) or _read(inventory, ""):
         return ""

@@ -23,8 +23,8 @@ _NOTES_MAX: Final = 3
 def ownership_notes(changed: Iterable[Manifest], deleted: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note for each object that a custom resource controls.
 
-    `changed` are existing objects that the change writes. `deleted` are the objects that it
-    deletes; an object whose owner is among them gets no note. After `_NOTES_MAX` notes, one note
+    `changed` are existing objects that the change writes. `deleted` are the objects that the change
+    deletes. An object whose owner is deleted gets no note. After `_NOTES_MAX` notes, one note
     counts the remaining objects.
     """
     deleted = list(deleted)

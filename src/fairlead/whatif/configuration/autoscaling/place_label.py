@@ -65,7 +65,8 @@ def labels_of_zones(nodes: Iterable[Node], topology: Mapping[str, frozenset[str]
 def labels_in(zone: str, places: Places) -> Mapping[str, str]:
     """Return the labels of a new node in `zone`, which need not be a zone of `places`.
 
-    In a new zone, the labels that repeat the zone in all other zones repeat it, too.
+    If the value of a label is the zone itself in all other zones, its value in a new zone is the
+    new zone.
     """
     if zone in places or not zone:
         return places.get(zone, {})
