@@ -460,7 +460,8 @@ def _best_nodes(
     room of the new nodes, more nodes are tried (`_more_for_rivals`), and the step names these pods.
 
     `added` is the number of nodes that the question adds already. A pod may wait in spite of the
-    new nodes. Its rules may exclude them, or other pods may be placed on them first.
+    new nodes, because its rules exclude the new nodes, or because other pods are placed on them
+    first.
     """
     waiting = _waiting(context.answer.effect)
     found: list[_TriedNodes] = []

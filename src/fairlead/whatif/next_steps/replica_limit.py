@@ -54,7 +54,7 @@ def move_replica_limits(context: StepContext) -> Iterator[NextStep]:
 
 
 def _limit_in_the_way(autoscaler: PodAutoscalerOutcome, count: int) -> str:
-    """Return the field of the HorizontalPodAutoscaler that must be `count` to keep this number.
+    """Return the limit of the HorizontalPodAutoscaler to set to `count`, to keep `count` replicas.
 
     Metrics that propose fewer replicas are overruled by minReplicas, and metrics that propose more
     by maxReplicas.

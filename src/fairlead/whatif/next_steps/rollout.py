@@ -38,7 +38,7 @@ def allow_unavailable_pods(context: StepContext) -> Iterator[NextStep]:
     new pod is ready. If the new pod needs the place of the old one, such as its host port or its
     volume, the rollout never ends. The what-if sets maxUnavailable to 1 and is tried for up to
     NAMES_MAX Deployments together. It is yielded for the Deployments of which more pods are then
-    updated. The step names those that then have no ready pod for a time.
+    updated. The step names the Deployments that then have no ready pod for a time.
     """
     stopped = _stopped_rollouts(context)
     edits = {

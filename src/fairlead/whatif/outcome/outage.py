@@ -278,12 +278,12 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
 
     `concerned` is the number of pods whose nodes went out of service. `replaced` is the number of
     these pods whose replacements run at the end. `back_with_node` is the number that run again on
-    their own nodes, which returned. `late_with_node` counts those of them whose node failed again
-    at least once before they were up. `last_with_node` counts those of them that were up again only
-    after the last failure. The other pods are `lost`. `preempted` are the pods that were preempted
-    to make room for replacements. `first_eviction_at` and `last_eviction_at` are None if no pod was
-    evicted; `first_back_at` and `last_back_at` are None if no pod came back. `last_return_at` is
-    the time at which the last pod was back on its own node; None if no pod was.
+    their own nodes, which returned. Of the pods in `back_with_node`, `late_with_node` counts those
+    whose node failed again at least once before they were up, and `last_with_node` those that were
+    up again only after the last failure. The other pods are `lost`. `preempted` are the pods that
+    were preempted to make room for replacements. `first_eviction_at` and `last_eviction_at` are
+    None if no pod was evicted; `first_back_at` and `last_back_at` are None if no pod came back.
+    `last_return_at` is the time at which the last pod was back on its own node; None if no pod was.
     """
 
     concerned: int

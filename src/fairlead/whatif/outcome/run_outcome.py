@@ -61,8 +61,8 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     means that the pod is static or of a DaemonSet. If such a pod has no node yet, `pinned_to` is
     the name of the node that it waits for. `awaits_volume_detachment` means that the pod has a
     node, but waits for a volume that is attached to another node. Such a pod counts as pending.
-    `devices` maps resources such as `gpu.example.com devices` to the number of devices on the node
-    that the pod's claims hold.
+    `devices` maps resources such as `gpu.example.com devices` to the number of devices that the
+    pod's claims hold on the node.
     """
 
     namespace: str
@@ -189,16 +189,16 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
 
     `allowed` is the number of disruptions allowed at the start. `allowed_at_end` is the number at
     the end, None if the budget was deleted. `lowest_healthy` is the lowest number of healthy pods
-    during the run, and `needed` the required number. If the required number changes, both are from
-    the instant at which the budget lacks the most healthy pods. If it never lacks any, this is the
-    instant with the fewest healthy pods beyond the required number. If the budget has no pod at
-    first and the number of healthy pods never falls, both are from the end. `displaced` pods were
-    preempted, evicted or deleted with their nodes. Evictions of `refused` pods were refused at
-    least once. `shortage` is the largest number of healthy pods that the budget lacked at one
-    instant. An instant counts only if the budget had more healthy pods at an earlier instant. So
-    new pods of a scale-up are not a shortage. `selector` selects the pods of the budget, None if
-    the budget was deleted. `never_allows` is set if the budget at the end needs all its pods. It
-    then allows no disruption even if all are healthy.
+    during the run, and `needed` the required number. If the required number changes, both numbers
+    are from the instant at which the budget lacks the most healthy pods. If the budget never lacks
+    any, this is the instant with the fewest healthy pods beyond the required number. If the budget
+    has no pod at first and the number of healthy pods never falls, both numbers are from the end.
+    `displaced` pods were preempted, evicted or deleted with their nodes. Evictions of `refused`
+    pods were refused at least once. `shortage` is the largest number of healthy pods that the
+    budget lacked at one instant. An instant counts only if the budget had more healthy pods at an
+    earlier instant. So new pods of a scale-up are not a shortage. `selector` selects the pods of
+    the budget, None if the budget was deleted. `never_allows` is set if the budget at the end needs
+    all its pods. It then allows no disruption even if all are healthy.
     """
 
     pdb: str

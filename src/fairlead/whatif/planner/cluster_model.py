@@ -666,7 +666,7 @@ class ClusterModel:
     def repeats_decisions(self) -> bool:
         """Whether the model makes equal decisions for equal pods on equal nodes.
 
-        It does not if a profile has plugins of the user, because such plugins may keep a state.
+        False if a profile has plugins of the user, because such plugins may keep a state.
         """
         return all(built.is_stateless for built in self._built.values())
 

@@ -124,7 +124,7 @@ def due_evictions(model: ClusterModel) -> list[Pod]:
 def _is_updated(owner: Deployment | StatefulSet | DaemonSet, pod: Pod) -> bool:
     """Return whether a rollout of `owner` includes `pod`.
 
-    It does not if `owner` is paused, has the update strategy OnDelete, or excludes `pod` by a
+    Return False if `owner` is paused, has the update strategy OnDelete, or excludes `pod` by a
     partition.
     """
     spec = owner.spec

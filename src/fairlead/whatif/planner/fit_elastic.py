@@ -2,9 +2,9 @@
 
 The cluster is simulated with its autoscaler and with a new workload, whose pods are copies of the
 given pod. The simulation is repeated with more pods until some pods find no node. The answer
-describes the last simulation, which runs until nothing changes any more. The others end when all
-pods have a node. If the new pods must not preempt other pods, they use a copy of the given pod's
-scheduler profile without PostFilter plugins.
+describes the last simulation, which runs until nothing changes any more. The other simulations end
+when all pods have a node. If the new pods must not preempt other pods, they use a copy of the given
+pod's scheduler profile without PostFilter plugins.
 
 If an autoscaler removes and adds nodes without end, some pod may always be without a node. The
 count is then the largest number of pods that had a node at the same time.

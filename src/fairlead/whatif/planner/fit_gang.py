@@ -74,7 +74,7 @@ _NODE_COLUMNS: Final = (
 
 
 class GangFitResult(Struct):
-    """The result: `count` copies of `members` pods fit; `stop` is why the next copy does not.
+    """The result: `count` copies of `members` pods fit; `stop` says why no further copy fits.
 
     `placed` is the number of pods of the next copy that have room, and `pod` is the name of its
     first pod without room. `refused_by` is "admission", "scheduling" or "limit". `by_node` counts

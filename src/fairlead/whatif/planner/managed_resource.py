@@ -1,9 +1,10 @@
 """Profiles that check the resources of extenders, for placements without extenders.
 
 If a resource of an extender is marked `ignoredByScheduler`, NodeResourcesFit does not check it. If
-the extender is not called either, nothing would check this resource: a pod with a GPU would fit
-nodes without GPUs. So NodeResourcesFit checks the resource again, as kubelets do. It still
-ignores a resource that no node reports, because only the extender knows how much of it there is.
+the extender is not called either, nothing would check this resource: a pod that requests a GPU
+would fit nodes without GPUs. So NodeResourcesFit checks the resource again, as kubelets do. It
+still ignores a resource that no node reports, because only the extender knows how much of it there
+is.
 """
 
 from __future__ import annotations

@@ -134,9 +134,10 @@ class RebalancePlan(Struct):
 class _ReplacementOrder:
     """Says for each pod whether its controller creates the replacement before the pod has stopped.
 
-    A ReplicaSet and a ReplicationController do, and so does a Job whose podReplacementPolicy allows
-    it, but not if a quota has no room for both pods. A StatefulSet gives its new pod the same name,
-    so it waits. Other controllers are assumed to wait, too.
+    A ReplicaSet or a ReplicationController does so, unless a quota has no room for both pods. The
+    same holds for a Job whose podReplacementPolicy allows it. A StatefulSet gives its new pod the
+    same name, so it waits until the old pod has stopped. Other controllers are assumed to wait,
+    too.
 
     upstream: pkg/controller/controller_utils.go: FilterActivePods
     """

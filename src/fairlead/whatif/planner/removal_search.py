@@ -61,8 +61,8 @@ class RemovalChoice(Struct):
     """The result of trying nodes: the `chosen` nodes, and the blockers of the `failed` nodes.
 
     The chosen nodes can be emptied together. A blocker names a pod that cannot move, and its
-    workload. If the nodes that stay have too little of a resource in total, the blocker names
-    neither. `tried` are all tried nodes, in order.
+    workload. If the nodes that stay have too little of a resource in total, the blocker names no
+    pod. `tried` are all tried nodes, in order.
     """
 
     chosen: list[str] = field(default_factory=list)

@@ -77,8 +77,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
     objects that are gone by then are ignored.
 
     If nodes have come or gone before the steps begin, `steps_for` is called with the present nodes
-    and pods. The steps that it returns replace `steps`. If it raises InputError because a named
-    object is gone, `steps` are performed.
+    and pods. The steps that it returns replace `steps`. If `steps_for` raises InputError because a
+    named object is gone, `steps` are kept.
 
     `scheduler_words` name the configurations and plugins of the schedulers, for answers.
     `other_schedulers` are names of schedulers whose rules are unknown

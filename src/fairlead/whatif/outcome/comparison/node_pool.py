@@ -1,8 +1,8 @@
 """NodePoolOutcome: the nodes of one pool with and without a change.
 
 Nodes with the same value of a label form a pool. Without a label, all nodes are one pool. Only pods
-of ready nodes count, because the others do not run. Amounts include only schedulable nodes, which
-are ready and not cordoned. Pods cannot use the free resources of other nodes.
+on ready nodes count, because pods on other nodes do not run. Amounts include only schedulable
+nodes, which are ready and not cordoned. Pods cannot use the free resources of other nodes.
 """
 
 from __future__ import annotations

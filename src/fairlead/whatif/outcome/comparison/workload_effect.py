@@ -42,11 +42,11 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     `moved` pods that were preempted. `staying` counts the pods in `elsewhere` that the change keeps
     on nodes out of service. `moved_alike` counts the `returned` pods that both runs moved to the
     same node. `completed` and `failed` pods ended after the change; they are not in `placed`.
-    `ended` counts those of them that existed already when the run began. `fewer` counts the
-    `removed` pods that never existed in the run with the change. `missing` counts the pods that the
-    workload wants but could not create. It also counts those that a StatefulSet creates only after
-    another pod is ready, and those of a paused Deployment without a ReplicaSet. Pods in
-    `not_created` or `down` are not counted in `missing`.
+    `ended` counts the `completed` and `failed` pods that existed already when the run began.
+    `fewer` counts the `removed` pods that never existed in the run with the change. `missing`
+    counts the pods that the workload wants but could not create. It also counts those that a
+    StatefulSet creates only after another pod is ready, and those of a paused Deployment without a
+    ReplicaSet. Pods in `not_created` or `down` are not counted in `missing`.
 
     `belongs_to_node` is set for a DaemonSet and for a static pod.
 

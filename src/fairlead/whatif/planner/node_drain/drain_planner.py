@@ -322,10 +322,10 @@ class DrainPlanner:
                 return blocker_of(node, unplaced, is_first=is_first)
 
     def try_empty(self, node: str) -> PlannedDrain | Blocker | None:
-        """Empty `node` as `empty` does, but return None instead of a Blocker in some cases.
+        """Empty `node` as `empty` does, but usually return None instead of a Blocker.
 
-        In these cases, this method does not search for the reason why `node` cannot be emptied. So
-        it takes less time than `empty`.
+        A Blocker is returned only if `reorders` is set and the other nodes have enough room in
+        total. Otherwise, no reason why `node` cannot be emptied is searched for, which saves time.
         """
         if self.lacking_elsewhere(node):
             return None

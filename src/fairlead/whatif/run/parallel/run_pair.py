@@ -2,7 +2,7 @@
 
 Loading, and all work due at the start, are the same in both runs. So the process is forked after
 the start. The child process runs without the steps and sends its outcome. The parent process runs
-with the steps. They share unchanged memory.
+with the steps. Both processes share unchanged memory.
 
 The run with the steps usually ends later. Two kinds of changes in this additional time are not
 effects of the steps. First, a pod or a Job may end by itself, for example because of
@@ -49,8 +49,8 @@ def run_pair(
     """Return (outcome of `without`, outcome of `changed`).
 
     The steps of `changed` begin at `without.steps_begin` if it is set. Otherwise, they begin when
-    the cluster has come to rest in the run `without`. If it does not come to rest, they begin at
-    the start.
+    the cluster has come to rest in the run `without`. If the cluster does not come to rest, the
+    steps begin at the start.
 
     If `without` has `commands_before_steps`, a first run finds the time at which the steps begin. A
     second run executes these commands. The run `without` is also repeated if `has_missed_end`
