@@ -2,9 +2,9 @@
 
 By default, a node offers 4 cores, 16Gi of memory and room for 110 pods. A pod has one container
 without requests, and a uid made from its name. In all modules of builders, the arguments `spec` and
-`status` contain further fields by their JSON names. They override the fields that the builder sets.
-A builder raises DecodeError, a ValueError, for a field that the kind does not have. The builders of
-PodGroups and Queues raise it for a field that Fairlead does not read.
+`status` contain further fields by their JSON names. These fields override the fields that the
+builder sets. A builder raises DecodeError, a ValueError, for a field that the kind does not have.
+The builders of PodGroups and Queues raise it for a field that Fairlead does not read.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@
     scene.schedule(make_pod("web-1"))                    # "b", or "" if no node fits
     scene.evaluate(make_pod("web-2")).verdicts["a"]      # why not
 
-The plugins run at the position that the option `--plugin` gives them. They are checked, and their
-exceptions are handled, as in a run. A scene calls the methods that choose a node, from `pre_filter`
-to `normalize_scores`, and `post_filter`. `evaluate` also calls `pre_enqueue`. A scene does not call
-the methods that run after the choice of a node (`reserve`, `permit`, `pre_bind`, …). A test can
-call these methods itself, on the instance in `scene.plugins`. It can also call them on
+The plugins run at the position that the option `--plugin` gives them. The plugins are checked, and
+their exceptions are handled, as in a run. A scene calls the methods that choose a node, from
+`pre_filter` to `normalize_scores`, and `post_filter`. `evaluate` also calls `pre_enqueue`. A scene
+does not call the methods that run after the choice of a node (`reserve`, `permit`, `pre_bind`, …).
+A test can call these methods itself, on the instance in `scene.plugins`. It can also call them on
 `scene.profile.framework.find(NAME)`, which checks the results as in a run.
 
 A run caches the results of plugins with the locality NODE or ROW. If a plugin declares the wrong

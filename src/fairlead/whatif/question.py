@@ -250,8 +250,8 @@ def _failing_note(pair: ExperimentPair, effect: Effect) -> list[str]:
 def _health_note(effect: Effect) -> list[str]:
     """Return a note if some pods are healthy for budgets, but not ready for their workloads.
 
-    Budgets count the pods of a failed node until the node is marked not ready. They count the pods
-    of a deleted node until pod garbage collection deletes them.
+    Budgets count the pods of a failed node until the node is marked not ready. Budgets count the
+    pods of a deleted node until pod garbage collection deletes the pods.
     """
     lowest: dict[str, int] = {}
     for one in effect.workloads:

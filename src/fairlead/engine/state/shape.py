@@ -73,11 +73,12 @@ class Shape:
     """One distinct scheduling-relevant pod spec.
 
     `requests` are the requests of a pending pod of this shape. `load` are the requests of a placed
-    pod, which also depend on the status of an in-place resize. Both are (column, amount) pairs in
-    base units; cpu is in millicores. `nonzero_requests` and `nonzero_load` are (millicores, memory
-    bytes) with upstream's defaults for containers without requests (least_allocated.go).
-    `has_volumes` is True if a volume plugin may need the volumes of the shape's pods. `spec` is the
-    spec of one of these pods, so `spec.volumes` lacks the volumes of the others.
+    pod, which also depend on the status of an in-place resize. `requests` and `load` are (column,
+    amount) pairs in base units; cpu is in millicores. `nonzero_requests` and `nonzero_load` are
+    (millicores, memory bytes) with upstream's defaults for containers without requests
+    (least_allocated.go). `has_volumes` is True if a volume plugin may need the volumes of the
+    shape's pods. `spec` is the spec of one of these pods, so `spec.volumes` lacks the volumes of
+    the others.
     """
 
     __slots__ = (

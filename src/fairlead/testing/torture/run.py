@@ -237,8 +237,9 @@ class _Run:
 
         The first limit is RESTS_MAX periods in a row in which no pod completes. A completed pod
         resets this count, because Jobs may wait for each other for hours. The second limit is
-        WORKING_RESTS_MAX periods in total. It is needed for shrunk scenarios. Such a scenario may
-        lack the changes that suspend its CronJobs. The CronJobs then create Jobs forever.
+        WORKING_RESTS_MAX periods in total. This limit is needed for shrunk scenarios. Such a
+        scenario may lack the changes that suspend its CronJobs. The CronJobs then create Jobs
+        forever.
         """
         rests = 0
         for _ in range(WORKING_RESTS_MAX):

@@ -1,8 +1,8 @@
 """Reads audit logs of kube-apiserver: the writes to objects on which scheduling depends.
 
 Each line of a log contains one `Event` of audit.k8s.io/v1, or an `EventList`, as the webhook
-backend sends it. Only events of successful writes at the stage ResponseComplete are used. Their
-level must be Request or RequestResponse, because other levels record no bodies.
+backend sends it. Only events of successful writes at the stage ResponseComplete are used. The level
+of these events must be Request or RequestResponse, because other levels record no bodies.
 
 upstream: apiserver/pkg/apis/audit/v1/types.go
 """

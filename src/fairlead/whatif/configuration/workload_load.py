@@ -11,9 +11,9 @@
       cpu: {daily: {low: 2, high: 8, peak: 14h}}   # a cosine, lowest 12 hours before its peak
     - csv: load.csv                      # time,workload,cpu,memory; an amount holds until the next
 
-Times count from the start of the run; in a what-if, from the time of the change. In a CSV file they
-may be RFC 3339 timestamps instead. They then count from the first timestamp in the file. A --load
-file whose name ends with .csv is itself such a CSV file.
+Times count from the start of the run; in a what-if, from the time of the change. A CSV file may
+contain RFC 3339 timestamps instead, which count from the first timestamp in the file. A --load file
+whose name ends with .csv is itself such a CSV file.
 """
 
 from __future__ import annotations

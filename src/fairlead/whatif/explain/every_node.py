@@ -90,10 +90,10 @@ _Amounts = Mapping[str, int]
 def explain_nodes(model: ClusterModel, snapshot: Snapshot) -> TabularAnswer:
     """Return the explanation of all nodes of `snapshot`; `model` is the model of `snapshot`.
 
-    It lists the nodes that take no new pods for now, with the reasons, and the requests and free
-    resources of all other nodes. Rows of both kinds have the number of pending pods for which there
-    is room. If there are many nodes, their rows are grouped: by reason, or by pool and taints. The
-    model is unchanged afterwards.
+    The explanation lists the nodes that take no new pods for now, with the reasons, and the
+    requests and free resources of all other nodes. Rows of both kinds have the number of pending
+    pods for which there is room. If there are many nodes, their rows are grouped: by reason, or by
+    pool and taints. The model is unchanged afterwards.
     """
     out = out_of_service_rows(model, snapshot.inventory())
     gone = {row["node"] for row in out}

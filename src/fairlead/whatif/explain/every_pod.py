@@ -72,8 +72,9 @@ def explain_pods(
 
     `group_causes` are the reasons why pods (namespace/name) of the batch scheduler wait.
 
-    It lists the pending pods, the workloads that lack pods, the pods that have a node but are not
-    ready, and the nodes that take no new pods. Terminating pods are in none of the lists.
+    The explanation lists the pending pods, the workloads that lack pods, the pods that have a node
+    but are not ready, and the nodes that take no new pods. Terminating pods are in none of the
+    lists.
     """
     inventory = snapshot.inventory()
     every = [pod for pod in model.pods() if not is_terminating(pod.pod)]

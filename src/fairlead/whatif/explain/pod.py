@@ -120,8 +120,8 @@ class Explanation(Struct, frozen=True):
     more. `too_small` explains, by node, why nodes are too small for the pod even without other
     pods.
 
-    `state` has sentences about a pod that has a node. They say that the pod is not ready, is
-    terminating, is evicted because of a taint or waits for a volume, or that its node does not
+    `state` has sentences about a pod that has a node. The sentences say that the pod is not ready,
+    is terminating, is evicted because of a taint or waits for a volume, or that its node does not
     exist. `notes` are the assumptions of the explanation. For a pending pod that fits no node,
     `new_node` says whether a copy of an existing node would take the pod (`find_new_node`).
     `new_node` is None for other pods, and for every pod if the scheduler has extenders.
@@ -135,9 +135,9 @@ class Explanation(Struct, frozen=True):
     itself.
 
     If a pending pod fits no node, `unmet` contains sentences about the cause
-    (`unmet_requirements`). They name labels that no node has, or taints of nodes that would
-    otherwise fit. If a pending pod fits a node, `after_rivals` is a sentence about other pending
-    pods that can take its room first; "" without such pods.
+    (`unmet_requirements`). The sentences name labels that no node has, or taints of nodes that
+    would otherwise fit. If a pending pod fits a node, `after_rivals` is a sentence about other
+    pending pods that can take its room first; "" without such pods.
     """
 
     pod: str

@@ -148,7 +148,7 @@ def _held_pods(
 def _why_it_stays(model: ClusterModel, pod: Pod) -> tuple[str, str]:
     """Return (why the terminating `pod` does not end, silent node) as in AwaitedEnd.
 
-    Both are "" if the pod ends after its grace period.
+    Both values are "" if the pod ends after its grace period.
     """
     info = model.find_node(pod.spec.node_name)
     node = None if info is None else info.node

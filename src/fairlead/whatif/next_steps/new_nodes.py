@@ -18,8 +18,8 @@ has the same devices as the node. Each waiting pod needs as many devices as a ru
 workload holds. If the running pods hold different numbers, the smallest number counts.
 
 If the pods of a workload repel each other (anti-affinity), a copy takes the largest number of them
-that one node runs now. This is 1 if the rule is about nodes. The same holds for pods that use the
-same host port, and for pods on nodes that can attach no further volume.
+that one node runs now. This number is 1 if the rule is about nodes. The same holds for pods that
+use the same host port, and for pods on nodes that can attach no further volume.
 
     3 pods of 2 CPU wait, and a node of 4 CPU is full               ->   2 nodes like that node
     3 pods wait for a GPU each, and a node with 2 GPUs runs others  ->   2 nodes like that node

@@ -572,7 +572,8 @@ def _for_pods_that_still_wait(tried: _TriedNodes, context: StepContext) -> NewNo
 def _rivals(tried: _TriedNodes, context: StepContext) -> list[PodEnd]:
     """Return the pods that wait with and without the change, but run on the new nodes of `tried`.
 
-    They have a node only because of the new nodes, so they may leave too little room for others.
+    These pods have a node only because of the new nodes, so they may leave too little room for
+    others.
     """
     waiting = {pod.key for pod in context.answer.without.pending}
     known = tried.effect.without.node_names

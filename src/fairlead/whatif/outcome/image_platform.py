@@ -56,7 +56,8 @@ class ImagePlatforms(Struct, frozen=True):
     """The platforms of the nodes of a dump, and the platforms on which its images run.
 
     `proven` maps a repository of images to the platforms on which its images run. `placed` maps the
-    UID of each pod of the dump to its node. Both are empty if all nodes have the same platform.
+    UID of each pod of the dump to its node. `proven` and `placed` are empty if all nodes have the
+    same platform.
     """
 
     platforms: frozenset[Platform]

@@ -198,7 +198,7 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     budget lacked at one instant. An instant counts only if the budget had more healthy pods at an
     earlier instant. So new pods of a scale-up are not a shortage. `selector` selects the pods of
     the budget, None if the budget was deleted. `never_allows` is set if the budget at the end needs
-    all its pods. It then allows no disruption even if all are healthy.
+    all its pods. Such a budget allows no disruption even if all its pods are healthy.
     """
 
     pdb: str
@@ -274,9 +274,9 @@ class ClusterHistory(Struct, frozen=True, kw_only=True):
     after that instant, the latest change first.
 
     For each node that changed, `statuses` contains its status at the start of the run, then the
-    changes. `deleted` are the nodes that existed during the run but not at its end. Their pods are
-    not listed. `out_of_service` are the nodes that are not Ready at the end or whose kubelet does
-    not run.
+    changes. `deleted` are the nodes that existed during the run but not at its end. The pods of
+    deleted nodes are not listed. `out_of_service` are the nodes that are not Ready at the end or
+    whose kubelet does not run.
     """
 
     placements: tuple[PlacementChange, ...]
@@ -565,7 +565,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True, dict=True):
     def has_long_waits(self) -> bool:
         """Whether a pod got its node only after WAITED_MIN or more, and no autoscaler acted.
 
-        If so, the waits need a table of their own. If an autoscaler acted, the section on the
+        If True, the waits need a table of their own. If an autoscaler acted, the section on the
         autoscaler contains the waits.
         """
         return self.autoscaling is None and waiting_times(self.waits).longest >= WAITED_MIN

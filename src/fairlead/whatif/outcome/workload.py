@@ -53,8 +53,8 @@ class WorkloadRef(Struct, frozen=True, order=True, cache_hash=True):
     """A workload by kind and name; a pod without a controller is its own workload.
 
     If a custom resource has a kind with the name of a built-in kind, `kind` includes its API group
-    (`full_kind`). A program in a Pod or Deployment may create pods. Their workload has the kind
-    "program in Pod" or "program in Deployment", and the name of that Pod or Deployment.
+    (`full_kind`). A program in a Pod or Deployment may create pods. The workload of these pods has
+    the kind "program in Pod" or "program in Deployment", and the name of that Pod or Deployment.
     """
 
     kind: str

@@ -562,7 +562,7 @@ class ClusterModel:
     def changes_since(self, supposed: Hypothesis) -> Changes:
         """Return the changes that were made since the beginning of `supposed`, an open hypothesis.
 
-        They include the committed changes of inner hypotheses.
+        The result includes the committed changes of inner hypotheses.
         """
         return Changes(tuple(self._changes[supposed.start :]), self._tie_break.choices)
 
@@ -596,8 +596,8 @@ class ClusterModel:
     def schedule(self, pod: PodInfo) -> Decision:
         """Run one scheduling cycle for `pod`, and bind it to the node that the cycle chose.
 
-        Return the decision. It is a Failure if no node fits, if a plugin's Reserve refuses the pod,
-        or if the kubelet of the node does.
+        Return the decision. The decision is a Failure if no node fits, or if a plugin's Reserve or
+        the kubelet of the node refuses the pod.
         """
         built, message = self.profile_of(pod), ""
         for _ in range(_TRIES_MAX):

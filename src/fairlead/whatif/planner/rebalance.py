@@ -14,9 +14,9 @@ first kind that is possible is taken:
 The load of a node is the requested share of its cpu or memory, whichever is larger. In sums and
 averages, nodes are weighted by their size. No move of kind 3 makes its target fuller than its
 origin was before. A pod moves only if budgets and the rules of the autoscalers allow its eviction.
-Its controller must be able to create the replacement: the eviction must not make a Job fail, and no
-quota may refuse the replacement. The images of the pod must run on its new node.
-Moves are made one at a time, each after the replacement of the previous move is ready.
+The controller of the pod must be able to create the replacement: the eviction must not make a Job
+fail, and no quota may refuse the replacement. The images of the pod must run on its new node. Moves
+are made one at a time, each after the replacement of the previous move is ready.
 
 Most controllers create the replacement while the old pod still stops (`_ReplacementOrder`). Then
 the scheduler chooses the node of the replacement first. The waiting pod gets a place when the old

@@ -56,7 +56,7 @@ def stopping_pod(pod: Pod, cluster: Cluster, now: Instant) -> StoppingPod:
 def _is_in_use(change: ClaimChange) -> bool:
     """Return whether the replacement cannot have what the pod of `change` uses through the claim.
 
-    This is true for a volume. It is true for devices only if no other pod uses them.
+    The result is True for a volume. For devices, it is True only if no other pod uses them.
     """
     claim, after = change.before, change.after
     if isinstance(claim, PersistentVolumeClaim):

@@ -41,8 +41,8 @@ class SimulatedKubelets(Struct, frozen=True):
 
     A run has settled when nothing has changed for `quiet` (ns). `quiet` is longer than any startup
     time. So a run does not count as settled while a pod is still starting. `times` are the startup
-    times in the dump. `failing` are the revisions whose pods fail to start. Both are empty if the
-    same time is set for every pod.
+    times in the dump. `failing` are the revisions whose pods fail to start. `times` and `failing`
+    are empty if the same time is set for every pod.
     """
 
     config: KubeletConfig

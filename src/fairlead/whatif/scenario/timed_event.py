@@ -466,9 +466,9 @@ def _created_with(
 ) -> list[Manifest]:
     """Return the objects that an earlier event created in addition to `target`.
 
-    They do not have `target` as their owner, so garbage collection would keep them. Return [] if
-    `target` has a uid. Such a `target` is from a dump, so its controller created the objects, and
-    `target` is their owner.
+    These objects do not have `target` as their owner, so garbage collection would keep them. Return
+    [] if `target` has a uid. Such a `target` is from a dump, so its controller created the objects,
+    and `target` is their owner.
     Objects that may have existed before the event, such as a Service, are not returned either.
     """
     parts = [] if target.ref.uid else _owned([target], inventory)

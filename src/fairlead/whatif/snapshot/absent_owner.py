@@ -1,7 +1,7 @@
 """Custom resources that a dump lacks, although pods name them as their controllers.
 
-The dump of a typical kubectl command has no custom resources. Their kind, name and uid are also in
-the owner references of their pods.
+The dump of a typical kubectl command has no custom resources. The kind, name and uid of a custom
+resource are also in the owner references of its pods.
 """
 
 from __future__ import annotations

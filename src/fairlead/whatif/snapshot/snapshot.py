@@ -65,7 +65,7 @@ class Snapshot(Struct, frozen=True):
     `has_all_namespaces` is True only if Fairlead read the cluster, because a dump by kubectl may
     contain only one namespace. `start_notes` are the notes about nodes that were starting
     (`starting_node`). `empty_files` are the files of a directory or an archive that were skipped
-    because they are empty, and `files` are the others. `arguments` are the words that name the
+    because they are empty, and `files` are all other files. `arguments` are the words that name the
     cluster in a command, such as (`dump.json`,) or (`--context`, `prod`). `batch_arguments` are
     further words for the commands that have options of the batch scheduler.
     """

@@ -6,8 +6,8 @@
     any other update                        apply the update
 
 Before kube-scheduler waits to bind a pod, for example for its volumes, it nominates the pod to the
-chosen node (NominatedNodeNameForExpectation). It counts the pod there from then on, and so does the
-shadow. The binding is then not compared again.
+chosen node (NominatedNodeNameForExpectation). From then on, kube-scheduler counts the pod on that
+node, and so does the shadow. The binding is then not compared again.
 
 A shadow replaces an engine and issues no commands. It makes its decision with the state before the
 update. Bindings may be observed in a different order than they were decided, so the other scheduler
@@ -76,10 +76,10 @@ class ShadowDecision(Struct, frozen=True):
 
     `choices` contains at most CHOICES_MAX of the best nodes. `equals` is the number of best nodes,
     and `feasible` the number of feasible nodes. `score` is the total score of `node`, and
-    `best_score` the total score of the best nodes. Both are set only if `agreement` is LOWER or
-    SAMPLED. `reason` says why the pod fits no node, or why it does not fit `node`. If `agreement`
-    is ERROR, `reason` is the error of a plugin. `victims` are the pods that the configuration would
-    have preempted.
+    `best_score` the total score of the best nodes. The two scores are set only if `agreement` is
+    LOWER or SAMPLED. `reason` says why the pod fits no node, or why it does not fit `node`. If
+    `agreement` is ERROR, `reason` is the error of a plugin. `victims` are the pods that the
+    configuration would have preempted.
     """
 
     at: Instant
@@ -106,7 +106,7 @@ class _Configuration(Struct, frozen=True):
     """A configuration to compare.
 
     `built` contains its profiles, and `percentages` the percentageOfNodesToScore of each profile.
-    Both are keyed by the profile's scheduler name.
+    `built` and `percentages` are keyed by the profile's scheduler name.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """ViewedPods: changes pods' views immediately, and their JSON values when something reads them.
 
-When a zone fails, tens of thousands of pods become unready. Some are evicted and replaced; the
+When a zone fails, tens of thousands of pods become unready. Some pods are evicted and replaced; the
 others restart and become ready again. Controllers read the views of these pods, but hardly anything
 reads their JSON values. Therefore the frequent kinds of writes make the new view from the previous
 view, and store a PatchedPod without a JSON value:

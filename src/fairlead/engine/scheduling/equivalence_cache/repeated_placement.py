@@ -4,8 +4,8 @@ The pods of a workload are equal except for their names. A plan (`engine.framewo
 caches the results of some plugins. The other plugins do nothing for most pods. Most pods have
 neither constraints nor claims, and no affinity term of another pod matches them. Pods with the same
 scheduling-relevant spec share a `Shape`. The cycle of the second pod of a shape finds out whether
-the plugins without cached results do nothing. If so, the cycles of the following equal pods only
-bring the plan up to date and choose one of the best nodes.
+the plugins without cached results do nothing. If these plugins do nothing, the cycles of the
+following equal pods only bring the plan up to date and choose one of the best nodes.
 
     pods 1 and 2  PreFilter, Filter, PreScore, Score of all plugins; `keep`
     other pods    `find`: refresh the plan, best nodes, tie-break

@@ -3,8 +3,8 @@
 The backoff is initial × 2^(count - 1), at most the maximum: 1, 2, 4, 8, 10, 10 … seconds. If the
 feature gate SchedulerPopFromBackoffQ is on (the default), the expiry is truncated to whole seconds.
 The pod is released one second after the truncated expiry. So pods whose backoffs expire within the
-same second have equal expiries. They are ordered by priority (backend/queue/backoff_queue.go:
-alignToWindow).
+same second have equal expiries. Pods with equal expiries are ordered by priority
+(backend/queue/backoff_queue.go: alignToWindow).
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ computation. If a node is added or removed, or if its labels or taints change, i
 of nodes may get another domain. `refresh` then subtracts the pods on this row from the sum of the
 old domain, and adds them to the sum of the new domain.
 
-Example: a node of zone a is removed. Its pods were removed before, so the sum of zone a no longer
-includes them. `refresh` finds that the node's row has no domain any more. No counted pod is on this
-row, so the sums stay the same.
+Example: a node of zone a is removed. The pods of the node were removed before, so the sum of zone a
+no longer includes them. `refresh` finds that the node's row has no domain any more. No counted pod
+is on this row, so the sums stay the same.
 """
 
 from __future__ import annotations

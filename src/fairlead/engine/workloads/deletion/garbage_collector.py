@@ -257,7 +257,7 @@ class GarbageCollector(Struct):
     def _are_listed_only(self, alike: _LoadedObjects) -> bool:
         """Return whether the loaded objects in `alike` need not be indexed immediately.
 
-        If so, `_index_loaded` indexes them when a dependent of their owner is first needed.
+        If True, `_index_loaded` indexes them when a dependent of their owner is first needed.
         """
         meta = alike[0].metadata
         if len(meta.owner_references) != 1 or meta.deletion_timestamp or self.looks_up_owners:

@@ -1,7 +1,7 @@
 """RolloutOutput: the parts of Deployments and ReplicaSets that only API clients read.
 
 These parts are the Deployment's status with its conditions, and the revision numbers and revision
-history of its ReplicaSets. They do not affect the steps of a rollout, so a simulation uses
+history of its ReplicaSets. These parts do not affect the steps of a rollout, so a simulation uses
 NoRolloutOutput.
 
 upstream: pkg/controller/deployment/progress.go, sync.go

@@ -41,7 +41,7 @@ class ReplicaSetState(Struct, frozen=True, kw_only=True):
 
     `age` is a sort key, smaller for older ReplicaSets. `desired` is the number of replicas that the
     Deployment had when this ReplicaSet was last scaled. `max_pods` is the Deployment's maximum
-    number of pods at that time. Both are None if unknown.
+    number of pods at that time. `desired` and `max_pods` are None if unknown.
     """
 
     key: str

@@ -349,6 +349,6 @@ def _is_bound(pod: Pod) -> bool:
 def _marks_end(node: Node) -> bool:
     """Return whether the drain annotation of `node` must become `done` when its drain ends.
 
-    If so, the module `rolling_drain` or `node_finalizers` waits for this value.
+    If True, the module `rolling_drain` or `node_finalizers` waits for this value.
     """
     return is_in_turn(node) or bool(node.metadata.deletion_timestamp)

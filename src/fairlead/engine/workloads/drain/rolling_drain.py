@@ -88,8 +88,8 @@ class _Group(Struct):
     """The nodes of a rolling drain, by name.
 
     `waiting` contains the nodes whose drain has not begun. `begun` contains the nodes that are
-    draining or down. Both map a node to whether it was cordoned before the rolling drain. `empty`
-    contains the nodes of `begun` that are drained and down.
+    draining or down. For each node, `waiting` and `begun` state whether it was cordoned before the
+    rolling drain. `empty` contains the nodes of `begun` that are drained and down.
     """
 
     options: RollingDrainOptions

@@ -338,7 +338,7 @@ class Autoscaler:
     def _written(self, draft: StatusDraft) -> list[Command]:
         """Return the command that writes the status in `draft`, or [] if no relevant field changed.
 
-        If the configuration sets `refreshes_status`, every field is relevant. If not, only the
+        If the configuration sets `refreshes_status`, every field is relevant. Otherwise, only the
         fields that `compared_fields` returns are relevant.
         """
         before, after = self.view.status, draft.status

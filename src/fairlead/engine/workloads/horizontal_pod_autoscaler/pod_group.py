@@ -120,10 +120,10 @@ class _Reading(Struct):
     """One version of a pod, with the facts about it that a metric reads.
 
     `since` is the time of the last change of the condition Ready. `started` is the start time of
-    the pod. Both are 0 if the metric does not depend on them. `part` is the metered container's
-    fraction of the pod's usage, or 1 if the metric measures whole pods. `stated` is the usage
-    according to the pod's annotation. `requests` and `stated` are in thousandths. `request_problem`
-    and `container_problem` are error texts, or "".
+    the pod. Both times are 0 if the metric does not depend on them. `part` is the metered
+    container's fraction of the pod's usage, or 1 if the metric measures whole pods. `stated` is the
+    usage according to the pod's annotation. `requests` and `stated` are in thousandths.
+    `request_problem` and `container_problem` are error texts, or "".
     """
 
     pod: Pod

@@ -1,9 +1,9 @@
 """JobProgress: counts the finished pods of a Job.
 
-Each pod is counted once, when it finishes. Pods that the Job itself deletes are not counted. There
-is an exception when a Job fails. Its unfinished pods with a tracking finalizer are counted as
-failed before the Job deletes them (`fail_unfinished`). When the Job is first observed, the counts
-in its status are the initial counts.
+Each pod is counted once, when it finishes. Pods that the Job itself deletes are not counted.
+Exception: if a Job fails, its unfinished pods with a tracking finalizer are counted as failed
+before the Job deletes them (`fail_unfinished`). When the Job is first observed, the counts in its
+status are the initial counts.
 
 If `is_tracked` is set, pods have a tracking finalizer, as in upstream. So no pod disappears before
 the status counts it (see `tracking_finalizer`):

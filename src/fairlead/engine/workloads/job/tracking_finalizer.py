@@ -196,9 +196,10 @@ class EndedJobPods(NoDeadlines, Struct):
 
     In such a simulation, the status of a Job is not written. So a pod keeps its finalizer only
     until it is finished or terminating, not until the status counts the pod. Jobs with
-    podReplacementPolicy Failed are an exception, because they count only finished pods. Their
-    terminating pods keep the finalizer until they have finished. Invariant: the Job controller
-    handles each stimulus before this class does. So the Job controller has already counted the pod.
+    podReplacementPolicy Failed are an exception, because they count only finished pods. The
+    terminating pods of such a Job keep the finalizer until they have finished. Invariant: the Job
+    controller handles each stimulus before this class does. So the Job controller has already
+    counted the pod.
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")

@@ -123,8 +123,8 @@ class History(Struct):
         one, it gets the highest number. Old revisions beyond the history limit are deleted. The
         revisions in `live` are kept, because existing pods have them.
 
-        Returns [] while the update revision is missing and cannot be created. Its creation is then
-        in flight already, or the owner is being deleted.
+        Returns [] while the update revision is missing and must not be created, because its
+        creation is in flight already or the owner is being deleted.
         """
         view = self.views.get(self.update)
         others = (one.revision for name, one in self.views.items() if name != self.update)
@@ -228,8 +228,8 @@ class Histories(Struct):
     """The histories of all owners, by the owner's key.
 
     `_early` contains the revisions that were observed before their owner. `_orphans` contains the
-    revisions without an owner, by namespace and name. They belong to the history of a new owner
-    that selects them, even before it adopts them. So a workload that is deleted with
+    revisions without an owner, by namespace and name. Such a revision belongs to the history of a
+    new owner that selects it, even before the owner adopts it. So a workload that is deleted with
     `--cascade=orphan` and created again does not replace its pods.
 
     upstream: pkg/controller/history/controller_history.go:ListControllerRevisions

@@ -91,7 +91,7 @@ class ClaimEvents:
     def __init__(self, *, provisions: bool = True) -> None:
         """Record the event Provisioning only if `provisions` is set.
 
-        If not, other programs provision the volumes and record this event.
+        If `provisions` is not set, other programs provision the volumes and record this event.
         """
         self._provisions = provisions
         self._written: dict[str, list[Command]] = {}

@@ -115,7 +115,7 @@ def _single_pod_notes(
 
     In the real cluster, the plugin Coscheduling of scheduler-plugins may start them in gangs. There
     is no note about the pods of a profile with a user's plugin that has the method `permit`. Such a
-    plugin may start them in gangs in the simulation, too.
+    plugin may start the pods in gangs in the simulation, too.
     """
     gang_plugins = {
         name for name, factory in scheduler.out_of_tree.items() if may_delay_binding(factory)

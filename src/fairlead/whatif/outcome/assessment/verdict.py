@@ -1037,7 +1037,7 @@ def _started(effect: Effect) -> str | None:
 def _of_other_nodes(pods: Iterable[PodEnd], other: RunOutcome) -> list[PodEnd]:
     """Return those of `pods` that belong to nodes that do not exist in the `other` run.
 
-    They are DaemonSet pods and static pods. They come and go with their nodes.
+    They are DaemonSet pods and static pods, which come and go with their nodes.
     """
     return [pod for pod in pods if pod.own_node and pod.own_node not in other.node_names]
 
@@ -1061,7 +1061,8 @@ def _on_new_nodes(pods: Iterable[PodEnd]) -> str:
 def _first_start(pod: PodEnd, run: RunOutcome) -> Instant | None:
     """Return when the new `pod` first ran in `run`; None if it has not run.
 
-    This can differ from its last start, because an autoscaler may have moved the pod later.
+    The first start can differ from the last start, because an autoscaler may have moved the pod
+    later.
     """
     first = pod.first_started_at
     has_run = pod.started_at is not None and first is not None and first >= run.started_at

@@ -1,9 +1,9 @@
 """BuildStep: decisions of earlier builds of `fairlead size`, so that no build repeats a decision.
 
-The search builds the nodes in several ways. All builds place the same pods in the same order. They
-differ only in the node that they add for a pod without a node. Until two builds add different
-nodes, all their decisions are equal. A decision depends only on the nodes and their pods. Often,
-two builds do not differ at all.
+The search builds the nodes in several ways. All builds place the same pods in the same order. The
+builds differ only in the node that they add for a pod without a node. Until two builds add
+different nodes, all their decisions are equal. A decision depends only on the nodes and their pods.
+Often, two builds do not differ at all.
 
 A BuildStep is a state of a build: some pods are placed, and the next pod is not. The steps form a
 tree. Each build is a path in it from the root to a leaf. Nodes are recorded by row, because the

@@ -93,10 +93,10 @@ class NodeOffer(Struct, frozen=True):
     labels whose value is the name of the node. `today` are the names of the existing nodes of this
     kind. `type_labels` are the labels that follow from a type in a file; None means that the new
     node has the type of `sample`, with its labels. `size` names the properties in which offers of
-    the same type differ. They are the size of the machine (`8/32Gi` in clusters of k3s), the
-    maximum number of pods (`110 pods`), and the devices (`4 gpu.example.com devices`). `size` is ""
-    if offers of the type differ in none of these. Nodes of two offers with the same `devices` have
-    equal devices.
+    the same type differ. The properties are the size of the machine (`8/32Gi` in clusters of k3s),
+    the maximum number of pods (`110 pods`), and the devices (`4 gpu.example.com devices`). `size`
+    is "" if offers of the type differ in none of these. Nodes of two offers with the same `devices`
+    have equal devices.
     """
 
     pool: str

@@ -116,7 +116,8 @@ def _hardest(
     Each pool, each zone, and each pool within a zone is a group. For each group, every list yields
     one more set: the first `count` nodes in the list that belong to the group. If the group has
     fewer nodes, the first nodes in the list from outside the group are added. Small groups come
-    first. Nodes that are not in `offers` are existing nodes that the plan keeps. They form a pool.
+    first. Nodes that are not in `offers` are existing nodes that the plan keeps. These kept nodes
+    form a pool.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for info in infos:

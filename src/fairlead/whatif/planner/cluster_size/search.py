@@ -775,7 +775,7 @@ class SizeSearch:
     def _forget_survivors(self) -> None:
         """Drop (pod, failure) from `pinned` if the final set of nodes lets the pod survive.
 
-        The reasons of the other entries are updated.
+        The reasons of the entries that remain are updated.
         """
         if not self.result.pinned:
             return

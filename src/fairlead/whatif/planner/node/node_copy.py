@@ -150,7 +150,7 @@ def _manifest(kind: Kind, view: Node | Dependent) -> Manifest:
 def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
     """Return the node of which new nodes of a pool are copies; `infos` are the nodes of the pool.
 
-    This is the newest node in service, or the newest node if none is in service.
+    The result is the newest node in service, or the newest node if none is in service.
     """
     return max(infos, key=lambda info: copy_order(info.node))
 

@@ -217,8 +217,8 @@ def _not_replicated(node: str, pod: Pod, owner: str, *, is_of_karpenter: bool) -
     """Return the blocker for a `pod` that Cluster Autoscaler treats as a pod without a controller.
 
     Either the pod has no controller, or its controller is of a kind that Cluster Autoscaler does
-    not accept. It does not accept custom resources. It does not accept a Pod or a Deployment
-    either; programs that create pods, such as Spark, set these as controllers.
+    not accept. It accepts neither custom resources, nor a Pod or a Deployment as the controller.
+    Programs that create pods, such as Spark, set a Pod or a Deployment as the controller.
     """
     controller = controller_of(pod.metadata)
     if controller is None:

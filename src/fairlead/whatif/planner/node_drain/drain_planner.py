@@ -441,7 +441,8 @@ class DrainPlanner:
 
         The blocker is that of the first pod that does not fit. Returns None if only `empty` can
         decide: `node` has no pods of `workload`, or the pods may need pods of other workloads to be
-        placed before them (`_follows`). The model does not change. This is faster than `empty`.
+        placed before them (`_follows`). The model does not change. This method is faster than
+        `empty`.
         """
         pods = self.evicted(node)
         own = [pod for pod in pods if str(workload_of(pod.pod)) == workload]
@@ -716,9 +717,9 @@ def _wrong_order(
 ) -> Blocker:
     """Return the blocker for a node whose `pods` fit elsewhere, but not in queue order.
 
-    They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is the
-    pod that finds no node in queue order. The field `edit` of the blocker contains the commands of
-    `_commands_of_order`.
+    The pods fit if the pods of the workloads in `first` are placed before the other pods.
+    `unplaced` is the pod that finds no node in queue order. The field `edit` of the blocker
+    contains the commands of `_commands_of_order`.
     """
     why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     if commands := _commands_of_order(node, pods, first):
@@ -774,7 +775,7 @@ def _flags(workload: str, pods: Iterable[PodInfo]) -> list[str]:
 def _never_ends_pods(node: Node) -> bool:
     """Return whether evicted pods of `node` stay terminating forever.
 
-    They do if the kubelet does not answer and the node lacks the taint out-of-service.
+    This is so if the kubelet does not answer and the node lacks the taint out-of-service.
 
     upstream: pkg/controller/podgc/gc_controller.go: gcTerminating
     """

@@ -86,7 +86,7 @@ class WorkloadStop(Struct, frozen=True):
 class _Member(Struct):
     """Those pods of a workload that move because of drains, and the nodes on which they run.
 
-    Both are in the order in which the plan drains the nodes.
+    The pods and the nodes are in the order in which the plan drains the nodes.
     """
 
     pods: list[Pod] = field(default_factory=list)

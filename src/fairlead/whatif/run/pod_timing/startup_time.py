@@ -1,9 +1,10 @@
 """StartupTimes: the times that the pods of each workload took to become ready, from a dump.
 
 The startup time of a Ready pod is the time from the condition PodScheduled to the condition Ready.
-Without PodScheduled, it begins at the pod's creation. It is at least `SHORTEST`. The startup time
-of a workload is the median over its pods. Pods with restarted containers and pods with a time over
-an hour are left out, because their condition Ready has probably changed since their start.
+Without PodScheduled, the startup time begins at the pod's creation. It is at least `SHORTEST`. The
+startup time of a workload is the median over its pods. Pods with restarted containers and pods with
+a time over an hour are left out, because their condition Ready has probably changed since their
+start.
 
     scheduled 10:00:00, Ready 10:00:40 │ scheduled 10:00:05, Ready 10:00:47 │ ...    ->   41 s
 """

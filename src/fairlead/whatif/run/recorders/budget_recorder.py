@@ -20,7 +20,7 @@ _Status = tuple[Instant, int, int, int]
 class _Record(Struct):
     """The history of one budget.
 
-    `had_pods` is whether the budget had pods at first: its first status counts pods, or it selects
+    `had_pods` is set if the budget had pods at first: its first status counts pods, or it selects
     pods of the snapshot. `displaced` contains (instant, pod key) in order of time; `refused`
     contains instants by pod key.
     """
@@ -117,7 +117,7 @@ class BudgetRecorder(Struct):
     def evicted(self, pod: Pod, why: str, at: Instant) -> None:
         """Record a breach of each budget that would have refused the eviction of `pod`.
 
-        This is for evictions that do not check the budgets, such as an eviction by a taint.
+        Called for evictions that do not check the budgets, such as an eviction by a taint.
         """
         self._lose(pod, why, at)
 
@@ -227,7 +227,8 @@ def _lowest(statuses: Sequence[_Status], highest: int, *, are_new: bool) -> tupl
     If a scale-up or a scale-down changes the needed number, both numbers are from one instant: that
     with the greatest shortage. If there is no shortage, it is the instant with the fewest healthy
     pods beyond the needed number. Numbers from different instants could show a shortage that never
-    was: the needed number at a peak, and the healthy pods after it. `_counting` explains `highest`.
+    existed: the needed number at a peak, and the healthy pods after it. `_counting` explains
+    `highest`.
 
     `are_new` is set if the budget has no pod at first. Then only the statuses that `_counting`
     yields are considered, or the last status if it yields none. The reason is that a budget does

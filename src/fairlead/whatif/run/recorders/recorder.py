@@ -253,7 +253,7 @@ class Recorder(Struct):
     def _observe_serving(self, node: str, *, before: bool) -> None:
         """Record the readiness of the pods of `node` if it started or stopped working.
 
-        `before` is whether it worked before.
+        `before` tells whether the node worked before.
         """
         after = self.outage.is_serving(node)
         if before != after:

@@ -54,7 +54,7 @@ class WorkloadRecorder(Struct):
     """Records the transitions of the pods that change after the cluster was loaded.
 
     `placed` maps each workload to a number that begins at 0 when the cluster is loaded. The number
-    grows by 1 when a pod gets a node. It drops by 1 when a pod with a node ends, begins to
+    grows by 1 when a pod gets a node. The number drops by 1 when a pod with a node ends, begins to
     terminate, or is deleted, whichever comes first. `deletions` has the time of the last deletion
     of a pod of each workload. The deletion of a pod that had ended or terminated is no transition.
     """

@@ -45,8 +45,8 @@ class DefinedTypes:
         """Raise InputError if the API server refuses one of the custom resources in `written`.
 
         Their definitions are in the inventory or in `written`; other objects are not checked.
-        `before` is the object that each of them replaces; None if they are new. If a definition is
-        invalid, the error is about the definition.
+        `before` is the object that `written` replaces; None if all of `written` are new. If a
+        definition is invalid, the error is about the definition.
         """
         definitions = Inventory([one for one in written if one.kind is CUSTOM_RESOURCE_DEFINITION])
         for one in written:

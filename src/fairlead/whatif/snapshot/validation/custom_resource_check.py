@@ -32,7 +32,7 @@ class CustomResourceCheck:
         """Raise InputError if the API server refuses one of the custom resources in `written`.
 
         Their definitions are in the inventory or in `written`; other objects are not checked.
-        `before` is the object that each of them replaces; None if they are new.
+        `before` is the object that `written` replaces; None if all of `written` are new.
         """
         if not any(is_custom(one.value["apiVersion"]) for one in written):
             return

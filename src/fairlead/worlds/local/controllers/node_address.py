@@ -76,7 +76,8 @@ class NodeAddresses(ReactiveController):
     def _observe(self, node: Node, *, is_deleted: bool) -> bool:
         """Return whether this controller must add an address, pod range or nodeInfo to `node`.
 
-        If not, and if `node` still exists, its pod range and address are recorded as used.
+        If the result is False and `node` still exists, its pod range and address are recorded as
+        used.
         """
         meta = node.metadata
         if is_deleted:

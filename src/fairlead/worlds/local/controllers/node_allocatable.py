@@ -3,8 +3,8 @@
 A client adds an extended resource, such as `example.com/dongle`, to status.capacity of a node. A
 kubelet then copies the amount to status.allocatable, so that the scheduler can use it.
 
-upstream: pkg/kubelet/nodestatus/setters.go:MachineInfo. It computes all of allocatable. This
-controller changes neither the amounts of native resources nor amounts that a client has set.
+upstream: pkg/kubelet/nodestatus/setters.go:MachineInfo. Upstream computes all of allocatable. This
+  controller changes neither the amounts of native resources nor amounts that a client has set.
 """
 
 from __future__ import annotations

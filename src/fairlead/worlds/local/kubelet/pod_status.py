@@ -322,7 +322,8 @@ class _Report(Struct, frozen=True):
     """Builds the container statuses of `pod` at `timestamp`.
 
     `before` contains the container statuses that are stored. `stated` contains the container
-    statuses that the kubelet sends in the current write. Both are keyed by container name.
+    statuses that the kubelet sends in the current write. `before` and `stated` are keyed by
+    container name.
     """
 
     pod: Json
