@@ -120,9 +120,9 @@ class Cluster:
     def __init__(self, *, device_taint_rules: bool = False, keeps_readiness: bool = True) -> None:
         """Start with an empty cluster.
 
-        DeviceTaintRules have an effect only if `device_taint_rules` is set. `keeps_readiness` may
-        be False if nothing reads the readiness of pods or the restarts of their containers from the
-        state. `apply` then ignores every ReadinessChanged.
+        DeviceTaintRules have an effect only if `device_taint_rules` is set. If `keeps_readiness` is
+        False, `apply` ignores every ReadinessChanged. This is allowed only if nothing reads the
+        readiness of pods or the restarts of their containers from the state.
         """
         self.keeps_readiness = keeps_readiness
         self._device_taint_rules = device_taint_rules

@@ -274,9 +274,9 @@ def _policy(name: str, value: Any) -> Any:
 def resumed_jobs(before: Manifest, after: Manifest, inventory: Inventory) -> list[Manifest]:
     """Return the changed Jobs of `inventory` that the JobSet controller suspends or resumes.
 
-    `before` and `after` are an object before and after a change. The result is [] unless the object
-    is a JobSet whose `suspend` has changed. Completed and failed Jobs are left out. `inventory`
-    contains the Jobs before the change.
+    `before` and `after` are an object before and after a change. The result is [] if the object is
+    not a JobSet, or if its `suspend` has not changed. Completed and failed Jobs are left out.
+    `inventory` contains the Jobs before the change.
 
     upstream: pkg/controllers/jobset_controller.go: reconcile (suspendJobs and
     resumeJobsIfNecessary get the active Jobs)

@@ -218,7 +218,7 @@ class _Shape(Struct, frozen=True):
         return LoadCurve(tuple(_held(points) if held else points), start, period)
 
     def _check_period(self, period: DurationNs, kind: str, last: DurationNs) -> None:
-        """Raise InputError unless `period` can be the period of a curve whose last time is `last`.
+        """Raise InputError if `period` cannot be the period of a curve whose last time is `last`.
 
         The last time of a ramp may be the end of the period. The last time of steps must be
         earlier, because a step at the end of the period would have no effect.

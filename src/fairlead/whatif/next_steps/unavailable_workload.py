@@ -156,9 +156,9 @@ def _without_pod(workload: WorkloadRef, effect: Effect) -> float:
 def _awaits_claim(one: WorkloadEffect, effect: Effect) -> bool:
     """Return whether a pod of `one` waits for a claim that a pod on a failed node keeps.
 
-    There are two cases. The volume of the claim is still attached to the failed node. Or the pod on
-    that node still uses the claim; then the claim is a ReadWriteOncePod claim of a volume, or a
-    ResourceClaim for devices.
+    There are two cases. In the first case, the volume of the claim is still attached to the failed
+    node. In the second case, the pod on that node still uses the claim, which is a ReadWriteOncePod
+    claim or a ResourceClaim for devices.
     """
     found = effect.difference
     waiting = {lost.pod for lost in effect.lost if lost.cause is LossCause.ATTACHED}

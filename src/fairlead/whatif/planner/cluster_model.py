@@ -11,8 +11,8 @@ all plugins of the pod's profile. Then the kubelet of the node admits the pod. T
 its node and is ready, until the placement is undone. No time passes, and no controller acts. There
 is one exception: the claims of a pod are created and released with the pod (`pod_claim`).
 
-The configuration can disable a filter that the kubelet also checks, such as NodeResourcesFit. Then
-the kubelet may refuse a pod that the scheduler has placed. In a cluster, the pod's controller would
+If the configuration disables a filter that the kubelet also checks, such as NodeResourcesFit, the
+kubelet may refuse a pod that the scheduler has placed. In a cluster, the pod's controller would
 create equal pods without end. If several nodes share the best score, the cycle is repeated, because
 it can then choose another node. If all tries fail, the refused pod counts as a pod that has no
 node.

@@ -5,9 +5,9 @@ count ends at the first copy with a pod that admission refuses or that fits no n
 this copy are removed again. Each pod goes through a scheduling cycle of kube-scheduler's plugins.
 Limits and shares of the queues of a batch scheduler do not count.
 
-Pod affinity can keep the pods of a Job in one domain, such as a rack. The node of the first pod
-then determines the domain, and kube-scheduler does not check whether the domain has room for the
-other pods. If the domain lacks room, the copy is tried again without this domain.
+If pod affinity keeps the pods of a Job in one domain, such as a rack, the node of the first pod
+determines the domain. kube-scheduler does not check whether the domain has room for the other pods.
+If the domain lacks room, the copy is tried again without this domain.
 """
 
 from __future__ import annotations

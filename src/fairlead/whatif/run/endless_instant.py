@@ -14,12 +14,12 @@ advances. A run is refused if at one instant a pod fails more than ATTEMPTS_MAX 
 ATTEMPTS_PER_OBJECT times the number of nodes and pods. The limit depends on the number of nodes and
 pods, because each change of a node or pod can wake the pod.
 
-EvictionLimit: the template of a workload may name a node with a NoExecute taint, and tolerate the
-taint for no time. Each new pod is then evicted at once and replaced a moment later. Each virtual
-second then takes longer than a real one. A run is refused if the pods of a workload are evicted too
-often for the same reason within a minute. The limit is EVICTIONS_MAX plus EVICTIONS_PER_POD times
-the number of its pods. This number includes the pods that are evicted at the same instant, because
-they might not have been replaced yet. Slower loops appear only in the result (`eviction_loops`).
+EvictionLimit: if the template of a workload names a node with a NoExecute taint, and tolerates the
+taint for no time, each new pod is evicted at once and replaced a moment later. A virtual second can
+then take longer than a real one. A run is refused if the pods of a workload are evicted too often
+for the same reason within a minute. The limit is EVICTIONS_MAX plus EVICTIONS_PER_POD times the
+number of its pods. This number includes the pods that are evicted at the same instant, because they
+might not have been replaced yet. Slower loops appear only in the result (`eviction_loops`).
 """
 
 from __future__ import annotations

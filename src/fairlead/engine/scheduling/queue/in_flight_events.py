@@ -1,8 +1,8 @@
 """InFlightEvents: the events that arrive while pods are being scheduled.
 
-An event that arrives during a pod's attempt may make the rejection of the pod obsolete. The pod
-must then not be put into the unschedulable pool. So all events between a pod's pop and the end of
-its attempt are kept. They are checked when the pod returns to the queue
+If an event that arrives during a pod's attempt makes the rejection of the pod obsolete, the pod
+must not be put into the unschedulable pool. So all events between a pod's pop and the end of its
+attempt are kept. They are checked when the pod returns to the queue
 (backend/queue/active_queue.go: inFlightPods, inFlightEvents).
 """
 

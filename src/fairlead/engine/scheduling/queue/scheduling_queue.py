@@ -366,8 +366,8 @@ class SchedulingQueue:
     def activate(self, key: str, now: Instant) -> None:
         """Move a preemptor that must be retried to the active queue, even during backoff.
 
-        If PreEnqueue rejects the pod, the pod becomes unschedulable instead. In virtual time, an
-        API call may take no time. The preemptions for a pod could then fail endlessly at the same
+        If PreEnqueue rejects the pod, the pod becomes unschedulable instead. In virtual time, API
+        calls can take no time, so the preemptions for a pod could fail endlessly at the same
         instant. To prevent this, a pod that is activated too often at one instant backs off as
         after an error.
         """

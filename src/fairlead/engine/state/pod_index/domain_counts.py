@@ -2,9 +2,9 @@
 
 A domain is a value of a node label. It is identified by the value's id in the label's column
 (`engine.state.label_column`). Every added or removed pod updates the sums, so reading them needs no
-computation. If a node is added or removed, or if its labels or taints change, its row in the table
-of nodes may get another domain. `refresh` then subtracts the pods on this row from the sum of the
-old domain, and adds them to the sum of the new domain.
+computation. The row of a node in the table of nodes can get another domain when a node is added or
+removed, or when its labels or taints change. If so, `refresh` subtracts the pods on the row from
+the sum of the old domain, and adds them to the sum of the new domain.
 
 Example: a node of zone a is removed. The pods of the node were removed before, so the sum of zone a
 no longer includes them. `refresh` finds that the node's row has no domain any more. No counted pod

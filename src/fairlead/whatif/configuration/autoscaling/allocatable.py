@@ -89,8 +89,8 @@ class SystemReservations:
         Allocatable amounts that the instance type file states are used unchanged. The other amounts
         of CPU, memory and ephemeral storage follow from an existing node, by the rule of the
         module. If the capacity of `one` states no amount of the resource `pods`, of ephemeral
-        storage or of huge pages, the existing node's amount is used. Network interfaces may limit
-        the number of pods on the existing node (in AWS). The number on the new node is then
+        storage or of huge pages, the existing node's amount is used. If network interfaces limit
+        the number of pods on the existing node (in AWS), the number on the new node is
         `one.interface_pods`, unless that is 0. Without an existing node, the whole capacity is
         allocatable.
         """

@@ -95,7 +95,7 @@ def batch_notes(
     *,
     runs_cron_jobs: bool = False,
 ) -> Iterator[str]:
-    """Yield notes about pods that the real cluster may schedule by rules other than `config`.
+    """Yield notes about pods that the real cluster may schedule by rules that `config` lacks.
 
     Also yield the notes about PodGroups of Volcano (`group_notes`). Besides the pods in `initial`,
     these groups have the pods that `steps` create, and the pods of CronJobs if `runs_cron_jobs` is

@@ -713,8 +713,8 @@ class SizeSearch:
     def _missing_after(self, failure: str, gone: Sequence[str]) -> list[NodeOffer]:
         """Return the nodes to add so that the pods have a node after the loss of `gone`.
 
-        `failure` is the name of this loss. Pods that then fit no node, not even a new one, are
-        added to `pinned`.
+        `failure` is the name of this loss. Pods that fit no node after the loss, not even a new
+        one, are added to `pinned`.
         """
         before, cycles, number = dict(self.result.nodes), self.result.cycles, self._number
         zone = _failed_zone(failure)

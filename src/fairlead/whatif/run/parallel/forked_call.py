@@ -135,8 +135,8 @@ def _signals_deferred() -> Iterator[Collection[int]]:
 class _ForkedCalls(Generic[Result]):
     """A forked process that computes results; the caller must call `end` or `kill`.
 
-    A fork can fail for lack of memory, or because too many processes run. The process then counts
-    as one that has failed.
+    If the fork fails, for lack of memory or because too many processes run, the process counts as
+    one that has failed.
     """
 
     def __init__(
