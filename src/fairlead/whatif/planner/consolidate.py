@@ -542,7 +542,7 @@ def _kept_only_by(found: ConsolidationPlan) -> Counter[frozenset[BlockCause]]:
     """Return, for each set of causes, the number of nodes that stay only because of this set.
 
     A node is counted under the set of all its causes. Nodes in `found.needed_anyway` are not
-    counted. Without the causes of a set, all nodes that are counted under it could be emptied
+    counted. Without the causes of a set, all nodes that are counted under this set could be emptied
     together, after the nodes of the plan.
     """
     causes: dict[str, set[BlockCause]] = {}

@@ -70,7 +70,7 @@ class RemovalChoice(Struct):
     tried: list[str] = field(default_factory=list)
 
     def up_to(self, limit: int | None) -> RemovalChoice:
-        """Return the result of the same trials if they had ended at `limit` chosen nodes."""
+        """Return the result of these trials as if they had ended at `limit` chosen nodes."""
         if limit is None or len(self.chosen) < limit:
             return self
         end = self.tried.index(self.chosen[limit - 1]) + 1 if limit else 0

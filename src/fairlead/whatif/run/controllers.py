@@ -74,7 +74,7 @@ class RunControllers(Struct, frozen=True):
         return () if self.autoscaler is None else self.autoscaler.removal_times(now)
 
     def _is_working(self, now: Instant) -> bool:
-        """Return whether a controller waits for a time other than `_removal_times`."""
+        """Return whether a controller waits for a time that is not one of `_removal_times`."""
         if self.batch is not None and self.batch.next_deadline() is not None:
             return True
         if self.pod_autoscalers.is_waiting() or self.kubelets.is_waiting():

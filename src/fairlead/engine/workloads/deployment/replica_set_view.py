@@ -78,7 +78,7 @@ class ReportedReplicaSets(Struct, frozen=True):
         )
 
     def follows_pods(self, rollout: Rollout) -> bool:
-        """Return whether the strategy is Recreate; its next step waits until old pods are gone."""
+        """Return whether the strategy is Recreate, which waits until the old pods are gone."""
         return rollout.deployment.spec.strategy.type == RECREATE
 
     def watch(self, rollout: Rollout, now: Instant) -> None:

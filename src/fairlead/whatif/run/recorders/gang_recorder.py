@@ -164,7 +164,7 @@ class GangRecorder:
             self._touched_at = now
 
     def _count(self, gang: _Gang, now: Instant) -> None:
-        """If `gang` is incomplete, count the time since its last change, and the resource use.
+        """If `gang` is incomplete, count the time since its last change, and its resource use.
 
         The use is the requests of the running members, multiplied by this time. A gang is
         incomplete while some, but too few, of its members run.

@@ -1,8 +1,9 @@
 """LoadedTracks: makes the PodTracks and PodEnds of the dump's replicas when they are needed.
 
 A PodTrack is the record of a pod during a run, and a PodEnd is the state of a pod at the end. The
-PodEnds of replicas that run at the start differ only in name, node and creation time. They are made
-together, as copies of one PodEnd. PodTracks are made one by one, mainly for pods that change.
+PodEnds of replicas that run at the start differ only in name, node and creation time. The PodEnds
+of such replicas are made together, as copies of one PodEnd. PodTracks are made one by one, mainly
+for pods that change.
 """
 
 from __future__ import annotations

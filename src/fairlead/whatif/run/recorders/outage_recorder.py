@@ -80,11 +80,11 @@ class FailedNode(Struct):
     """A node that is or was out of service; see `NodeHistory`.
 
     `latest` is the node's latest failure. `failure` is the failure that led to the first eviction
-    of a pod from the node. If no pod was evicted, it is the first failure that the control plane
-    noticed. If it noticed none, it is the node's first failure. `returns` counts how often the node
-    has returned to service. `evictions` contains all evictions from the node. Several of
-    these can be evictions of one pod and its replacements, which share a key. `evicted` contains
-    each key once.
+    of a pod from the node. If no pod was evicted, `failure` is the first failure that the control
+    plane noticed. If the control plane noticed none, `failure` is the node's first failure.
+    `returns` counts how often the node has returned to service. `evictions` contains all evictions
+    from the node. Several of these can be evictions of one pod and its replacements, which share a
+    key. `evicted` contains each key once.
     """
 
     failure: FailureTimes
