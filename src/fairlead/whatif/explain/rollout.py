@@ -198,8 +198,8 @@ def undo_steps(deployment: Manifest, replaced: Manifest) -> Iterator[NextStep]:
 def _undo_step(namespace: str, workload: str, revision: str) -> NextStep:
     """Return the command that reverts `workload`, such as sts/db, to `revision`.
 
-    If `revision` is "", the command reverts to the revision before the present one. This may be one
-    that did not work either.
+    If `revision` is "", the command reverts to the revision before the present one. That revision
+    may not work either.
     upstream: staging/src/k8s.io/kubectl/pkg/polymorphichelpers/rollback.go: deploymentRevision,
     findHistory
     """

@@ -122,7 +122,7 @@ class DefaultPreemption:
         diagnosis: Diagnosis,
         sample: CandidateSample | None = None,
     ) -> PreemptionSearch:
-        """Find the candidates, and choose one by `policy.RULES`; evict nothing.
+        """Find the candidates, and choose one by the rules of the policy; evict nothing.
 
         `sample` limits the search; None evaluates every node. If `pod` may not preempt, only
         `ineligible` of the result is set.
