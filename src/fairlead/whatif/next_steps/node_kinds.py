@@ -22,11 +22,11 @@ from fairlead.api.nodes.node_selector import required_node_affinity, required_no
 from fairlead.api.nodes.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.objects import PodSpec, Taint
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.kind import NODE
 from fairlead.whatif.next_steps.new_nodes import NewNodes, new_nodes_for
 from fairlead.whatif.next_steps.step_context import StepContext, is_named
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
-from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 from fairlead.whatif.snapshot.samples import samples
@@ -115,12 +115,8 @@ def _specs(workloads: Iterable[WorkloadRef], context: StepContext) -> dict[Workl
     change, refs = context.answer.change, frozenset(workloads)
     if change.apply:
         return {}
-    owners = context.workloads(refs)
-    found = {ref: context.pod_spec(ref) for ref in owners if not is_named(ref.name, change.set)}
-    lone = refs.difference(owners)
-    for one in samples(context.manifests) if lone else ():
-        if one.kind is POD and (ref := workload_of(one.pod)) in lone:
-            found.setdefault(ref, one.value["spec"])
+    kept = [ref for ref in refs if not (context.has(ref) and is_named(ref.name, change.set))]
+    found = context.pod_specs(kept)
     return {ref: decode_as(PodSpec, spec) for ref, spec in found.items()}
 
 

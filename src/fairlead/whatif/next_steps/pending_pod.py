@@ -14,7 +14,7 @@ from fairlead.api.json import Json, at, items, mapping
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import POD, STATEFUL_SET
+from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.whatif.change.new_node import models_of
@@ -37,8 +37,7 @@ from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
-from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
-from fairlead.whatif.snapshot.samples import samples
+from fairlead.whatif.outcome.workload import WorkloadRef
 
 # New nodes are seldom worth their price, or too late, for pods that wait less.
 WAIT_MIN: Final[DurationNs] = seconds(3600)
@@ -222,24 +221,16 @@ def _has_own_or_zonal_rules(pods: Iterable[PodEnd], context: StepContext) -> boo
 def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
     """Return whether rules or volumes of `pods` may keep the pods off a zone.
 
-    The rules are those of the workloads. If the snapshot lacks a workload, the rules are those of
-    its pods in the snapshot. The result is also True if the snapshot lacks these pods, too, or if
-    the question may change the workload.
+    The rules are those of `StepContext.pod_specs`. The result is also True if it lacks a workload,
+    or if the question may change the workload.
     """
     workloads = {pod.workload for pod in pods}
     found, change = context.workloads(workloads), context.answer.change
-    absent = workloads.difference(found)
-    specs = {
-        workload: one.value["spec"]
-        for one in (samples(context.manifests) if absent else ())
-        if one.kind is POD and (workload := workload_of(one.pod)) in absent
-    }
-    if change.apply or len(specs) < len(absent):
+    specs = context.pod_specs(workloads)
+    if change.apply or len(specs) < len(workloads):
         return True
     return any(map(_has_zonal_rule, specs.values())) or any(
-        is_named(ref.name, change.set)
-        or items(one.value, "spec", "volumeClaimTemplates")
-        or _has_zonal_rule(mapping(one.value, "spec", "template", "spec"))
+        is_named(ref.name, change.set) or items(one.value, "spec", "volumeClaimTemplates")
         for ref, one in found.items()
     )
 

@@ -12,12 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
-from fairlead.api.json import Json
+from fairlead.api.json import Json, mapping
 from fairlead.api.nodes.node_selector import node_selector_matches
 from fairlead.api.objects import CSIDriver, PersistentVolume, ResourceClaim, StatefulSet
 from fairlead.apiserver.kind import (
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
+    POD,
     RESOURCE_CLAIM,
     SCALABLE,
     STATEFUL_SET,
@@ -34,8 +35,10 @@ from fairlead.whatif.change.node_outage.outage import STOPPED
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
-from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
+from fairlead.whatif.snapshot.samples import samples
+from fairlead.whatif.snapshot.served_kind import is_custom
 
 NAMES_MAX: Final = 5  # maximum number of objects that a command names
 TRIES_MAX: Final = 3  # number of remedies of one kind that are tried; each takes a simulation
@@ -207,8 +210,26 @@ class StepContext(Struct, frozen=True, dict=True):
 
     def pod_spec(self, workload: WorkloadRef) -> Json:
         """Return the spec in the pod template of `workload`, which the snapshot contains."""
-        template = self.workloads({workload})[workload].value["spec"]["template"]
-        return template.get("spec") or {}
+        return mapping(self.workloads({workload})[workload].pod_template, "spec")
+
+    def pod_specs(self, refs: Collection[WorkloadRef]) -> dict[WorkloadRef, Json]:
+        """Return the specs of the pods of the workloads `refs`.
+
+        The spec is that in the pod template of a workload of a built-in kind. For a custom resource
+        and for a workload that the snapshot lacks, it is the spec of a pod of the workload in the
+        snapshot. A workload without such a pod is left out.
+        """
+        owners = self.workloads(refs)
+        specs = {
+            ref: mapping(one.pod_template, "spec")
+            for ref, one in owners.items()
+            if one.kind is not POD and not is_custom(one.kind.api_version)
+        }
+        others = frozenset(refs).difference(specs)
+        for one in samples(self.manifests) if others else ():
+            if one.kind is POD and (ref := workload_of(one.pod)) in others:
+                specs.setdefault(ref, one.value["spec"])
+        return specs
 
     def _waits_in_order(self, one: WorkloadEffect) -> bool:
         """Return whether a pod of the StatefulSet `one` was not ready before the change.

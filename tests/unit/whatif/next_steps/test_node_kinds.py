@@ -69,6 +69,22 @@ def test_a_question_with_new_nodes_gets_nodes_of_the_other_kind(snapshot, make, 
     )
 
 
+def test_a_custom_resource_has_the_rules_of_its_pods(snapshot, make):
+    """A PyTorchJob has no spec.template: its pod templates are in spec.pytorchReplicaSpecs."""
+    api, uid = "kubeflow.org/v1", "1"
+    metadata = {"name": "job", "namespace": "default", "uid": uid}
+    job = {"apiVersion": api, "kind": "PyTorchJob", "metadata": metadata, "spec": {}}
+    owner = {"apiVersion": api, "kind": "PyTorchJob", "name": "job", "uid": uid, "controller": True}
+    worker = make.pod("worker", node_name="gpu", cpu="3", nodeSelector={"pool": "gpu"})
+    worker["metadata"]["ownerReferences"] = [owner]
+    nodes = [make.node("general"), make.node("gpu", pool="gpu")]
+    high = make.priority_class("high", 10)
+    web = make.workload("ReplicaSet", "web", replicas=0, cpu="3", priorityClassName="high")
+    cluster = snapshot(*nodes, job, worker, web, high)
+    [(_, options)] = steps_of(what_if(cluster, ClusterChange(scale=("rs/web=3",))))
+    assert options == "--add-nodes 2 --like gpu"
+
+
 def test_no_copies_are_added_of_named_nodes_that_do_not_admit_the_pods(snapshot, make):
     """The new node like `db` has room, but takes no pod of web."""
     cluster = snapshot(*pools(make, taints=True, web_selector=False))
